@@ -1,0 +1,79 @@
+# The front door. CMake presets do the work; this file gives each task one short name.
+# Every target can be run again at any time, and does only what is left to do.
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+PRESETS := dev tsan release tidy
+FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) 2>/dev/null
+
+.PHONY: build deps run test test-vm bench tsan tidy format format-check lint install clean help
+.DELETE_ON_ERROR:
+
+# Only what is installed: whoever wants to use brig need not wait for its tests.
+build: build/release/build.ninja  ## build the release: build/release/bin/brig (the default)
+	@cmake --build --preset release --parallel $(JOBS) --target brig_program brig
+
+deps:  ## install the Debian packages that are missing
+	@scripts/deps build
+
+# A preset that changed is configured anew; everything else Ninja notices itself.
+$(PRESETS:%=build/%/build.ninja): build/%/build.ninja: CMakePresets.json
+	cmake --preset $*
+	@touch $@
+
+.PHONY: $(PRESETS:%=build-%)
+$(PRESETS:%=build-%): build-%: build/%/build.ninja
+	@cmake --build --preset $* --parallel $(JOBS)
+
+# Recipes that need packages first call make again: a prerequisite could run beside `deps` under -j.
+run:  ## a short tour: what happens to good and bad commands in a cell
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build
+	@scripts/tour
+
+test:  ## all tests, as root and as an unprivileged user
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build-dev
+	@$(MAKE) --no-print-directory build-release
+	@scripts/test
+
+test-vm:  ## the tests on other kernels, in virtual machines
+	@scripts/test-vm
+
+bench:  ## the benchmarks, against bubblewrap and bare processes
+	@scripts/deps build bench
+	@cmake --preset release -DBRIG_BENCH=ON >/dev/null
+	@$(MAKE) --no-print-directory build-release
+	@if [ -x scripts/bench ]; then scripts/bench; else echo 'no scripts/bench yet'; fi
+
+# setarch -R: the TSan of g++ 12 can't map its shadow under the address randomisation of new kernels.
+tsan:  ## build and test with the thread sanitizer
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build-tsan
+	@setarch -R ctest --preset tsan
+
+tidy:  ## build with clang-tidy on every file
+	@scripts/deps build lint
+	@$(MAKE) --no-print-directory build-tidy
+
+format:  ## rewrite the C and C++ files as .clang-format has it
+	@scripts/deps lint
+	@$(FORMATTED) | xargs clang-format -i
+
+format-check:  ## fail if `make format` would change a file
+	@scripts/deps lint
+	@$(FORMATTED) | xargs clang-format --dry-run --Werror
+
+lint:  ## shellcheck and clang-tidy; LINT_BASE=ref: only files changed since ref
+	@scripts/deps build lint
+	@$(MAKE) --no-print-directory build/dev/build.ninja
+	@scripts/lint
+
+install: build  ## install below PREFIX (and DESTDIR)
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+
+clean:  ## remove all that was built
+	@rm -rf build
+
+help:  ## this list
+	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

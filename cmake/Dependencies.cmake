@@ -1,0 +1,46 @@
+# All that brig needs, from the distribution; nothing is downloaded. scripts/deps installs it.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(SECCOMP REQUIRED libseccomp>=2.5)
+# By name, not by the path pkg-config's imported target would give: the same target then links
+# libseccomp.so into libbrig.so and libseccomp.a into the static program.
+add_library(brig_seccomp INTERFACE)
+target_include_directories(brig_seccomp SYSTEM INTERFACE ${SECCOMP_INCLUDE_DIRS})
+target_link_directories(brig_seccomp INTERFACE ${SECCOMP_LIBRARY_DIRS})
+target_link_libraries(brig_seccomp INTERFACE seccomp)
+
+# The distribution's CMake target means the shared library, which has no static twin: use the headers.
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
+add_library(brig_toml INTERFACE)
+target_include_directories(brig_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
+target_compile_definitions(brig_toml INTERFACE TOML_HEADER_ONLY=1)
+
+if(BRIG_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(BRIG_BENCH)
+  find_package(benchmark REQUIRED)
+endif()
+
+function(print_dependency_summary)
+  message(STATUS "brig ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, "
+                 "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  message(STATUS "  fmt             ${fmt_VERSION} (headers)")
+  message(STATUS "  nlohmann_json   ${nlohmann_json_VERSION} (headers)")
+  message(STATUS "  toml++          ${TOMLPLUSPLUS_INCLUDE_DIR} (headers)")
+  message(STATUS "  CLI11           ${CLI11_VERSION} (headers)")
+  message(STATUS "  libseccomp      ${SECCOMP_VERSION}")
+  if(BRIG_TESTS)
+    message(STATUS "  GoogleTest      ${GTest_VERSION}")
+  endif()
+  if(BRIG_BENCH)
+    message(STATUS "  benchmark       ${benchmark_VERSION}")
+  endif()
+  message(STATUS "  sanitizers      [${BRIG_SANITIZE}]  harden ${BRIG_HARDEN}  "
+                 "static program ${BRIG_STATIC_PROGRAM}  werror ${BRIG_WERROR}")
+endfunction()

@@ -1,0 +1,28 @@
+# `cmake --install`: headers, libbrig.so, the program, and what finds them.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(TARGETS brig EXPORT brigTargets)
+install(TARGETS brig_program)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/brig)
+install(EXPORT brigTargets NAMESPACE brig:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/brigConfig.cmake.in brigConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may break: 0.1 does not promise 0.2.
+write_basic_package_version_file(brigConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/brigConfig.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/brigConfigVersion.cmake DESTINATION ${package_dir})
+
+# Relative to the .pc file: `cmake --install --prefix` decides the prefix after this ran.
+file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/brig.pc.in brig.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/brig.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# OPTIONAL: installed once they exist.
+set(share ${CMAKE_INSTALL_DATADIR})
+install(FILES completions/brig.bash DESTINATION ${share}/bash-completion/completions RENAME brig
+        OPTIONAL)
+install(FILES completions/_brig DESTINATION ${share}/zsh/site-functions OPTIONAL)
+install(FILES completions/brig.fish DESTINATION ${share}/fish/vendor_completions.d OPTIONAL)
+install(FILES docs/brig.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)

@@ -1,0 +1,11 @@
+// brig: every tool call of an agent in a fresh, locked cell. This is the whole public API.
+#pragma once
+
+#include <brig/capabilities.h>
+#include <brig/command.h>
+#include <brig/error.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+#include <brig/version.h>

@@ -1,0 +1,287 @@
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace brig {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMaxNumber = 64;  // longer is no number anyone means
+constexpr std::size_t kMaxWord = 64;
+constexpr std::size_t kMaxQuoted = 200;
+constexpr std::uint64_t kMaxMilliseconds = 100ull * 365 * 24 * 3600 * 1000;
+
+// isdigit and tolower read the locale; these do not.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Takes the digits at the front of `text`. nullopt: none there, or too many for 64 bits.
+std::optional<std::uint64_t> take_digits(std::string_view& text) {
+  std::size_t n = 0;
+  std::uint64_t value = 0;
+  for (; n < text.size() && is_digit(text[n]); ++n) {
+    if (__builtin_mul_overflow(value, std::uint64_t{10}, &value)) return std::nullopt;
+    if (__builtin_add_overflow(value, static_cast<std::uint64_t>(text[n] - '0'), &value)) {
+      return std::nullopt;
+    }
+  }
+  if (n == 0) return std::nullopt;
+  text.remove_prefix(n);
+  return value;
+}
+
+// One space may stand before a unit, not in place of one.
+void take_space(std::string_view& text) {
+  if (text.size() > 1 && text[0] == ' ') text.remove_prefix(1);
+}
+
+std::optional<std::uint64_t> unit_milliseconds(std::string_view unit) {
+  if (unit.empty() || unit == "s") return 1000;
+  if (unit == "ms") return 1;
+  if (unit == "m" || unit == "min") return 60'000;
+  if (unit == "h") return 3'600'000;
+  return std::nullopt;
+}
+
+// Length of the code point whose first byte is `lead` and the range its second byte must be in.
+// The range is what excludes overlongs (E0, F0), surrogates (ED) and > U+10FFFF (F4). 0: no lead.
+struct Lead {
+  std::size_t length;
+  unsigned char low, high;
+};
+Lead lead_of(unsigned char lead) {
+  if (lead < 0x80) return {1, 0, 0};
+  if (lead < 0xC2) return {0, 0, 0};
+  if (lead < 0xE0) return {2, 0x80, 0xBF};
+  if (lead == 0xE0) return {3, 0xA0, 0xBF};
+  if (lead == 0xED) return {3, 0x80, 0x9F};
+  if (lead < 0xF0) return {3, 0x80, 0xBF};
+  if (lead == 0xF0) return {4, 0x90, 0xBF};
+  if (lead < 0xF4) return {4, 0x80, 0xBF};
+  if (lead == 0xF4) return {4, 0x80, 0x8F};
+  return {0, 0, 0};
+}
+
+unsigned char byte_at(std::string_view bytes, std::size_t i) {
+  return static_cast<unsigned char>(bytes[i]);
+}
+bool is_continuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
+
+// Whether bytes 1.. of `piece` may follow its first in a code point that is `lead`.
+bool continues(std::string_view piece, const Lead& lead) {
+  for (std::size_t i = 1; i < piece.size(); ++i) {
+    const unsigned char byte = byte_at(piece, i);
+    if (i == 1 ? (byte < lead.low || byte > lead.high) : !is_continuation(byte)) return false;
+  }
+  return true;
+}
+
+// Optimal string alignment: insertion, deletion, substitution, swap of neighbours, each 1.
+// Both words are at most kMaxWord long.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::array<std::array<std::size_t, kMaxWord + 1>, 3> rows;
+  const auto same = [](char x, char y) {
+    const auto plain = [](char c) { return c == '-' ? '_' : lower(c); };
+    return plain(x) == plain(y);
+  };
+  for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    auto& row = rows[i % 3];
+    const auto& above = rows[(i + 2) % 3];
+    const auto& two_above = rows[(i + 1) % 3];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min(
+          {above[j] + 1, row[j - 1] + 1, above[j - 1] + (same(a[i - 1], b[j - 1]) ? 0u : 1u)});
+      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
+        row[j] = std::min(row[j], two_above[j - 2] + 1);
+      }
+    }
+  }
+  return rows[a.size() % 3][b.size()];
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
+  if (text.size() > kMaxNumber) return std::nullopt;
+  const std::optional<std::uint64_t> number = take_digits(text);
+  if (!number) return std::nullopt;
+  take_space(text);
+  unsigned shift = 0;
+  if (!text.empty() && lower(text[0]) != 'b') {
+    constexpr std::string_view kUnits = "kmgtpe";
+    const std::size_t unit = kUnits.find(lower(text[0]));
+    if (unit == std::string_view::npos) return std::nullopt;
+    shift = static_cast<unsigned>(unit + 1) * 10;
+    text.remove_prefix(1);
+    if (text.size() == 2 && lower(text[0]) == 'i') text.remove_prefix(1);
+    if (text.empty()) text = "b";
+  }
+  if (!text.empty() && (text.size() != 1 || lower(text[0]) != 'b')) return std::nullopt;
+  if (*number > (std::numeric_limits<std::uint64_t>::max() >> shift)) return std::nullopt;
+  return *number << shift;
+}
+
+std::optional<milliseconds> parse_duration(std::string_view text) noexcept {
+  if (text.size() > kMaxNumber) return std::nullopt;
+  const std::optional<std::uint64_t> whole = take_digits(text);
+  if (!whole) return std::nullopt;
+  std::uint64_t billionths = 0;
+  bool fraction = false;  // anything but zero after the point
+  if (!text.empty() && text[0] == '.') {
+    text.remove_prefix(1);
+    if (text.empty() || !is_digit(text[0])) return std::nullopt;
+    for (std::uint64_t weight = 100'000'000; !text.empty() && is_digit(text[0]); weight /= 10) {
+      billionths += static_cast<std::uint64_t>(text[0] - '0') * weight;
+      fraction = fraction || text[0] != '0';
+      text.remove_prefix(1);
+    }
+  }
+  take_space(text);
+  const std::optional<std::uint64_t> unit = unit_milliseconds(text);
+  if (!unit || *whole > kMaxMilliseconds / *unit) return std::nullopt;
+  std::uint64_t total = *whole * *unit + (billionths * *unit + 500'000'000) / 1'000'000'000;
+  if (total == 0 && fraction) total = 1;
+  if (total > kMaxMilliseconds) return std::nullopt;
+  return milliseconds(total);
+}
+
+std::optional<milliseconds> duration_from_seconds(double seconds) noexcept {
+  if (!(seconds >= 0) || seconds * 1000 > static_cast<double>(kMaxMilliseconds)) {
+    return std::nullopt;
+  }
+  const auto total = static_cast<std::int64_t>(std::floor(seconds * 1000 + 0.5));
+  return milliseconds(total == 0 && seconds > 0 ? 1 : total);
+}
+
+std::string format_size(std::uint64_t bytes) {
+  constexpr std::array<const char*, 7> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  std::size_t unit = 0;
+  while (unit + 1 < kUnits.size() && (bytes >> (10 * (unit + 1))) != 0) ++unit;
+  const std::uint64_t one = std::uint64_t{1} << (10 * unit);
+  std::uint64_t whole = bytes / one;
+  // rest < 2^60, so ten times it and half a unit still fit.
+  std::uint64_t tenths = ((bytes % one) * 10 + one / 2) / one;
+  if (tenths == 10) {
+    ++whole;
+    tenths = 0;
+  }
+  if (whole == 1024 && unit + 1 < kUnits.size()) {
+    whole = 1;
+    ++unit;
+  }
+  if (tenths == 0) return fmt::format("{} {}", whole, kUnits[unit]);
+  return fmt::format("{}.{} {}", whole, tenths, kUnits[unit]);
+}
+
+std::string format_duration(milliseconds duration) {
+  const std::int64_t count = duration.count();
+  // Negated as unsigned: the least int64 has no positive counterpart.
+  const std::uint64_t ms =
+      count < 0 ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
+  const char* sign = count < 0 ? "-" : "";
+  if (ms < 1000) return fmt::format("{}{} ms", sign, ms);
+  if (ms % 3'600'000 == 0) return fmt::format("{}{} h", sign, ms / 3'600'000);
+  if (ms % 60'000 == 0) return fmt::format("{}{} min", sign, ms / 60'000);
+  if (ms % 1000 == 0) return fmt::format("{}{} s", sign, ms / 1000);
+  std::string text = fmt::format("{}{}.{:03}", sign, ms / 1000, ms % 1000);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text + " s";
+}
+
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> candidates) noexcept {
+  if (word.empty() || word.size() > kMaxWord) return std::nullopt;
+  std::optional<std::string_view> best;
+  // A third of the letters wrong is still a typing error; more is another word.
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    if (candidate.size() > kMaxWord) continue;
+    const std::size_t distance = edits(word, candidate);
+    // Of one or two letters nothing may be left in common; that is no likeness.
+    if (distance < least && distance < std::max(word.size(), candidate.size())) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string_view shown = text.substr(0, kMaxQuoted);
+  if (shown.size() < text.size()) shown.remove_suffix(utf8_cut_at_end(shown));
+  const bool utf8 = is_valid_utf8(shown);
+  std::string result = "'";
+  for (const char c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8)) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  if (shown.size() < text.size()) result += "...";
+  return result + "'";
+}
+
+bool is_valid_utf8(std::string_view bytes) noexcept {
+  std::size_t i = 0;
+  while (i < bytes.size()) {
+    // Output is mostly ASCII: take it a word at a time.
+    std::uint64_t word;
+    if (bytes.size() - i >= sizeof word) {
+      std::memcpy(&word, bytes.data() + i, sizeof word);
+      if ((word & 0x8080808080808080ull) == 0) {
+        i += sizeof word;
+        continue;
+      }
+    }
+    const Lead lead = lead_of(byte_at(bytes, i));
+    if (lead.length == 0 || lead.length > bytes.size() - i) return false;
+    if (!continues(bytes.substr(i, lead.length), lead)) return false;
+    i += lead.length;
+  }
+  return true;
+}
+
+std::size_t utf8_cut_at_end(std::string_view bytes) noexcept {
+  for (std::size_t n = 1; n <= 3 && n <= bytes.size(); ++n) {
+    const std::string_view piece = bytes.substr(bytes.size() - n);
+    if (is_continuation(byte_at(piece, 0))) continue;
+    const Lead lead = lead_of(byte_at(piece, 0));
+    return lead.length > n && continues(piece, lead) ? n : 0;
+  }
+  return 0;
+}
+
+std::size_t utf8_cut_at_start(std::string_view bytes) noexcept {
+  std::size_t n = 0;
+  while (n < bytes.size() && n < 4 && is_continuation(byte_at(bytes, n))) ++n;
+  return n < 4 ? n : 0;
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string result;
+  result.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (k < n ? byte_at(bytes, i + k) : 0u);
+    result += kDigits[group >> 18];
+    result += kDigits[group >> 12 & 63];
+    result += n > 1 ? kDigits[group >> 6 & 63] : '=';
+    result += n > 2 ? kDigits[group & 63] : '=';
+  }
+  return result;
+}
+
+}  // namespace brig

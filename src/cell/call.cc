@@ -1,0 +1,338 @@
+#include "cell/call.h"
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "os/seccomp.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// After SIGKILL a cell is gone in well under a millisecond. One that is stuck in the kernel is left
+// to the keeper after this long: the caller has a deadline.
+constexpr milliseconds kStuck{2000};
+// A tool that is refused this often in one call gets plain errors from then on.
+constexpr std::uint64_t kMaxRefusals = 1000;
+constexpr std::size_t kReadSize = 256 * 1024;
+
+UniqueFd file_of(const std::string& bytes) {
+  UniqueFd file(memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file) throw_sys("stdin: memfd_create");
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t size = write(file.get(), bytes.data() + at, bytes.size() - at);
+    if (size < 0) throw_sys("stdin: write");
+    at += static_cast<std::size_t>(size);
+  }
+  fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  // A description of its own, read-only, at offset 0.
+  UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reader) throw_sys("stdin: reopening the memfd");
+  return reader;
+}
+
+std::string signal_name(int number) {
+  const char* name = sigabbrev_np(number);
+  return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
+}
+
+}  // namespace
+
+Call::Call(const CallSettings& settings, const Command& command, OutputCallback on_output, Clock::time_point asked)
+    : settings_(settings),
+      command_(command),
+      on_output_(std::move(on_output)),
+      asked_(asked),
+      deadline_(asked + settings.limits.wall_time),
+      timer_(deadline_),
+      out_(settings.limits.output),
+      err_(settings.limits.output) {}
+
+std::string Call::defect(const Command& command) {
+  if (command.argv.empty()) return "the command has no program: argv is empty";
+  if (command.argv[0].empty()) return "the command has no program: argv[0] is empty";
+  std::size_t size = 0;
+  for (const std::string& each : command.argv) {
+    if (each.find('\0') != std::string::npos) return "an argument holds a NUL byte, which no command can receive";
+    if (each.size() >= 128 * 1024) return "an argument is longer than 128 KiB, which Linux refuses; pass it on stdin";
+    size += each.size() + 1;
+  }
+  if (command.argv.size() > wire::kMaxStrings / 2 || size > wire::kMaxRequest / 2) return "the arguments are longer than 2 MiB in all, which Linux refuses; pass them on stdin";
+  if (command.stdin_fd >= 0) {
+    struct stat info;
+    const int flags = fcntl(command.stdin_fd, F_GETFL);
+    if (flags < 0 || fstat(command.stdin_fd, &info) != 0) return fmt::format("stdin: descriptor {} is not open", command.stdin_fd);
+    if ((flags & O_PATH) || S_ISDIR(info.st_mode) || S_ISBLK(info.st_mode)) return "stdin is a directory or a device, which would lead out of the cell; give a file, a pipe or nothing";
+  }
+  if (command.tty_fd >= 0 && !isatty(command.tty_fd)) return fmt::format("tty: descriptor {} is not a terminal", command.tty_fd);
+  return "";
+}
+
+void Call::refuse(Outcome outcome, std::string message) {
+  report_.outcome = outcome;
+  report_.message = std::move(message);
+  report_.usage.wall = std::chrono::duration_cast<microseconds>(Clock::now() - asked_);
+  over_ = true;
+}
+
+void Call::start(ReadyCell cell) {
+  cell_ = std::move(cell);
+  report_.enforced = settings_.enforced;
+  try {
+    send_request(command_);
+    arm(Clock::now());
+  } catch (const Error& error) {
+    sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+    refuse(Outcome::internal, error.what());
+  }
+}
+
+void Call::send_request(const Command& command) {
+  std::string strings;
+  strings.reserve(4096);
+  strings.resize(sizeof(wire::Request));
+  for (const std::string& each : command.argv) strings.append(each).push_back('\0');
+  std::uint32_t variables = 0;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    strings.append(name).append("=").append(value).push_back('\0');
+    ++variables;
+  };
+  const std::string& scratch = cell_.scratch;
+  for (const auto& [name, value] : settings_.environment)
+    if (scratch.empty() || (name != "TMPDIR" && name != "HOME")) add(name, value);
+  if (!scratch.empty()) {
+    add("TMPDIR", scratch);
+    add("HOME", scratch);
+  }
+  wire::Request request{wire::Tag::request, static_cast<std::uint32_t>(strings.size()), static_cast<std::uint32_t>(command.argv.size()), variables, command.tty_fd >= 0};
+  std::memcpy(strings.data(), &request, sizeof request);
+
+  UniqueFd input, large;
+  int fds[4] = {settings_.null.get(), cell_.out_write.get(), cell_.err_write.get(), -1};
+  if (command.tty_fd >= 0) {
+    fds[0] = fds[1] = fds[2] = command.tty_fd;
+  } else if (command.stdin_fd >= 0) {
+    fds[0] = command.stdin_fd;
+  } else if (command.stdin_bytes) {
+    input = file_of(*command.stdin_bytes);
+    fds[0] = input.get();
+  }
+  std::size_t packet = strings.size();
+  if (strings.size() > wire::kInlineRequest) {
+    large = file_of(strings);
+    fds[3] = large.get();
+    packet = sizeof request;
+  }
+  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, large ? 4 : 3)) throw_sys("sending the request to the cell");
+  cell_.out_write.reset();
+  cell_.err_write.reset();
+}
+
+std::array<int, Call::kSources> Call::descriptors() const {
+  return {cell_.socket.get(), cell_.out_read.get(), cell_.err_read.get(), cell_.listener.get(), ending_ == Ending::none ? command_.cancel_fd : -1};
+}
+
+void Call::on_readable(Source source) {
+  if (over_) return;
+  switch (source) {
+    case kSocket: on_message(); break;
+    case kOut:
+    case kErr: drain(source, false); break;
+    case kListener: on_refusal(); break;
+    case kCancel: cancel(); break;
+    case kSources: break;
+  }
+}
+
+// Everything on this socket comes from inside the cell: sizes and tags are checked, and descriptors
+// sent along are dropped by the kernel, since no room is made for them.
+void Call::on_message() {
+  wire::Message message;
+  const ssize_t size = recv(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size == sizeof message && message.tag == wire::Tag::exec_failed && !ended_) {
+    exec_error_ = message.error;
+    return;
+  }
+  if (size == sizeof message && message.tag == wire::Tag::tool_ended) {
+    ended_ = true;
+    end_ = message;
+  } else if (size > 0) {
+    return;  // nothing that brig's own code sends
+  }
+  finish();
+}
+
+bool Call::drain(Source source, bool to_the_end) {
+  UniqueFd& pipe = source == kOut ? cell_.out_read : cell_.err_read;
+  if (!pipe) return false;
+  OutputBuffer& buffer = source == kOut ? out_ : err_;
+  static thread_local std::unique_ptr<char[]> bytes(new char[kReadSize]);
+  // One thread serves many calls: a flood gets one turn at a time.
+  do {
+    const ssize_t size = read(pipe.get(), bytes.get(), kReadSize);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return errno == EAGAIN;
+    if (size == 0) {
+      pipe.reset();
+      return false;
+    }
+    const std::string_view piece(bytes.get(), static_cast<std::size_t>(size));
+    // A flood: the default 64 KiB would cost a switch each.
+    if (piece.size() == 64 * 1024) fcntl(pipe.get(), F_SETPIPE_SZ, 1 << 20);
+    buffer.append(piece);
+    if (on_output_) on_output_(source == kOut ? Stream::out : Stream::err, piece);
+    if (settings_.limits.output_total && out_.total() + err_.total() > *settings_.limits.output_total) end(Ending::output);
+  } while (to_the_end);
+  return true;
+}
+
+void Call::on_refusal() {
+  alignas(8) char received[256] = {}, answer[256] = {};
+  auto* notice = reinterpret_cast<seccomp_notif*>(received);
+  auto* response = reinterpret_cast<seccomp_notif_resp*>(answer);
+  if (ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_RECV, notice) != 0) {
+    if (errno != EINTR && errno != ENOENT) cell_.listener.reset();
+    return;
+  }
+  std::uint64_t arguments[6];
+  std::copy(std::begin(notice->data.args), std::end(notice->data.args), arguments);
+  ++refusals_[describe_refusal(notice->data.nr, arguments)];
+  response->id = notice->id;
+  response->error = -refusal_errno(notice->data.nr);
+  ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_SEND, response);
+  // Closed, the kernel answers ENOSYS by itself: still refused, no longer counted.
+  if (++refusal_count_ >= kMaxRefusals) cell_.listener.reset();
+}
+
+void Call::cancel() { end(Ending::cancelled); }
+
+void Call::end(Ending why) {
+  if (over_ || ending_ != Ending::none) return;
+  ending_ = why;
+  kill_at_ = Clock::now() + settings_.limits.grace;
+  // The init passes it on to every process of the cell.
+  sys::pidfd_send_signal(cell_.pidfd.get(), settings_.limits.grace.count() > 0 ? SIGTERM : SIGKILL);
+  timer_ = kill_at_;
+}
+
+void Call::arm(Clock::time_point now) {
+  timer_ = deadline_;
+  if (!settings_.limits.cpu_time || !cell_.cgroup) return;
+  const auto used = cell_.cgroup->cpu_micros();
+  if (!used) return;
+  const microseconds left = *settings_.limits.cpu_time - microseconds(*used);
+  // The soonest moment at which all cores together could have used up what is left.
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  timer_ = std::min(timer_, now + std::max(left / cores, microseconds(1000)));
+}
+
+void Call::on_timer(Clock::time_point now) {
+  if (over_ || now < timer_) return;
+  if (killed_) {
+    finish();  // stuck in the kernel
+  } else if (ending_ != Ending::none) {
+    killed_ = true;
+    sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+    timer_ = now + kStuck;
+  } else if (now >= deadline_) {
+    end(Ending::wall);
+  } else if (cell_.cgroup && microseconds(cell_.cgroup->cpu_micros().value_or(0)) >= *settings_.limits.cpu_time) {
+    end(Ending::cpu);
+  } else {
+    arm(now);
+  }
+}
+
+void Call::finish() {
+  // All writers are dead by now, so this ends; if one is stuck in the kernel, at EAGAIN.
+  drain(kOut, true);
+  drain(kErr, true);
+  report_.usage.wall = std::chrono::duration_cast<microseconds>(Clock::now() - asked_);
+  const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
+  report_.usage.cpu = microseconds(end_.cpu_micros);
+  report_.usage.memory_peak = usage.memory_peak.value_or(end_.max_rss_kib * 1024);
+  if (usage.processes_peak) report_.usage.processes_peak = *usage.processes_peak > settings_.own_tasks ? *usage.processes_peak - settings_.own_tasks : 0;
+  for (const auto& [what, count] : refusals_) report_.violations.push_back({"seccomp", what, count});
+  if (usage.oom_kills) report_.violations.push_back({"memory", "killed by the out-of-memory killer", usage.oom_kills});
+  if (usage.fork_failures) report_.violations.push_back({"processes", "refused a new process", usage.fork_failures});
+  report_.out = out_.take();
+  report_.err = err_.take();
+  judge(report_, usage);
+  if (!ended_) sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+  over_ = true;
+}
+
+void Call::judge(Report& report, const CgroupUsage& usage) {
+  const Limits& limits = settings_.limits;
+  if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
+  if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
+  const auto say = [&](Outcome outcome, std::string message) {
+    report.outcome = outcome;
+    report.message = std::move(message);
+  };
+  const std::string memory = fmt::format("the command was killed because its processes together used more than {} of memory; raise limits.memory or make it use less", format_size(limits.memory));
+  if (exec_error_) {
+    report.exit_code = exec_error_ == ENOENT ? 127 : 126;
+    const std::string& program = command_.argv[0];
+    const bool path = program.find('/') != std::string::npos;
+    if (exec_error_ == ENOENT)
+      return say(Outcome::invalid_arguments, path ? fmt::format("'{}' does not exist in the cell, or its interpreter doesn't; list its directory in files.read", program)
+                                                  : fmt::format("'{}' was not found in the cell's PATH; check the name, or list its directory in files.read and in PATH", program));
+    return say(Outcome::invalid_arguments, fmt::format("'{}' could not be run in the cell: {}", program, errno_text(exec_error_)));
+  }
+  switch (ending_) {
+    case Ending::wall: return say(Outcome::timeout, fmt::format("the command was ended after its wall time limit of {}; raise limits.wall_time or make it faster", format_duration(limits.wall_time)));
+    case Ending::cpu: return say(Outcome::timeout, fmt::format("the command was ended after it had used its CPU time limit of {}; raise limits.cpu_time or make it compute less", format_duration(*limits.cpu_time)));
+    case Ending::output: return say(Outcome::output_limit, fmt::format("the command was ended after it had written more than {}; raise limits.output_total or make it write less", format_size(*limits.output_total)));
+    case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
+    case Ending::none: break;
+  }
+  if (!ended_) {
+    if (usage.oom_kills) return say(Outcome::memory_limit, memory);
+    return say(Outcome::internal, "the cell ended without a report: its init was killed from outside, or the zygote ended; try again");
+  }
+  if (report.signal) {
+    if (usage.oom_kills && *report.signal == SIGKILL) return say(Outcome::memory_limit, memory);
+    if (*report.signal == SIGXCPU && limits.cpu_time)
+      return say(Outcome::timeout, fmt::format("the command was ended after a process of it had used its CPU time limit of {}; raise limits.cpu_time or make it compute less", format_duration(*limits.cpu_time)));
+    if (*report.signal == SIGXFSZ && limits.file_size)
+      return say(Outcome::signal, fmt::format("the command was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}", format_size(*limits.file_size)));
+    return say(Outcome::signal, fmt::format("the command was ended by {} ({})", signal_name(*report.signal), sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown"));
+  }
+  if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
+  if (usage.oom_kills) return say(Outcome::memory_limit, memory);
+  if (usage.fork_failures)
+    return say(Outcome::process_limit, fmt::format("the command failed with exit code {} after it was refused more than {} processes; raise limits.processes or make it start fewer", *report.exit_code, limits.processes));
+  std::string hint;
+  if (refusals_.contains("socket(AF_INET)") || refusals_.contains("socket(AF_INET6)")) hint = "; it tried to use the network, which the policy forbids (network = \"none\")";
+  say(Outcome::exit, fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
+}
+
+Report Call::take() {
+  cell_.listener.reset();
+  cell_.out_read.reset();
+  cell_.err_read.reset();
+  cell_.socket.reset();
+  cell_.pidfd.reset();
+  return std::move(report_);
+}
+
+}  // namespace brig

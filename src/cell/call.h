@@ -1,0 +1,106 @@
+// Call: one command in one cell, from the request to the report. A passive state machine: whoever
+// owns it polls its descriptors and its timer (a Runner's thread for run_async, the caller's own for
+// run) and hands the events in. One thread at a time.
+#pragma once
+
+#include <brig/command.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "cell/output_buffer.h"
+#include "cell/wire.h"
+#include "os/cgroup.h"
+
+namespace brig {
+
+using Clock = std::chrono::steady_clock;
+
+// A cell that waits for its one request, with all it needs made ahead.
+struct ReadyCell {
+  unsigned slot = 0;
+  std::string scratch;  // floors without mounts: its private directory
+  std::shared_ptr<SlotCgroup> cgroup;  // null where there is none; begin() was called
+  UniqueFd pidfd;     // of the cell's init
+  UniqueFd socket;    // to the init, and to the tool until it has exec'ed
+  UniqueFd listener;  // of the lock filter
+  UniqueFd out_read, out_write, err_read, err_write;
+};
+
+// What all calls of one Runner share. Outlives them.
+struct CallSettings {
+  Limits limits;
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> enforced;
+  unsigned own_tasks = 2;  // brig's processes in each slot: keeper and init
+  UniqueFd null;           // /dev/null
+};
+
+class Call {
+ public:
+  enum Source { kSocket, kOut, kErr, kListener, kCancel, kSources };
+
+  // The clock of the wall limit starts at `asked`.
+  Call(const CallSettings& settings, const Command& command, OutputCallback on_output, Clock::time_point asked);
+
+  // An error in the command itself, in words, or empty.
+  static std::string defect(const Command& command);
+
+  // Takes the cell and sends the request. On failure the call is over (internal).
+  void start(ReadyCell cell);
+  // Not run after all: over, with this outcome.
+  void refuse(Outcome outcome, std::string message);
+
+  // -1 where there is nothing to poll (any more). All for reading.
+  std::array<int, kSources> descriptors() const;
+  void on_readable(Source source);
+  // When to call on_timer next.
+  Clock::time_point timer() const { return timer_; }
+  void on_timer(Clock::time_point now);
+  // SIGTERM, the grace period, SIGKILL.
+  void cancel();
+
+  bool over() const { return over_; }
+  // Once, when over. The cell's descriptors are closed; what is left of the cell is the keeper's.
+  Report take();
+  unsigned slot() const { return cell_.slot; }
+  Clock::time_point deadline() const { return deadline_; }
+
+ private:
+  enum class Ending { none, wall, cpu, output, cancelled };
+
+  void send_request(const Command& command);
+  void on_message();
+  void on_refusal();
+  bool drain(Source source, bool to_the_end);
+  void end(Ending why);
+  void arm(Clock::time_point now);
+  void finish();
+  void judge(Report& report, const CgroupUsage& usage);
+
+  const CallSettings& settings_;
+  Command command_;
+  OutputCallback on_output_;
+  Clock::time_point asked_, deadline_, timer_, kill_at_{}, give_up_at_{};
+  ReadyCell cell_;
+  OutputBuffer out_, err_;
+  Ending ending_ = Ending::none;
+  bool killed_ = false;
+  bool over_ = false;
+  bool ended_ = false;  // the init has told the tool's end
+  wire::Message end_{};
+  int exec_error_ = 0;
+  std::map<std::string, std::uint64_t> refusals_;
+  std::uint64_t refusal_count_ = 0;
+  Report report_;
+};
+
+}  // namespace brig

@@ -1,0 +1,59 @@
+// The helper: the program behind every cell. It runs as four kinds of process, each forked from
+// the one before:
+//
+//   janitor   outside the jail, as the host's user. Makes slots and their cgroups; when the host is
+//             gone, even by SIGKILL, it ends the zygote, removes the cgroups and exits.
+//   zygote    pid 1 of the outer pid namespace, in the finished root file system; forks keepers.
+//   keeper    one per slot, born into the slot's cgroups and network namespace; makes one cell at a
+//             time and reaps it. Being born inside is what makes a cell's cgroup free.
+//   cell      pid 1 (init) of an inner pid namespace, and the tool before exec, which waits for the
+//             one request.
+//
+// All of it is plain code over a Plan and a few descriptors: no exceptions, no allocation, no locks.
+// Whatever fails is told as {stage, errno, index} and ends the process: nothing runs half locked.
+#pragma once
+
+#include "cell/plan.h"
+#include "cell/wire.h"
+
+namespace brig::helper {
+
+struct Failure {
+  wire::Stage stage = wire::Stage::none;
+  int error = 0;
+  unsigned index = 0;
+};
+// Captures errno. Always false, so that a step can end with `return fail(...)`.
+bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
+
+// Tells the failure on `socket` and ends the process.
+[[noreturn]] void die(int socket, const Failure& failure);
+[[noreturn]] void die(int socket, wire::Stage stage, unsigned index = 0);
+
+inline constexpr int kMaxIdMaps = 16;
+
+[[noreturn]] void janitor_main(const Plan& plan, int host_socket, int host_pidfd);
+[[noreturn]] void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds);
+[[noreturn]] void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate,
+                              unsigned slot);
+[[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);
+
+// Makes the new root in a fresh mount namespace and pivots into it. Needs CAP_SYS_ADMIN over it.
+bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure);
+// Maps the cell's user to `outside_uid`, for this process' new user namespace.
+bool map_ids(const Plan& plan, unsigned outside_uid, unsigned outside_gid, Failure& failure);
+bool load_filter(const Plan& plan, const PlanList<std::uint64_t>& program, unsigned flags, int* listener);
+
+// --- small tools ---
+bool write_file(int dir, const char* path, const char* text);
+// Decimal text of `value`; returns `buffer`, which holds 24 bytes.
+const char* decimal(char* buffer, unsigned long value);
+// Joins a/b into `out` (4096 bytes). False if it does not fit.
+bool join(char* out, const char* a, const char* b);
+// Removes a directory and all below it. Iterative and flat: depth, names and modes don't matter.
+void remove_tree(const char* path);
+void set_name(const char* name);
+// SIGKILLs every descendant of this process and reaps them, for floors without a pid namespace.
+void end_descendants();
+
+}  // namespace brig::helper

@@ -1,0 +1,224 @@
+// Entry of the helper program, and what its four parts share. Started by the host with an empty
+// environment and three descriptors: 3 the plan, 4 the host's socket, 5 a pidfd of the host.
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "cell/helper.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+
+bool fail(Failure& failure, wire::Stage stage, unsigned index) {
+  failure = {stage, errno, index};
+  return false;
+}
+
+void die(int socket, const Failure& failure) {
+  wire::Message message{};
+  message.tag = wire::Tag::failed;
+  message.stage = failure.stage;
+  message.error = failure.error;
+  message.index = failure.index;
+  send_packet(socket, &message, sizeof message, nullptr, 0);
+  _exit(1);
+}
+
+void die(int socket, wire::Stage stage, unsigned index) { die(socket, Failure{stage, errno, index}); }
+
+bool write_file(int dir, const char* path, const char* text) {
+  const int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const std::size_t size = strlen(text);
+  const bool ok = write(fd, text, size) == static_cast<ssize_t>(size);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return ok;
+}
+
+const char* decimal(char* buffer, unsigned long value) {
+  char* end = buffer + 23;
+  *end = '\0';
+  do *--end = static_cast<char>('0' + value % 10);
+  while (value /= 10);
+  return static_cast<const char*>(memmove(buffer, end, static_cast<std::size_t>(buffer + 24 - end)));
+}
+
+bool join(char* out, const char* a, const char* b) {
+  const std::size_t na = strlen(a), nb = strlen(b);
+  if (na + 1 + nb + 1 > 4096) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  memcpy(out, a, na);
+  out[na] = '/';
+  memcpy(out + na + 1, b, nb + 1);
+  return true;
+}
+
+void set_name(const char* name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+namespace {
+
+// Empties `dir`; sub-directories found in it are moved up into `top`, so that depth never grows.
+// True if something was removed or moved.
+bool flatten(int top, int dir, unsigned long& counter) {
+  const int copy = dup(dir);
+  DIR* stream = copy < 0 ? nullptr : fdopendir(copy);
+  if (!stream) {
+    if (copy >= 0) close(copy);
+    return false;
+  }
+  bool progress = false;
+  rewinddir(stream);
+  while (const dirent* entry = readdir(stream)) {
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+    if (unlinkat(dir, entry->d_name, 0) == 0 || unlinkat(dir, entry->d_name, AT_REMOVEDIR) == 0) {
+      progress = true;
+      continue;
+    }
+    (void)!fchmodat(dir, entry->d_name, 0700, 0);
+    if (dir != top) {
+      char name[40] = "brig-", number[24];
+      strcat(name, decimal(number, counter++));
+      if (renameat(dir, entry->d_name, top, name) == 0) progress = true;
+    }
+  }
+  closedir(stream);
+  return progress;
+}
+
+}  // namespace
+
+void remove_tree(const char* path) {
+  const int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (top < 0) return;
+  unsigned long counter = 0;
+  bool progress = true;
+  while (progress) {
+    progress = flatten(top, top, counter);
+    const int copy = dup(top);
+    DIR* stream = copy < 0 ? nullptr : fdopendir(copy);
+    if (!stream) {
+      if (copy >= 0) close(copy);
+      break;
+    }
+    rewinddir(stream);
+    while (const dirent* entry = readdir(stream)) {
+      if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+      const int dir = openat(top, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      if (dir < 0) continue;
+      if (flatten(top, dir, counter)) progress = true;
+      close(dir);
+    }
+    closedir(stream);
+  }
+  close(top);
+  rmdir(path);
+}
+
+// Reads the parent pid from /proc/<pid>/stat: the field after ") S ".
+static pid_t parent_of(const char* pid) {
+  char path[64] = "/proc/", buffer[512];
+  strncat(path, pid, 20);
+  strcat(path, "/stat");
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  const ssize_t size = read(fd, buffer, sizeof buffer - 1);
+  close(fd);
+  if (size <= 0) return -1;
+  buffer[size] = '\0';
+  const char* close_paren = strrchr(buffer, ')');
+  return close_paren && strlen(close_paren) > 4 ? atoi(close_paren + 4) : -1;
+}
+
+void end_descendants() {
+  // Descendants of a subreaper come back to it as their parents die, so killing direct children
+  // until there are none ends the tree. Bounded: a storm that outruns this is left to the cgroup.
+  char self[24];
+  const pid_t me = atoi(decimal(self, static_cast<unsigned long>(getpid())));
+  for (int round = 0; round < 10000; ++round) {
+    pid_t waited;
+    while ((waited = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (waited < 0 && errno == ECHILD) return;
+    DIR* proc = opendir("/proc");
+    if (!proc) return;
+    while (const dirent* entry = readdir(proc)) {
+      if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+      if (parent_of(entry->d_name) == me) kill(atoi(entry->d_name), SIGKILL);
+    }
+    closedir(proc);
+    usleep(round < 10 ? 200 : 2000);
+  }
+}
+
+bool load_filter(const Plan& plan, const PlanList<std::uint64_t>& program, unsigned flags,
+                 int* listener) {
+  sock_fprog filter;
+  filter.len = static_cast<unsigned short>(program.count);
+  filter.filter =
+      reinterpret_cast<sock_filter*>(const_cast<std::uint64_t*>(begin_of(plan, program)));
+  const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+  if (result < 0) return false;
+  if (listener) *listener = static_cast<int>(result);
+  return true;
+}
+
+bool map_ids(const Plan& plan, unsigned outside_uid, unsigned outside_gid, Failure& failure) {
+  char line[80], number[24];
+  // Writing one's own maps needs the files to be one's own, which they are not while non-dumpable.
+  // Nothing that could trace this process exists yet in a namespace that sees it.
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  if (!write_file(AT_FDCWD, "/proc/self/setgroups", "deny")) return fail(failure, wire::Stage::id_map, 0);
+  strcpy(line, decimal(number, plan.cell_uid));
+  strcat(line, " ");
+  strcat(line, decimal(number, outside_uid));
+  strcat(line, " 1");
+  if (!write_file(AT_FDCWD, "/proc/self/uid_map", line)) return fail(failure, wire::Stage::id_map, 1);
+  strcpy(line, decimal(number, plan.cell_gid));
+  strcat(line, " ");
+  strcat(line, decimal(number, outside_gid));
+  strcat(line, " 1");
+  if (!write_file(AT_FDCWD, "/proc/self/gid_map", line)) return fail(failure, wire::Stage::id_map, 2);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  return true;
+}
+
+}  // namespace brig::helper
+
+int main() {
+  using namespace brig;
+  using namespace brig::helper;
+  constexpr int kPlanFd = 3, kSocketFd = 4, kHostFd = 5;
+  struct stat info;
+  if (fstat(kPlanFd, &info) != 0 || info.st_size < static_cast<off_t>(sizeof(Plan))) {
+    fprintf(stderr, "brig-helper is started by the brig library, not by hand\n");
+    return 125;
+  }
+  void* block = mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
+  if (block == MAP_FAILED) die(kSocketFd, wire::Stage::plan);
+  const Plan& plan = *static_cast<const Plan*>(block);
+  if (plan.magic != kPlanMagic || plan.size != info.st_size) {
+    errno = EINVAL;
+    die(kSocketFd, wire::Stage::plan);
+  }
+  close(kPlanFd);
+  if (sys::close_range(kHostFd + 1, ~0u, 0) != 0) die(kSocketFd, wire::Stage::descriptors);
+  fcntl(kSocketFd, F_SETFD, FD_CLOEXEC);
+  fcntl(kHostFd, F_SETFD, FD_CLOEXEC);
+  janitor_main(plan, kSocketFd, kHostFd);
+}

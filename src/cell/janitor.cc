@@ -1,0 +1,239 @@
+// The janitor: the only part of the helper that stays outside the jail, with the host's own rights.
+// It starts the zygote, makes each slot's cgroups and puts its keeper there, and leaves nothing
+// behind: it outlives the host by just as long as that takes.
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cell/helper.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+namespace {
+
+using wire::Stage;
+using wire::Tag;
+
+constexpr unsigned kMaxSlots = 65536;
+struct Slot {
+  pid_t keeper;
+  int gate;
+};
+Slot g_slots[kMaxSlots];
+
+// A user namespace that shows files of `map` as the tool's. It lives on in the descriptor.
+int make_id_map(const Plan& plan, const IdMap& map) {
+  int pidfd = -1;
+  const pid_t pid = sys::clone_process(CLONE_NEWUSER | CLONE_PIDFD | SIGCHLD, &pidfd);
+  if (pid < 0) return -1;
+  if (pid == 0) {
+    pause();
+    _exit(0);
+  }
+  char path[64] = "/proc/", line[80], number[24];
+  strcat(path, decimal(number, static_cast<unsigned long>(pid)));
+  const int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  int fd = -1;
+  strcpy(line, decimal(number, map.uid));
+  strcat(strcat(strcat(line, " "), decimal(number, plan.host_uid)), " 1");
+  if (dir >= 0 && write_file(dir, "uid_map", line)) {
+    strcpy(line, decimal(number, map.gid));
+    strcat(strcat(strcat(line, " "), decimal(number, plan.host_gid)), " 1");
+    if (write_file(dir, "gid_map", line)) fd = openat(dir, "ns/user", O_RDONLY | O_CLOEXEC);
+  }
+  const int error = errno;
+  if (dir >= 0) close(dir);
+  sys::pidfd_send_signal(pidfd, SIGKILL);
+  close(pidfd);
+  waitpid(pid, nullptr, 0);
+  errno = error;
+  return fd;
+}
+
+// "<slot>" or "<slot>.<generation>"
+void slot_name(char* out, unsigned slot, unsigned generation) {
+  char number[24];
+  strcpy(out, decimal(number, slot));
+  if (generation) strcat(strcat(out, "."), decimal(number, generation));
+}
+
+bool make_cgroup(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation) {
+  char name[64], path[4096], file[4096];
+  slot_name(name, slot, generation);
+  if (!join(path, text(plan, tree.base), name)) return false;
+  if (mkdir(path, 0755) != 0 && errno != EEXIST) return false;
+  for (unsigned i = 0; i < tree.settings.count; ++i) {
+    const CgroupSetting& setting = begin_of(plan, tree.settings)[i];
+    if (!join(file, path, text(plan, setting.file))) return false;
+    if (!write_file(AT_FDCWD, file, text(plan, setting.value)) && !setting.optional) return false;
+  }
+  return true;
+}
+
+bool attach(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation, pid_t pid) {
+  char name[64], path[4096], file[4096], number[24];
+  slot_name(name, slot, generation);
+  return join(path, text(plan, tree.base), name) && join(file, path, "cgroup.procs") &&
+         write_file(AT_FDCWD, file, decimal(number, static_cast<unsigned long>(pid)));
+}
+
+// Removes every slot of a tree, then the tree. A cgroup stays busy for a moment after its last
+// process is gone, so this tries for two seconds.
+void remove_cgroups(const Plan& plan, const CgroupTree& tree) {
+  const char* base = text(plan, tree.base);
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    DIR* stream = opendir(base);
+    if (!stream) return;
+    while (const dirent* entry = readdir(stream)) {
+      if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+      unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(stream);
+    if (rmdir(base) == 0 || errno == ENOENT) return;
+    usleep(10000);
+  }
+}
+
+void grow(const Plan& plan, int host_socket, int zygote_socket, unsigned slot, int slot_socket) {
+  wire::Message message{};
+  message.index = slot;
+  const int gate = eventfd(0, EFD_CLOEXEC);
+  bool ok = slot < kMaxSlots && gate >= 0;
+  for (unsigned i = 0; ok && i < plan.cgroups.count; ++i) ok = make_cgroup(plan, begin_of(plan, plan.cgroups)[i], slot, 0);
+  if (ok) {
+    g_slots[slot] = {0, gate};
+    message.tag = Tag::new_slot;
+    const int fds[] = {slot_socket, gate};
+    ok = send_packet(zygote_socket, &message, sizeof message, fds, 2);
+  }
+  if (!ok) {
+    message.tag = Tag::failed;
+    message.stage = Stage::cgroup;
+    message.error = errno;
+    send_packet(slot_socket, &message, sizeof message, nullptr, 0);
+    if (gate >= 0) close(gate);
+  }
+  close(slot_socket);
+  (void)host_socket;
+}
+
+void admit(const Plan& plan, unsigned slot, pid_t keeper) {
+  if (slot >= kMaxSlots || g_slots[slot].keeper || g_slots[slot].gate < 0) return;
+  g_slots[slot].keeper = keeper;
+  std::uint64_t go = 1;
+  for (unsigned i = 0; go == 1 && i < plan.cgroups.count; ++i)
+    if (!attach(plan, begin_of(plan, plan.cgroups)[i], slot, 0, keeper)) go = 2 + static_cast<std::uint64_t>(errno);
+  (void)!write(g_slots[slot].gate, &go, sizeof go);
+  close(g_slots[slot].gate);
+  g_slots[slot].gate = -1;
+}
+
+// pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup.
+void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generation) {
+  wire::Message message{};
+  message.tag = Tag::slot_refreshed;
+  message.index = slot;
+  message.status = static_cast<int>(generation);
+  for (unsigned i = 0; i < plan.cgroups.count; ++i) {
+    const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
+    if (!tree.is_pids) continue;
+    if (!make_cgroup(plan, tree, slot, generation) || !attach(plan, tree, slot, generation, g_slots[slot].keeper)) {
+      message.tag = Tag::failed;
+      message.stage = Stage::cgroup;
+      message.error = errno;
+      break;
+    }
+    char name[64], path[4096];
+    slot_name(name, slot, generation - 1);
+    if (join(path, text(plan, tree.base), name)) rmdir(path);  // if busy, removed at the end
+  }
+  send_packet(host_socket, &message, sizeof message, nullptr, 0);
+}
+
+[[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
+  sys::pidfd_send_signal(zygote_pidfd, SIGKILL);
+  siginfo_t info;
+  while (waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(zygote_pidfd), &info, WEXITED | __WALL) < 0 && errno == EINTR) {
+  }
+  if (plan.floor != Floor::jail) {
+    end_descendants();
+    if (plan.scratch_directory) remove_tree(text(plan, plan.scratch_directory));
+  }
+  for (unsigned i = 0; i < plan.cgroups.count; ++i) remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
+  _exit(0);
+}
+
+}  // namespace
+
+void janitor_main(const Plan& plan, int host_socket, int host_pidfd) {
+  set_name("brig-janitor");
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  // The host's ignored signals (Python ignores SIGPIPE) must not reach the tools.
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Terminal signals are the host's to handle: a session of its own.
+  setsid();
+  if (plan.floor != Floor::jail) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+
+  int id_maps[kMaxIdMaps];
+  for (unsigned i = 0; i < plan.id_maps.count && i < kMaxIdMaps; ++i) {
+    id_maps[i] = make_id_map(plan, begin_of(plan, plan.id_maps)[i]);
+    if (id_maps[i] < 0) die(host_socket, Stage::id_mapped_mount, i);
+  }
+  int pair[2], zygote_pidfd = -1;
+  const int on = 1;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) die(host_socket, Stage::sockets);
+  if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) die(host_socket, Stage::sockets);
+  std::uint64_t flags = SIGCHLD | CLONE_PIDFD;
+  if (plan.floor == Floor::jail) flags |= CLONE_NEWPID | CLONE_NEWNS | (plan.as_root ? 0 : CLONE_NEWUSER);
+  const pid_t zygote = sys::clone_process(flags, &zygote_pidfd);
+  if (zygote < 0) die(host_socket, Stage::clone_zygote);
+  if (zygote == 0) {
+    close(pair[0]);
+    close(host_socket);
+    close(host_pidfd);
+    zygote_main(plan, pair[1], id_maps);
+  }
+  close(pair[1]);
+  for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_maps[i]);
+
+  pollfd polls[] = {{host_socket, POLLIN, 0}, {host_pidfd, POLLIN, 0}, {pair[0], POLLIN, 0}, {zygote_pidfd, POLLIN, 0}};
+  for (;;) {
+    if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
+    wire::Message message;
+    if (polls[2].revents & POLLIN) {
+      const Packet packet = recv_packet(pair[0], &message, sizeof message, MSG_DONTWAIT);
+      for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+      if (packet.size == sizeof message) {
+        if (message.tag == Tag::keeper_hello)
+          admit(plan, message.index, packet.sender);
+        else if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
+          send_packet(host_socket, &message, sizeof message, nullptr, 0);
+      }
+      continue;  // the zygote's last words before its end
+    }
+    if (polls[0].revents & POLLIN) {
+      const Packet packet = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
+      if (packet.size <= 0 && !(packet.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
+      if (packet.size == sizeof message && message.tag == Tag::grow && packet.fd_count == 1)
+        grow(plan, host_socket, pair[0], message.index, packet.fds[0]);
+      else if (packet.size == sizeof message && message.tag == Tag::refresh_pids && message.index < kMaxSlots)
+        refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
+    }
+    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents || polls[3].revents) finish(plan, zygote_pidfd);
+  }
+}
+
+}  // namespace brig::helper

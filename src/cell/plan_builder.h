@@ -1,0 +1,36 @@
+// From a policy to the plan that the helper carries out, and the words for what it reports.
+#pragma once
+
+#include <brig/error.h>
+#include <brig/policy.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cell/plan.h"
+#include "cell/wire.h"
+#include "os/cgroup.h"
+
+namespace brig {
+
+struct BuiltPlan {
+  std::vector<std::byte> block;       // a Plan
+  std::vector<std::string> enforced;  // the layers that a cell made by it has
+  std::map<std::string, std::string> environment;  // what each command starts with
+  std::string scratch_directory;  // floors without mounts; made by this call, removed by the janitor
+
+  const Plan& plan() const { return *reinterpret_cast<const Plan*>(block.data()); }
+};
+
+// `policy` is validated. Throws Error(unsupported) naming the feature that the floor needs and this
+// machine lacks, where that can be known before trying.
+BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups);
+
+// What a failed set-up means, and what to do: "mounting '/data': No such file or directory".
+std::string failure_text(const Plan& plan, wire::Stage stage, int error, unsigned index);
+// config for what the policy can change, unsupported for what the machine lacks, else by errno.
+ErrorKind failure_kind(wire::Stage stage, int error);
+
+}  // namespace brig

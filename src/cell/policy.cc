@@ -1,0 +1,364 @@
+#include <brig/policy.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cell/paths.h"
+#include "cell/policy_fault.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+
+namespace brig {
+namespace {
+
+using Fault = std::optional<PolicyFault>;
+using Reason = std::optional<std::string>;  // "reason; fix", or nothing wrong
+
+constexpr std::size_t kMaxPaths = 1024;
+constexpr std::size_t kMaxPathBytes = 4096;
+constexpr std::size_t kMaxVariables = 4096;
+constexpr std::size_t kMaxVariableBytes = 128_KiB;  // MAX_ARG_STRLEN: execve refuses a longer one
+constexpr std::size_t kMaxSyscalls = 1024;
+constexpr int kMaxLinks = 40;  // as the kernel has it
+// In a user namespace the kernel shows every owner that is not mapped as this one, and the caller
+// too, if it is not: equal, and yet not the same.
+constexpr uid_t kOverflowUid = 65534;
+// "And up" ends here, so that no sum of limits can overflow.
+constexpr std::uint64_t kNoEnd = 1024_GiB << 20;
+constexpr std::uint64_t kDay = 24 * 3600 * 1000;
+constexpr double kLeastCpus = 0.01;
+constexpr double kMostCpus = 8192;  // the most that Linux can be built for
+
+enum class Unit { milliseconds, bytes, count };
+struct LimitRange {
+  std::string_view name;
+  Unit unit;
+  std::uint64_t least, most;
+};
+constexpr std::array<LimitRange, 10> kRanges = {{
+    {"wall_time", Unit::milliseconds, 1, kDay},
+    {"grace", Unit::milliseconds, 0, 60'000},
+    {"cpu_time", Unit::milliseconds, 1, kDay},
+    {"memory", Unit::bytes, 4_MiB, kNoEnd},
+    {"processes", Unit::count, 1, 32'768},
+    {"output", Unit::bytes, 0, 1_GiB},
+    {"output_total", Unit::bytes, 0, kNoEnd},
+    {"scratch", Unit::bytes, 64_KiB, kNoEnd},
+    {"file_size", Unit::bytes, 0, kNoEnd},
+    // Three streams, and one more for the loader to open its libraries with. The most is the
+    // kernel's default of fs.nr_open.
+    {"open_files", Unit::count, 4, 1'048'576},
+}};
+
+std::string in_unit(Unit unit, std::uint64_t value) {
+  switch (unit) {
+    case Unit::milliseconds:
+      return format_duration(std::chrono::milliseconds(static_cast<std::int64_t>(value)));
+    case Unit::bytes: return format_size(value);
+    case Unit::count: return fmt::format("{}", value);
+  }
+  return {};
+}
+
+Fault check_limit(std::string_view name, std::uint64_t value) {
+  for (const LimitRange& range : kRanges) {
+    if (range.name != name || (value >= range.least && value <= range.most)) continue;
+    return PolicyFault{
+        fmt::format("limits.{}", name),
+        {},
+        fmt::format("{} is out of range; use {}", in_unit(range.unit, value), limit_range(name))};
+  }
+  return std::nullopt;
+}
+
+// A negative duration wraps to more than any range has, and in_unit() wraps it back.
+Fault check_limit(std::string_view name, std::chrono::milliseconds value) {
+  return check_limit(name, static_cast<std::uint64_t>(value.count()));
+}
+
+Fault find_limit_fault(const Limits& limits) {
+  if (Fault fault = check_limit("wall_time", limits.wall_time)) return fault;
+  if (Fault fault = check_limit("grace", limits.grace)) return fault;
+  if (limits.cpu_time) {
+    if (Fault fault = check_limit("cpu_time", *limits.cpu_time)) return fault;
+  }
+  if (Fault fault = check_limit("memory", limits.memory)) return fault;
+  if (Fault fault = check_limit("processes", limits.processes)) return fault;
+  if (Fault fault = check_limit("output", limits.output)) return fault;
+  if (limits.output_total) {
+    if (Fault fault = check_limit("output_total", *limits.output_total)) return fault;
+  }
+  if (Fault fault = check_limit("scratch", limits.scratch)) return fault;
+  if (limits.file_size) {
+    if (Fault fault = check_limit("file_size", *limits.file_size)) return fault;
+  }
+  if (Fault fault = check_limit("open_files", limits.open_files)) return fault;
+  // Written so that NaN fails.
+  if (limits.cpus && !(*limits.cpus >= kLeastCpus && *limits.cpus <= kMostCpus)) {
+    return PolicyFault{
+        "limits.cpus",
+        {},
+        fmt::format("{} is out of range; use {}", *limits.cpus, limit_range("cpus"))};
+  }
+  return std::nullopt;
+}
+
+// "/a//b/" is {"b", "a"}: a stack whose top is the next component.
+std::vector<std::string> reversed_components(std::string_view path) {
+  std::vector<std::string> result;
+  while (!path.empty()) {
+    const std::size_t slash = path.find_last_of('/');
+    const std::size_t start = slash == std::string_view::npos ? 0 : slash + 1;
+    if (start < path.size()) result.emplace_back(path.substr(start));
+    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+  }
+  return result;
+}
+
+// What the text alone tells.
+Reason path_text_fault(std::string_view path) {
+  if (path.empty()) return "the path is empty; remove it or write one";
+  if (path.size() > kMaxPathBytes) return fmt::format("longer than {} bytes", kMaxPathBytes);
+  if (path.find('\0') != std::string_view::npos) return "a NUL byte is not allowed; remove it";
+  if (path[0] != '/') return "not absolute; write the path from '/' on";
+  for (const std::string& component : reversed_components(path)) {
+    if (component == "..") return "'..' is not allowed; write the path without it";
+    if (component == ".") return "'.' is not allowed; write the path without it";
+  }
+  return std::nullopt;
+}
+
+// Places that a cell has of its own, or that hold the host's kernel and devices.
+Reason reserved_fault(std::string_view normal) {
+  if (is_at_or_below(normal, "/proc")) {
+    return "the cell has a /proc of its own, and the host's shows the host's processes; remove it";
+  }
+  if (is_at_or_below(normal, "/sys")) return "/sys controls the host's kernel; remove it";
+  if (is_at_or_below(normal, "/dev")) {
+    return "the cell has a minimal /dev of its own, and the host's holds its devices; remove it";
+  }
+  return std::nullopt;
+}
+
+Reason missing_fault(std::string_view path, const std::string& at, int error) {
+  if (error == ENOENT && path.find_first_of("*?[") != std::string_view::npos) {
+    return "no such path, and globs are not supported; list each path";
+  }
+  std::string reason = errno_text(error);
+  if (at != normal_path(path)) reason += fmt::format(" at {}", in_quotes(at));
+  if (error == ENOENT) reason += "; create it or remove it from the policy";
+  return reason;
+}
+
+// Walks a path as the kernel would, but one lstat at a time, so that every link on the way is seen,
+// those in the targets of links too. A link that another user made could point elsewhere tomorrow:
+// that user would write the policy. (A link that is swapped after this walk is caught by whoever
+// mounts the path, not here.) Returns the type and the real path of what is there in `found`.
+struct Found {
+  std::string path;
+  mode_t mode = 0;
+};
+Reason walk(std::string_view path, Found& found) {
+  std::vector<std::string> ahead = reversed_components(path);
+  std::string here;  // resolved so far: no links, no slash at the end; "" is the root
+  mode_t mode = S_IFDIR;
+  int links = 0;
+  const uid_t self = ::geteuid();
+  while (!ahead.empty()) {
+    const std::string component = std::move(ahead.back());
+    ahead.pop_back();
+    if (component == "." || component == "..") {  // only ever from the target of a link
+      if (!S_ISDIR(mode)) return missing_fault(path, here, ENOTDIR);
+      if (component == ".." && !here.empty()) here.erase(here.find_last_of('/'));
+      continue;
+    }
+    const std::string next = here + '/' + component;
+    if (Reason reason = reserved_fault(next)) return reason;
+    struct stat status;
+    if (::lstat(next.c_str(), &status) != 0) return missing_fault(path, next, errno);
+    if (!S_ISLNK(status.st_mode)) {
+      here = next;
+      mode = status.st_mode;
+      continue;
+    }
+    if (status.st_uid == kOverflowUid) {
+      return fmt::format(
+          "{} is a symlink owned by uid {}, which may be anyone; list the path it "
+          "leads to instead",
+          in_quotes(next), status.st_uid);
+    }
+    if (status.st_uid != 0 && status.st_uid != self) {
+      return fmt::format("{} is a symlink owned by uid {}; list the path it leads to instead",
+                         in_quotes(next), status.st_uid);
+    }
+    if (++links > kMaxLinks) return missing_fault(path, next, ELOOP);
+    char target[PATH_MAX];
+    const ssize_t length = ::readlink(next.c_str(), target, sizeof target);
+    if (length < 0) return missing_fault(path, next, errno);
+    const std::string_view to(target, static_cast<std::size_t>(length));
+    if (to.starts_with('/')) here.clear();
+    for (std::string& part : reversed_components(to)) ahead.push_back(std::move(part));
+    mode = S_IFDIR;  // where the link stands, and the root, are directories
+  }
+  found.path = here.empty() ? "/" : here;
+  found.mode = mode;
+  return std::nullopt;
+}
+
+Reason root_fault(std::string_view field) {
+  if (field == "files.read") return "gives the whole host to the cell; list what is needed";
+  if (field == "files.write") return "lets the cell write everywhere; list what is needed";
+  if (field == "files.hide") return "would hide everything; list what is to be hidden";
+  return "is the host itself; leave it out to use the host's system directories";
+}
+
+// `found` is set if nothing is wrong.
+Reason host_path_fault(std::string_view field, std::string_view path, Found& found) {
+  if (Reason reason = path_text_fault(path)) return reason;
+  if (normal_path(path) == "/") return root_fault(field);
+  if (Reason reason = walk(path, found)) return reason;
+  if (found.path == "/") return "leads to '/', which " + *root_fault(field);
+  return std::nullopt;
+}
+
+Fault fault_of(std::string field, std::string item, std::string_view value, const Reason& reason) {
+  if (!reason) return std::nullopt;
+  return PolicyFault{std::move(field), std::move(item),
+                     fmt::format("{}: {}", in_quotes(value), *reason)};
+}
+
+Fault find_file_fault(const Files& files) {
+  std::size_t count = 0;
+  Found found;
+  for (const auto& [field, paths] :
+       {std::pair{"files.read", &files.read}, std::pair{"files.write", &files.write},
+        std::pair{"files.hide", &files.hide}}) {
+    count += paths->size();
+    if (count > kMaxPaths) {
+      return PolicyFault{
+          field, {}, fmt::format("more than {} paths in all; list their directories", kMaxPaths)};
+    }
+    for (std::size_t i = 0; i < paths->size(); ++i) {
+      const std::string& path = (*paths)[i];
+      const Reason reason = host_path_fault(field, path, found);
+      if (reason) return fault_of(field, std::to_string(i), path, reason);
+    }
+  }
+  if (!files.working_directory.empty()) {
+    const Reason reason = path_text_fault(files.working_directory);
+    if (reason) return fault_of("files.working_directory", {}, files.working_directory, reason);
+  }
+  if (!files.root.empty()) {
+    Reason reason = host_path_fault("files.root", files.root, found);
+    if (!reason && !S_ISDIR(found.mode)) reason = "not a directory; name the one that holds usr";
+    if (reason) return fault_of("files.root", {}, files.root, reason);
+  }
+  return std::nullopt;
+}
+
+Reason variable_fault(std::string_view name, std::string_view value) {
+  if (name.empty()) return "the name is empty; remove it or write one";
+  if (name.find('=') != std::string_view::npos) return "'=' is not allowed in a name; remove it";
+  if (name.find('\0') != std::string_view::npos) return "a NUL byte is not allowed; remove it";
+  if (value.find('\0') != std::string_view::npos) {
+    return "a NUL byte is not allowed in a value; remove it";
+  }
+  if (name.size() + value.size() + 2 > kMaxVariableBytes) {
+    return fmt::format("longer than {}, the kernel's limit for one variable; shorten it",
+                       format_size(kMaxVariableBytes));
+  }
+  return std::nullopt;
+}
+
+Fault find_environment_fault(const Environment& environment) {
+  const auto& [names, set] = environment;
+  if (names.size() > kMaxVariables || set.size() > kMaxVariables - names.size()) {
+    return PolicyFault{names.size() > set.size() ? "environment.passthrough" : "environment.set",
+                       {},
+                       fmt::format("more than {} variables in all; list fewer", kMaxVariables)};
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Reason reason = variable_fault(names[i], {});
+    // A name may hold a star, but whoever writes AWS_* means a glob, and would miss it silently.
+    if (!reason && names[i].find_first_of("*?") != std::string::npos) {
+      reason = "globs are not supported; list each name";
+    }
+    if (reason) return fault_of("environment.passthrough", std::to_string(i), names[i], reason);
+  }
+  for (const auto& [name, value] : set) {
+    const Reason reason = variable_fault(name, value);
+    if (reason) return fault_of("environment.set", name, name, reason);
+  }
+  return std::nullopt;
+}
+
+// Whether the kernel has the call is for the filter's maker to say.
+Fault find_syscall_fault(const char* field, const std::vector<std::string>& names) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  if (names.size() > kMaxSyscalls) {
+    return PolicyFault{field, {}, fmt::format("more than {} names; list fewer", kMaxSyscalls)};
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty() || names[i].find_first_not_of(kLetters) != std::string::npos) {
+      return fault_of(field, std::to_string(i), names[i],
+                      "not the name of a system call; write it as syscalls(2) does");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const char* to_string(Network network) {
+  switch (network) {
+    case Network::none: return "none";
+    case Network::loopback: return "loopback";
+    case Network::host: return "host";
+  }
+  return "unknown";
+}
+
+const char* to_string(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::jail: return "jail";
+    case Isolation::landlock: return "landlock";
+    case Isolation::process: return "process";
+  }
+  return "unknown";
+}
+
+std::string limit_range(std::string_view name) {
+  for (const LimitRange& range : kRanges) {
+    if (range.name != name) continue;
+    return fmt::format("{} to {}", in_unit(range.unit, range.least),
+                       in_unit(range.unit, range.most));
+  }
+  return fmt::format("{} to {}", kLeastCpus, kMostCpus);
+}
+
+std::optional<PolicyFault> find_fault(const Policy& policy) {
+  if (Fault fault = find_limit_fault(policy.limits)) return fault;
+  if (Fault fault = find_file_fault(policy.files)) return fault;
+  // An enum can hold what no name stands for: a cast, or memory that was never set.
+  if (to_string(policy.network) == std::string_view("unknown")) {
+    return PolicyFault{"network", {}, "not a Network; use none, loopback or host"};
+  }
+  if (Fault fault = find_environment_fault(policy.environment)) return fault;
+  if (Fault fault = find_syscall_fault("syscalls.allow", policy.syscalls.allow)) return fault;
+  if (Fault fault = find_syscall_fault("syscalls.deny", policy.syscalls.deny)) return fault;
+  if (to_string(policy.isolation) == std::string_view("unknown")) {
+    return PolicyFault{"isolation", {}, "not an Isolation; use jail, landlock or process"};
+  }
+  return std::nullopt;
+}
+
+void validate(const Policy& policy) {
+  if (const Fault fault = find_fault(policy)) {
+    throw_error(ErrorKind::config, "policy: {}: {}", fault->field, fault->text);
+  }
+}
+
+}  // namespace brig

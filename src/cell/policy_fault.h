@@ -1,0 +1,26 @@
+// What is wrong with a policy, and where: shared by validate(), which names the field, and the TOML
+// reader, which names the line too.
+#pragma once
+
+#include <brig/policy.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace brig {
+
+struct PolicyFault {
+  std::string field;  // "limits.memory", "files.read", "environment.set"
+  std::string item;   // which one, where the field holds many: an index or a name; else empty
+  std::string text;   // "value: reason; fix"
+};
+
+// The first fault, in the order of the struct, or nothing. Looks at the disk (lstat and readlink on
+// each listed path), opens nothing. Throws only std::bad_alloc.
+std::optional<PolicyFault> find_fault(const Policy& policy);
+
+// The range of a field of Limits for a message, "4 MiB to 1 EiB". `name` must be such a field.
+std::string limit_range(std::string_view name);
+
+}  // namespace brig

@@ -1,0 +1,416 @@
+#include <brig/error.h>
+#include <brig/policy.h>
+
+#include "cell/paths.h"
+#include "cell/policy_fault.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace brig {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+// What validate() throws, "" if it accepts.
+std::string fault(const Policy& policy) {
+  try {
+    validate(policy);
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
+    return error.what();
+  }
+}
+
+std::string fault(const std::function<void(Policy&)>& change) {
+  Policy policy;
+  change(policy);
+  return fault(policy);
+}
+
+// A directory of its own for each test, without links in its path.
+class PolicyFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = std::filesystem::canonical(testing::TempDir()).string() + "/brig-XXXXXX";
+    ASSERT_NE(::mkdtemp(path.data()), nullptr);
+    directory_ = path;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  std::string file(const std::string& name) const {
+    std::ofstream(path(name)) << "x";
+    return path(name);
+  }
+  std::string folder(const std::string& name) const {
+    std::filesystem::create_directories(path(name));
+    return path(name);
+  }
+  std::string link(const std::string& name, const std::string& target) const {
+    std::filesystem::create_symlink(target, path(name));
+    return path(name);
+  }
+
+  static std::string read_fault(const std::string& path) {
+    return fault([&](Policy& policy) { policy.files.read = {path}; });
+  }
+
+  std::string directory_;
+};
+
+TEST(Policy, DefaultIsValid) { EXPECT_EQ(fault(Policy{}), ""); }
+
+TEST(Policy, NamesAreThoseOfTheEnums) {
+  EXPECT_STREQ(to_string(Network::none), "none");
+  EXPECT_STREQ(to_string(Network::loopback), "loopback");
+  EXPECT_STREQ(to_string(Network::host), "host");
+  EXPECT_STREQ(to_string(Isolation::jail), "jail");
+  EXPECT_STREQ(to_string(Isolation::landlock), "landlock");
+  EXPECT_STREQ(to_string(Isolation::process), "process");
+}
+
+TEST(Policy, RefusesAnEnumThatHasNoName) {
+  EXPECT_EQ(fault([](Policy& p) { p.network = static_cast<Network>(7); }),
+            "policy: network: not a Network; use none, loopback or host");
+  EXPECT_EQ(fault([](Policy& p) { p.isolation = static_cast<Isolation>(-1); }),
+            "policy: isolation: not an Isolation; use jail, landlock or process");
+}
+
+// The ends of a range are in it, their neighbours are not, and the message names field and range.
+template <typename T>
+void expect_range(const std::string& name, const std::function<void(Limits&, T)>& set, T least,
+                  T most, T below, T above) {
+  const auto fault_at = [&](T value) {
+    Policy policy;
+    set(policy.limits, value);
+    return fault(policy);
+  };
+  EXPECT_EQ(fault_at(least), "") << name;
+  EXPECT_EQ(fault_at(most), "") << name;
+  for (const T bad : {below, above}) {
+    if (bad == least || bad == most) continue;  // no such side
+    const std::string message = fault_at(bad);
+    EXPECT_EQ(message.find("policy: limits." + name + ": "), 0u) << message;
+    EXPECT_NE(message.find(" is out of range; use " + limit_range(name)), std::string::npos)
+        << message;
+  }
+}
+
+TEST(Policy, DurationsHaveRanges) {
+  using Ms = std::chrono::milliseconds;
+  expect_range<Ms>(
+      "wall_time", [](Limits& l, Ms v) { l.wall_time = v; }, 1ms, 24h, 0ms, 24h + 1ms);
+  expect_range<Ms>(
+      "wall_time", [](Limits& l, Ms v) { l.wall_time = v; }, 1ms, 24h, -1ms, Ms::max());
+  expect_range<Ms>(
+      "grace", [](Limits& l, Ms v) { l.grace = v; }, 0ms, 60s, -1ms, 60'001ms);
+  expect_range<Ms>(
+      "cpu_time", [](Limits& l, Ms v) { l.cpu_time = v; }, 1ms, 24h, 0ms, Ms::min());
+}
+
+TEST(Policy, SizesHaveRanges) {
+  using Size = std::uint64_t;
+  constexpr Size kEnd = 1024_GiB << 20;
+  expect_range<Size>(
+      "memory", [](Limits& l, Size v) { l.memory = v; }, 4_MiB, kEnd, 4_MiB - 1, kEnd + 1);
+  expect_range<Size>(
+      "output", [](Limits& l, Size v) { l.output = v; }, 0, 1_GiB, 0, 1_GiB + 1);
+  expect_range<Size>(
+      "output_total", [](Limits& l, Size v) { l.output_total = v; }, 0, kEnd, 0, ~Size{0});
+  expect_range<Size>(
+      "scratch", [](Limits& l, Size v) { l.scratch = v; }, 64_KiB, kEnd, 64_KiB - 1, kEnd + 1);
+  expect_range<Size>(
+      "file_size", [](Limits& l, Size v) { l.file_size = v; }, 0, kEnd, 0, kEnd + 1);
+}
+
+TEST(Policy, CountsHaveRanges) {
+  using Count = std::uint32_t;
+  expect_range<Count>(
+      "processes", [](Limits& l, Count v) { l.processes = v; }, 1, 32768, 0, 32769);
+  expect_range<Count>(
+      "open_files", [](Limits& l, Count v) { l.open_files = v; }, 4, 1048576, 3, ~Count{0});
+}
+
+TEST(Policy, CpusHaveARange) {
+  const auto set = [](Limits& l, double v) { l.cpus = v; };
+  expect_range<double>("cpus", set, 0.01, 8192, 0.009, 8193);
+  expect_range<double>("cpus", set, 0.01, 8192, -1, HUGE_VAL);
+  expect_range<double>("cpus", set, 0.01, 8192, 0, std::nan(""));
+}
+
+TEST(Policy, AFaultNamesFieldValueReasonAndFix) {
+  EXPECT_EQ(fault([](Policy& p) { p.limits.memory = 1_MiB; }),
+            "policy: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB");
+  EXPECT_EQ(fault([](Policy& p) { p.limits.wall_time = -1500ms; }),
+            "policy: limits.wall_time: -1.5 s is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault([](Policy& p) { p.files.read = {"/x/../y"}; }),
+            "policy: files.read: '/x/../y': '..' is not allowed; write the path without it");
+}
+
+TEST(Policy, RefusesAPathThatIsNotPlain) {
+  const auto refused = [](const std::string& path, const std::string& why) {
+    for (auto list : {&Files::read, &Files::write, &Files::hide}) {
+      const std::string message = fault([&](Policy& p) { p.files.*list = {"/usr", path}; });
+      EXPECT_NE(message.find(why), std::string::npos) << message;
+    }
+    const std::string root = fault([&](Policy& p) { p.files.root = path; });
+    EXPECT_EQ(root.find("files.root: ") == std::string::npos, path.empty()) << root;
+  };
+  refused("", "the path is empty");
+  refused("usr", "not absolute");
+  refused("~/x", "not absolute");
+  refused("./x", "not absolute");
+  refused("/usr/..", "'..' is not allowed");
+  refused("/../usr", "'..' is not allowed");
+  refused("/usr/../../etc/", "'..' is not allowed");
+  refused("/usr/.", "'.' is not allowed");
+  refused("/./usr", "'.' is not allowed");
+  refused("/usr\0/x"s, "'/usr\\x00/x': a NUL byte is not allowed");
+  refused("/" + std::string(4096, 'a'), "longer than 4096 bytes");
+}
+
+TEST(Policy, RefusesTheRootOfTheHost) {
+  for (const char* root : {"/", "//", "///"}) {
+    EXPECT_EQ(fault([&](Policy& p) { p.files.read = {root}; }),
+              "policy: files.read: '"s + root +
+                  "': gives the whole host to the cell; list what is needed");
+    EXPECT_NE(fault([&](Policy& p) { p.files.write = {root}; }).find("list what is needed"),
+              std::string::npos);
+    EXPECT_NE(fault([&](Policy& p) { p.files.hide = {root}; }).find("would hide everything"),
+              std::string::npos);
+    EXPECT_NE(fault([&](Policy& p) { p.files.root = root; }).find("is the host itself"),
+              std::string::npos);
+  }
+}
+
+TEST(Policy, RefusesProcSysAndDevAndAllBelow) {
+  for (const std::string path : {"/proc", "/proc/", "//proc", "/proc/self/root", "/proc/missing",
+                                 "/sys", "/sys/fs/cgroup", "/dev", "/dev/null", "/dev/shm"}) {
+    for (auto list : {&Files::read, &Files::write, &Files::hide}) {
+      const std::string message = fault([&](Policy& p) { p.files.*list = {path}; });
+      EXPECT_NE(message.find("; remove it"), std::string::npos) << path << ": " << message;
+    }
+  }
+}
+
+TEST_F(PolicyFiles, AcceptsFilesAndDirectoriesWithAnySlashes) {
+  folder("deep/er");
+  for (const std::string& good :
+       {directory_, directory_ + "/", "//" + directory_ + "///deep//er/", file("plain"),
+        file("with space"), file("star*[x]?"), file(".hidden"), file("..dots"), file("...")}) {
+    EXPECT_EQ(read_fault(good), "");
+  }
+}
+
+TEST_F(PolicyFiles, RefusesWhatIsMissingAndSaysWhere) {
+  EXPECT_EQ(read_fault(path("no")), "policy: files.read: '" + path("no") +
+                                        "': No such file or directory; create it or remove it "
+                                        "from the policy");
+  EXPECT_NE(read_fault(path("no/such")).find("No such file or directory at '" + path("no") + "'"),
+            std::string::npos);
+  EXPECT_NE(read_fault(file("plain") + "/below").find("Not a directory"), std::string::npos);
+  EXPECT_NE(read_fault("/" + std::string(300, 'a')).find("File name too long"), std::string::npos);
+}
+
+TEST_F(PolicyFiles, SaysThatGlobsAreNotSupported) {
+  for (const char* glob : {"*", "a?", "[ab]", "*/x"}) {
+    EXPECT_NE(read_fault(path(glob)).find("globs are not supported; list each path"),
+              std::string::npos);
+  }
+}
+
+TEST_F(PolicyFiles, FollowsLinksOfTheCallerAndOfRoot) {
+  folder("a/b");
+  EXPECT_EQ(read_fault(link("relative", "a")), "");
+  EXPECT_EQ(read_fault(link("absolute", path("a/b"))), "");
+  EXPECT_EQ(read_fault(link("up", "a/b/../../a/./b")), "");
+  EXPECT_EQ(read_fault(path("relative/b")), "");
+  EXPECT_EQ(read_fault("/usr"), "");
+}
+
+TEST_F(PolicyFiles, RefusesALinkThatLeadsToWhatIsRefused) {
+  EXPECT_NE(read_fault(link("root", "/")).find("leads to '/'"), std::string::npos);
+  folder("a");
+  EXPECT_NE(read_fault(link("climb", "a/../../../../../../../..")).find("leads to '/'"),
+            std::string::npos);
+  EXPECT_NE(read_fault(link("proc", "/proc/self")).find("/proc"), std::string::npos);
+  // The magic link at the end would resolve to an innocent path.
+  EXPECT_NE(read_fault(link("magic", "/proc/self/root/usr")).find("/proc"), std::string::npos);
+  EXPECT_NE(read_fault(link("device", "../../../../../../dev/null")).find("/dev"),
+            std::string::npos);
+}
+
+TEST_F(PolicyFiles, RefusesABrokenLinkAndALoop) {
+  EXPECT_NE(read_fault(link("broken", "missing"))
+                .find("No such file or directory at '" + path("missing") + "'"),
+            std::string::npos);
+  link("one", "two");
+  link("two", "one");
+  EXPECT_NE(read_fault(path("one")).find("Too many levels of symbolic links"), std::string::npos);
+  file("plain");
+  EXPECT_NE(read_fault(link("through", "plain/..")).find("Not a directory"), std::string::npos);
+}
+
+TEST_F(PolicyFiles, RefusesALinkOfAnotherUserAnywhereOnTheWay) {
+  if (::geteuid() != 0) return;  // only root can make one; the next test is for everyone
+  folder("target/below");
+  const std::string foreign = link("foreign", "target");
+  ASSERT_EQ(::lchown(foreign.c_str(), 1234, 1234), 0);
+  const std::string why = "'" + foreign + "' is a symlink owned by uid 1234";
+  EXPECT_EQ(read_fault(foreign), "policy: files.read: '" + foreign + "': " + why +
+                                     "; list the path it leads to instead");
+  EXPECT_NE(read_fault(foreign + "/below").find(why), std::string::npos);
+  // Hidden behind a link of our own.
+  EXPECT_NE(read_fault(link("mine", "foreign/below")).find(why), std::string::npos);
+  for (auto list : {&Files::write, &Files::hide}) {
+    EXPECT_NE(fault([&](Policy& p) { p.files.*list = {foreign}; }).find(why), std::string::npos);
+  }
+  EXPECT_NE(fault([&](Policy& p) { p.files.root = foreign; }).find(why), std::string::npos);
+  // A directory of another user is no link: what is in it is that user's in any case.
+  ASSERT_EQ(::chown(path("target").c_str(), 1234, 1234), 0);
+  EXPECT_EQ(read_fault(path("target/below")), "");
+}
+
+// Where no id is mapped, the kernel shows every owner, and the caller, as the same nobody.
+TEST_F(PolicyFiles, TrustsNoLinkOfAnOwnerItCannotName) {
+  if (!std::filesystem::is_symlink("/bin")) GTEST_SKIP() << "/bin is no link here";
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::geteuid() == 0 && (::setgid(1234) != 0 || ::setuid(1234) != 0)) ::_exit(2);
+    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(2);
+    ::_exit(read_fault("/bin/sh").find("'/bin' is a symlink owned by uid ") == std::string::npos
+                ? 1
+                : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "no user namespace";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(Policy, TheWorkingDirectoryNeedNotExistOnTheHost) {
+  const auto at = [](const std::string& directory) {
+    return fault([&](Policy& p) { p.files.working_directory = directory; });
+  };
+  EXPECT_EQ(at(""), "");
+  EXPECT_EQ(at("/"), "");
+  EXPECT_EQ(at("/workspace/not/there/"), "");
+  EXPECT_EQ(at("src"),
+            "policy: files.working_directory: 'src': not absolute; write the path from '/' on");
+  EXPECT_NE(at("/workspace/../etc").find("'..' is not allowed"), std::string::npos);
+  EXPECT_NE(at("/a\0b"s).find("NUL"), std::string::npos);
+}
+
+TEST_F(PolicyFiles, TheRootIsAnExistingDirectory) {
+  const auto at = [](const std::string& root) {
+    return fault([&](Policy& p) { p.files.root = root; });
+  };
+  EXPECT_EQ(at(directory_ + "/"), "");
+  EXPECT_NE(at(path("no")).find("files.root: '" + path("no") + "': No such file"),
+            std::string::npos);
+  EXPECT_NE(at(file("plain")).find("not a directory"), std::string::npos);
+  EXPECT_EQ(at(link("link", ".")), "");
+  EXPECT_NE(at(link("to_file", "plain")).find("not a directory"), std::string::npos);
+}
+
+TEST(Policy, BoundsTheNumberOfPaths) {
+  Policy policy;
+  policy.files.read.assign(512, "/usr");
+  policy.files.hide.assign(512, "/usr");
+  EXPECT_EQ(fault(policy), "");
+  policy.files.write = {"/usr"};
+  EXPECT_EQ(fault(policy),
+            "policy: files.hide: more than 1024 paths in all; list their directories");
+}
+
+TEST(Policy, EnvironmentNamesAndValuesAreWhatExecveTakes) {
+  const auto set = [](const std::string& name, const std::string& value) {
+    return fault([&](Policy& p) { p.environment.set[name] = value; });
+  };
+  EXPECT_EQ(set("A", ""), "");
+  EXPECT_EQ(set("odd name-%.*", "any\n\xFF=value"), "");
+  EXPECT_NE(set("", "x").find("environment.set: '': the name is empty"), std::string::npos);
+  EXPECT_NE(set("A=B", "x").find("'A=B': '=' is not allowed in a name"), std::string::npos);
+  EXPECT_NE(set("A\0"s, "x").find("NUL"), std::string::npos);
+  EXPECT_NE(set("A", "x\0y"s).find("NUL byte is not allowed in a value"), std::string::npos);
+  EXPECT_EQ(set("A", std::string(128_KiB - 3, 'x')), "");
+  EXPECT_NE(set("A", std::string(128_KiB - 2, 'x')).find("longer than 128 KiB"), std::string::npos);
+}
+
+TEST(Policy, AValueOfTheEnvironmentIsNeverShown) {
+  const std::string message = fault([](Policy& p) { p.environment.set["TOKEN"] = "s3cret\0"s; });
+  EXPECT_NE(message.find("TOKEN"), std::string::npos);
+  EXPECT_EQ(message.find("s3cret"), std::string::npos);
+}
+
+TEST(Policy, PassthroughTakesExactNames) {
+  const auto pass = [](const std::string& name) {
+    return fault([&](Policy& p) { p.environment.passthrough = {"OK", name}; });
+  };
+  EXPECT_EQ(pass("LD_PRELOAD"), "");
+  EXPECT_NE(pass("").find("environment.passthrough: '': the name is empty"), std::string::npos);
+  EXPECT_NE(pass("A=1").find("'=' is not allowed"), std::string::npos);
+  EXPECT_NE(pass("A\0B"s).find("NUL"), std::string::npos);
+  EXPECT_NE(pass("AWS_*").find("globs are not supported; list each name"), std::string::npos);
+}
+
+TEST(Policy, BoundsTheNumberOfVariables) {
+  Policy policy;
+  policy.environment.passthrough.assign(4096, "A");
+  EXPECT_EQ(fault(policy), "");
+  policy.environment.set["B"] = "b";
+  EXPECT_NE(fault(policy).find("more than 4096 variables"), std::string::npos);
+}
+
+TEST(Policy, SyscallNamesLookLikeNames) {
+  const auto allow = [](const std::string& name) {
+    return fault([&](Policy& p) { p.syscalls.allow = {name}; });
+  };
+  EXPECT_EQ(allow("io_uring_setup"), "");
+  EXPECT_EQ(allow("clone3"), "");
+  for (const std::string& bad : {""s, "Mount"s, "mount "s, "a-b"s, "mount\0"s, "*"s}) {
+    EXPECT_NE(allow(bad).find("policy: syscalls.allow: "), std::string::npos) << bad;
+  }
+  EXPECT_NE(
+      fault([](Policy& p) { p.syscalls.deny = {"a.b"}; }).find("policy: syscalls.deny: 'a.b'"),
+      std::string::npos);
+  EXPECT_NE(fault([](Policy& p) { p.syscalls.deny.assign(1025, "a"); }).find("more than 1024"),
+            std::string::npos);
+}
+
+TEST(Paths, NormalPathHasSingleSlashesAndNoneAtTheEnd) {
+  EXPECT_EQ(normal_path(""), "");
+  EXPECT_EQ(normal_path("/"), "/");
+  EXPECT_EQ(normal_path("///"), "/");
+  EXPECT_EQ(normal_path("/a"), "/a");
+  EXPECT_EQ(normal_path("//a///b//"), "/a/b");
+}
+
+TEST(Paths, BelowEndsAtASlash) {
+  EXPECT_TRUE(is_at_or_below("/a", "/a"));
+  EXPECT_TRUE(is_at_or_below("/a/b", "/a"));
+  EXPECT_TRUE(is_at_or_below("/a", "/"));
+  EXPECT_FALSE(is_at_or_below("/ab", "/a"));
+  EXPECT_FALSE(is_at_or_below("/", "/a"));
+  EXPECT_FALSE(is_at_or_below("/process", "/proc"));
+}
+
+}  // namespace
+}  // namespace brig

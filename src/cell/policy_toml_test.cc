@@ -1,0 +1,386 @@
+#include <brig/error.h>
+#include <brig/policy.h>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+namespace brig {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+std::string fault(const std::string& text) {
+  try {
+    policy_from_toml(text, "p.toml");
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
+    return error.what();
+  }
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(PolicyToml, OfNothingIsTheDefault) {
+  for (const char* text : {"", "\n\n", "# only a comment", "[limits]\n[files]\n"}) {
+    const Policy policy = policy_from_toml(text);
+    EXPECT_EQ(policy.limits.wall_time, 30s);
+    EXPECT_EQ(policy.limits.memory, 512_MiB);
+    EXPECT_EQ(policy.limits.cpu_time, std::nullopt);
+    EXPECT_EQ(policy.network, Network::none);
+    EXPECT_EQ(policy.isolation, Isolation::jail);
+    EXPECT_TRUE(policy.files.read.empty());
+  }
+}
+
+TEST(PolicyToml, SetsEveryField) {
+  const Policy policy = policy_from_toml(R"(
+isolation = "landlock"
+network = "loopback"
+[limits]
+wall_time = "10s"
+grace = "250ms"
+cpu_time = 1.5
+memory = "1G"
+processes = 7
+output = "64K"
+output_total = 1048576
+scratch = "8MiB"
+file_size = "1MB"
+open_files = 100
+cpus = 0.5
+[files]
+read = ["/usr", "/etc/passwd"]
+write = ["/tmp"]
+hide = ["/usr/bin"]
+working_directory = "/workspace/x"
+root = "/usr"
+[environment]
+passthrough = ["API_URL"]
+set = { KEY = "value", "odd name" = "" }
+[syscalls]
+allow = ["ptrace"]
+deny = ["kill", "io_uring_setup"]
+)");
+  EXPECT_EQ(policy.isolation, Isolation::landlock);
+  EXPECT_EQ(policy.network, Network::loopback);
+  EXPECT_EQ(policy.limits.wall_time, 10s);
+  EXPECT_EQ(policy.limits.grace, 250ms);
+  EXPECT_EQ(policy.limits.cpu_time, 1500ms);
+  EXPECT_EQ(policy.limits.memory, 1_GiB);
+  EXPECT_EQ(policy.limits.processes, 7u);
+  EXPECT_EQ(policy.limits.output, 64_KiB);
+  EXPECT_EQ(policy.limits.output_total, 1_MiB);
+  EXPECT_EQ(policy.limits.scratch, 8_MiB);
+  EXPECT_EQ(policy.limits.file_size, 1_MiB);
+  EXPECT_EQ(policy.limits.open_files, 100u);
+  EXPECT_EQ(policy.limits.cpus, 0.5);
+  EXPECT_EQ(policy.files.read, (std::vector<std::string>{"/usr", "/etc/passwd"}));
+  EXPECT_EQ(policy.files.write, std::vector<std::string>{"/tmp"});
+  EXPECT_EQ(policy.files.hide, std::vector<std::string>{"/usr/bin"});
+  EXPECT_EQ(policy.files.working_directory, "/workspace/x");
+  EXPECT_EQ(policy.files.root, "/usr");
+  EXPECT_EQ(policy.environment.passthrough, std::vector<std::string>{"API_URL"});
+  EXPECT_EQ(policy.environment.set.at("KEY"), "value");
+  EXPECT_EQ(policy.environment.set.at("odd name"), "");
+  EXPECT_EQ(policy.syscalls.allow, std::vector<std::string>{"ptrace"});
+  EXPECT_EQ(policy.syscalls.deny, (std::vector<std::string>{"kill", "io_uring_setup"}));
+}
+
+TEST(PolicyToml, TakesDottedKeysAndInlineTablesToo) {
+  EXPECT_EQ(policy_from_toml("limits.memory = '8M'").limits.memory, 8_MiB);
+  EXPECT_EQ(policy_from_toml("limits = { memory = 8388608 }").limits.memory, 8_MiB);
+  EXPECT_EQ(policy_from_toml("[environment.set]\nA = 'b'").environment.set.at("A"), "b");
+}
+
+TEST(PolicyToml, EveryNameOfTheEnumsReadsBack) {
+  for (const Network network : {Network::none, Network::loopback, Network::host}) {
+    EXPECT_EQ(policy_from_toml("network = '"s + to_string(network) + "'").network, network);
+  }
+  for (const Isolation isolation : {Isolation::jail, Isolation::landlock, Isolation::process}) {
+    EXPECT_EQ(policy_from_toml("isolation = '"s + to_string(isolation) + "'").isolation, isolation);
+  }
+}
+
+TEST(PolicyToml, DurationsAreStringsOrSeconds) {
+  const auto wall = [](const std::string& value) {
+    return policy_from_toml("limits.wall_time = " + value).limits.wall_time;
+  };
+  EXPECT_EQ(wall("10"), 10s);
+  EXPECT_EQ(wall("0.5"), 500ms);
+  EXPECT_EQ(wall("'2m'"), 2min);
+  EXPECT_EQ(wall("'1.5s'"), 1500ms);
+  EXPECT_EQ(wall("'24h'"), 24h);
+}
+
+TEST(PolicyToml, TimeoutIsAnotherNameOfWallTime) {
+  EXPECT_EQ(policy_from_toml("[limits]\ntimeout = 5").limits.wall_time, 5s);
+  EXPECT_EQ(fault("[limits]\ntimeout = 5\nwall_time = 6"),
+            "p.toml:2: limits.timeout: is another name of limits.wall_time; keep one");
+  EXPECT_EQ(fault("[limits]\ntimeout = '25h'"),
+            "p.toml:2: limits.timeout: 25 h is out of range; use 1 ms to 24 h");
+}
+
+TEST(PolicyToml, AnUnknownKeyIsNamedWithItsNearest) {
+  EXPECT_EQ(fault("\n[limits]\n\nmemroy = '1G'"),
+            "p.toml:4: unknown key 'memroy' in [limits]; did you mean 'memory'?");
+  EXPECT_EQ(fault("isolatoin = 'jail'"),
+            "p.toml:1: unknown key 'isolatoin'; did you mean 'isolation'?");
+  EXPECT_EQ(fault("\n[limts]\nmemory = '1G'"),
+            "p.toml:2: unknown table [limts]; did you mean 'limits'?");
+  EXPECT_EQ(fault("[syscalls]\nxyzzy = 1"),
+            "p.toml:2: unknown key 'xyzzy' in [syscalls]; known are allow, deny");
+  EXPECT_EQ(fault("'a\\u001b\xC3\xBC' = 1").substr(0, 28), "p.toml:1: unknown key 'a\\u00");
+}
+
+TEST(PolicyToml, AKeyInTheWrongTableIsSentToItsOwn) {
+  EXPECT_EQ(fault("memory = '1G'"), "p.toml:1: unknown key 'memory'; it belongs in [limits]");
+  EXPECT_EQ(fault("[files]\nmemory = '1G'"),
+            "p.toml:2: unknown key 'memory' in [files]; it belongs in [limits]");
+}
+
+TEST(PolicyToml, TheFirstUnknownKeyOfTheFileIsReported) {
+  EXPECT_TRUE(contains(fault("[limits]\nzz = 1\naa = 2"), "p.toml:2: unknown key 'zz'"));
+}
+
+TEST(PolicyToml, AWrongTypeIsNamed) {
+  EXPECT_EQ(fault("[limits]\nmemory = true"),
+            "p.toml:2: limits.memory: expected a size such as \"512M\", got a boolean");
+  EXPECT_EQ(fault("[limits]\nmemory = 1.5"),
+            "p.toml:2: limits.memory: expected a size such as \"512M\", got a float");
+  EXPECT_EQ(fault("[limits]\nmemory = '5 bananas'"),
+            "p.toml:2: limits.memory: expected a size such as \"512M\", got '5 bananas'");
+  EXPECT_EQ(fault("[limits]\nwall_time = [1]"),
+            "p.toml:2: limits.wall_time: expected a duration such as \"30s\", got an array");
+  EXPECT_EQ(fault("[limits]\nwall_time = '-5s'"),
+            "p.toml:2: limits.wall_time: expected a duration such as \"30s\", got '-5s'");
+  EXPECT_EQ(fault("[limits]\nwall_time = 10:00:00"),
+            "p.toml:2: limits.wall_time: expected a duration such as \"30s\", got a time");
+  EXPECT_EQ(fault("[limits]\nprocesses = '64'"),
+            "p.toml:2: limits.processes: expected a whole number such as 64, got '64'");
+  EXPECT_EQ(fault("[limits]\ncpus = '2'"),
+            "p.toml:2: limits.cpus: expected a number such as 1.5, got '2'");
+  EXPECT_EQ(fault("limits = 1"), "p.toml:1: limits: expected a table, [limits], got an integer");
+  EXPECT_TRUE(contains(fault("[[limits]]\nmemory = '1G'"), "expected a table, [limits], got"));
+  EXPECT_EQ(fault("[files]\nread = '/usr'"),
+            "p.toml:2: files.read: expected an array of paths such as [\"/opt/data\"], got '/usr'");
+  EXPECT_EQ(fault("[files]\nread = [\n '/usr',\n 1]"),
+            "p.toml:4: files.read[1]: expected a string, got an integer");
+  EXPECT_EQ(fault("[files]\nroot = 1"), "p.toml:2: files.root: expected a path, got an integer");
+  EXPECT_EQ(
+      fault("[environment]\nset = ['A']"),
+      "p.toml:2: environment.set: expected a table such as { KEY = \"value\" }, got an array");
+  EXPECT_EQ(fault("[environment.set]\nPORT = 80"),
+            "p.toml:2: environment.set.PORT: expected a string; write the value in quotes, got an "
+            "integer");
+  EXPECT_TRUE(contains(fault("environment.passthrough = {}"), "got a table"));
+  EXPECT_TRUE(contains(fault("syscalls.allow = 'ptrace'"), "expected an array of names"));
+}
+
+TEST(PolicyToml, AWrongNameIsAnsweredWithTheRightOnes) {
+  EXPECT_EQ(fault("isolation = 'jial'"),
+            "p.toml:1: isolation: expected one of \"jail\", \"landlock\", \"process\", got 'jial'; "
+            "did you mean \"jail\"?");
+  EXPECT_EQ(fault("network = 'internet'"),
+            "p.toml:1: network: expected one of \"none\", \"loopback\", \"host\", got 'internet'");
+  EXPECT_EQ(fault("network = false"),
+            "p.toml:1: network: expected one of \"none\", \"loopback\", \"host\", got a boolean");
+  EXPECT_TRUE(contains(fault("isolation = 'JAIL'"), "did you mean \"jail\"?"));
+}
+
+TEST(PolicyToml, AValueOutOfRangeHasItsLine) {
+  EXPECT_EQ(fault("[limits]\n\nmemory = '1M'"),
+            "p.toml:3: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB");
+  EXPECT_EQ(fault("[limits]\nmemory = -1"),
+            "p.toml:2: limits.memory: -1 is out of range; use 4 MiB to 1 EiB");
+  EXPECT_EQ(fault("[limits]\noutput = -1"),
+            "p.toml:2: limits.output: -1 is out of range; use 0 B to 1 GiB");
+  EXPECT_EQ(fault("[limits]\nprocesses = 0"),
+            "p.toml:2: limits.processes: 0 is out of range; use 1 to 32768");
+  EXPECT_EQ(fault("[limits]\nprocesses = 4294967297"),
+            "p.toml:2: limits.processes: 4294967297 is out of range; use 1 to 32768");
+  EXPECT_EQ(fault("[limits]\nopen_files = -9223372036854775808"),
+            "p.toml:2: limits.open_files: -9223372036854775808 is out of range; use 4 to 1048576");
+  EXPECT_EQ(fault("[limits]\nwall_time = 0"),
+            "p.toml:2: limits.wall_time: 0 ms is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault("[limits]\nwall_time = -1.5"),
+            "p.toml:2: limits.wall_time: -1.5 s is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault("[limits]\ntimeout = nan"),
+            "p.toml:2: limits.timeout: nan s is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault("[limits]\ngrace = inf"),
+            "p.toml:2: limits.grace: inf s is out of range; use 0 ms to 1 min");
+  EXPECT_EQ(fault("[limits]\ncpus = nan"),
+            "p.toml:2: limits.cpus: nan is out of range; use 0.01 to 8192");
+}
+
+TEST(PolicyToml, WhatValidateRefusesHasItsLine) {
+  EXPECT_EQ(fault("[files]\nread = [\n  '/usr',\n  '/x/../y',\n]"),
+            "p.toml:4: files.read: '/x/../y': '..' is not allowed; write the path without it");
+  EXPECT_TRUE(
+      contains(fault("[files]\n\nroot = '/no/such'"), "p.toml:3: files.root: '/no/such': "));
+  EXPECT_TRUE(contains(fault("[environment]\nset.A = 'x'\nset.'B=C' = 'y'"),
+                       "p.toml:3: environment.set: 'B=C': "));
+  EXPECT_TRUE(
+      contains(fault("[environment.set]\nA = \"\\u0000\""), "p.toml:2: environment.set: 'A'"));
+  EXPECT_TRUE(contains(fault("[environment]\npassthrough = [\n'A',\n'']"),
+                       "p.toml:4: environment.passthrough: ''"));
+  EXPECT_TRUE(contains(fault("[syscalls]\ndeny = ['Kill']"), "p.toml:2: syscalls.deny: 'Kill'"));
+}
+
+TEST(PolicyToml, TooManyPathsHaveTheLineOfTheirList) {
+  std::string text = "[files]\n\nread = [";
+  for (int i = 0; i < 1025; ++i) text += "'/usr',";
+  EXPECT_EQ(fault(text + "]"),
+            "p.toml:3: files.read: more than 1024 paths in all; list their directories");
+}
+
+TEST(PolicyToml, WhatIsNotTomlHasItsLine) {
+  EXPECT_EQ(fault("[limits]\nmemory = ").substr(0, 9), "p.toml:2:");
+  EXPECT_EQ(fault("[limits]\nmemory = '1G'\nmemory = '2G'").substr(0, 9), "p.toml:3:");
+  EXPECT_EQ(fault("[limits]\n[files]\n[limits]").substr(0, 9), "p.toml:3:");
+  EXPECT_EQ(fault("a\0b = 1"s).substr(0, 9), "p.toml:1:");
+  EXPECT_EQ(fault("\n\xFF = 1").substr(0, 7), "p.toml:");
+  EXPECT_EQ(fault("<policy/>").substr(0, 9), "p.toml:1:");
+}
+
+// toml++ 3.3 asserts where it should report.
+TEST(PolicyToml, AHeaderWithoutAKeyIsAnErrorAndNotAnAbort) {
+  for (const char* text : {"[=", "[\n]", "[.", "[[=]]", "[#", "[,", "[\x01", "[]", "[[]]", "["}) {
+    EXPECT_EQ(fault(text).substr(0, 7), "p.toml:") << text;
+  }
+}
+
+TEST(PolicyToml, IsBoundedInSize) {
+  EXPECT_EQ(fault(std::string(1_MiB, '\n')), "");
+  EXPECT_EQ(fault(std::string(1_MiB + 1, '\n')), "p.toml: longer than 1 MiB; this is no policy");
+}
+
+// toml++ 3.3 destroys nested tables by recursion; each of these overflowed the stack.
+TEST(PolicyToml, DeepNestingIsAnErrorAndNotACrash) {
+  const auto repeated = [](const std::string& piece, std::size_t times) {
+    std::string text;
+    for (std::size_t i = 0; i < times; ++i) text += piece;
+    return text;
+  };
+  EXPECT_EQ(fault("\n[" + repeated("a.", 300'000) + "a]"),
+            "p.toml:2: more than 32 dots; write the keys as tables");
+  EXPECT_TRUE(contains(fault(repeated("'a'.", 200'000) + "a = 1"), "more than 32 dots"));
+  EXPECT_TRUE(contains(fault("x = { " + repeated("\"\\\"\" . ", 100'000) + "a = 1 }"),
+                       "more than 32 dots"));
+  EXPECT_TRUE(contains(fault("x = \"\"\"\n\\\"\"\"\"\n" + repeated("a.", 100'000) + "a = 1"),
+                       "p.toml:3: more than 32 dots"));
+  EXPECT_NE(fault("x = " + repeated("[", 500'000)), "");
+  EXPECT_NE(fault("x = " + repeated("{a=", 300'000)), "");
+  // As deep as both limits allow.
+  EXPECT_NE(fault("x = [\n" + repeated("{" + repeated("a.", 32) + "a=[\n", 5'000)), "");
+  const std::string closed =
+      "x = " + repeated("[{" + repeated("a.", 31) + "a=\n", 100) + "1" + repeated("}]", 100);
+  EXPECT_NE(fault(closed), "");
+}
+
+TEST(PolicyToml, DotsInStringsAndCommentsAreNotCounted) {
+  const std::string dots(100, '.');
+  EXPECT_EQ(fault("# " + dots + "\n[environment.set]\nA = '" + dots + "'\nB = \"\\\"" + dots +
+                  "\"\nC = '''\n" + dots + "'" + dots + "'''\nD = \"\"\"" + dots + "\n\"" + dots +
+                  "\\\"\"\"\"\nE = ''\nF = \"\" # it's " + dots + "\n"),
+            "");
+}
+
+TEST(PolicyToml, AnyBytesGiveAPolicyOrAnError) {
+  std::mt19937 random(5);
+  const std::string seed =
+      "isolation = \"jail\"\nnetwork = 'none'\n[limits]\nmemory = \"1G\"\ncpus = 1.5\n[files]\n"
+      "read = [\"/usr\", '''/etc''']\n[environment]\nset = { A.B = \"\"\"x\"\"\" }\n";
+  const std::string letters = "[]{}=.,\"'\\\n#a1 \0\xFF"s;
+  for (int round = 0; round < 5'000; ++round) {
+    std::string text = seed;
+    for (unsigned edits = 1 + static_cast<unsigned>(random() % 6); edits > 0; --edits) {
+      const std::size_t at = random() % text.size();
+      const char letter = letters[random() % letters.size()];
+      switch (random() % 3) {
+        case 0: text[at] = letter; break;
+        case 1: text.insert(at, 1 + random() % 4, letter); break;
+        default: text.erase(at, 1 + random() % 8);
+      }
+      if (text.empty()) text = "x";
+    }
+    const std::string message = fault(text);  // anything but Error would end the test
+    EXPECT_TRUE(message.empty() || message.starts_with("p.toml:")) << message;
+  }
+}
+
+class PolicyTomlFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = testing::TempDir() + "/brig-XXXXXX";
+    ASSERT_NE(::mkdtemp(path.data()), nullptr);
+    directory_ = path;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string file(const std::string& text) const {
+    std::ofstream(directory_ + "/policy.toml", std::ios::binary) << text;
+    return directory_ + "/policy.toml";
+  }
+  static std::string file_fault(const std::string& path) {
+    try {
+      policy_from_toml_file(path);
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
+      return error.what();
+    }
+  }
+
+  std::string directory_;
+};
+
+TEST_F(PolicyTomlFile, IsReadWhole) {
+  EXPECT_EQ(
+      policy_from_toml_file(file("#" + std::string(100'000, 'x') + "\nnetwork = 'host'")).network,
+      Network::host);
+  EXPECT_EQ(file_fault(file("")), "");
+}
+
+TEST_F(PolicyTomlFile, IsNamedInItsErrors) {
+  const std::string path = file("\nmemory = 1");
+  EXPECT_EQ(file_fault(path), path + ":2: unknown key 'memory'; it belongs in [limits]");
+}
+
+TEST_F(PolicyTomlFile, ThatIsMissingIsAnError) {
+  EXPECT_EQ(file_fault(directory_ + "/no"),
+            "opening policy '" + directory_ + "/no': No such file or directory");
+  EXPECT_TRUE(contains(file_fault(""), "No such file or directory"));
+  EXPECT_TRUE(contains(file_fault("/x\0y"s), "Invalid argument"));
+}
+
+TEST_F(PolicyTomlFile, ThatIsNotAFileIsAnErrorAndNotAWait) {
+  EXPECT_EQ(file_fault(directory_), "reading policy '" + directory_ + "': not a regular file");
+  const std::string fifo = directory_ + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_TRUE(contains(file_fault(fifo), "not a regular file"));
+  EXPECT_TRUE(contains(file_fault("/dev/zero"), "not a regular file"));
+}
+
+TEST_F(PolicyTomlFile, IsBoundedInSize) {
+  const std::string path = file(std::string(1_MiB + 1, '\n'));
+  EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is no policy");
+  // A file whose size is a lie (a sparse terabyte) is not read beyond the bound.
+  ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 40), 0);
+  EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is no policy");
+}
+
+}  // namespace
+}  // namespace brig

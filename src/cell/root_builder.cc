@@ -1,0 +1,232 @@
+// Builds the root file system of a jail from nothing: a small tmpfs, and on it only what the plan
+// lists. Each source is taken as a detached copy of its mount (open_tree), gets its attributes,
+// recursively, while nobody can see it, and is attached last.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cell/helper.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+namespace {
+
+using wire::Stage;
+
+// The new root is staged on /proc: it exists wherever brig can run, and no source lies below it.
+constexpr const char* kStage = "/proc";
+constexpr const char* kEmptyFile = ".brig-empty";
+
+int new_mount(const char* type, const char* size, unsigned attributes) {
+  const int fs = sys::fsopen(type, 1 /* FSOPEN_CLOEXEC */);
+  if (fs < 0) return -1;
+  int mount = -1;
+  if (!size || (sys::fsconfig_string(fs, "size", size) == 0 && sys::fsconfig_string(fs, "mode", "0755") == 0))
+    if (sys::fsconfig_create(fs) == 0) mount = sys::fsmount(fs, 1 /* FSMOUNT_CLOEXEC */, attributes);
+  const int error = errno;
+  close(fs);
+  errno = error;
+  return mount;
+}
+
+// Opens `path` below `root`, never through a symlink: a component that someone swapped for one is
+// an error, not another place.
+int open_below(int root, const char* path, std::uint64_t flags) {
+  return sys::openat2(root, path[1] ? path + 1 : ".",
+                      {.flags = flags | O_CLOEXEC,
+                       .mode = 0,
+                       .resolve = sys::kResolveInRoot | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks});
+}
+
+// Opens the directory that holds the last component of `path`, making missing ones, but only on the
+// root tmpfs itself: below a bind the host's own tree would be changed. `*last` is the component.
+int open_parent(int root, dev_t root_device, const char* path, const char** last) {
+  int dir = dup(root);
+  const char* at = path + 1;
+  for (const char* slash; dir >= 0 && (slash = strchr(at, '/')); at = slash + 1) {
+    char name[256];
+    const std::size_t size = static_cast<std::size_t>(slash - at);
+    if (size >= sizeof name) {
+      close(dir);
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    memcpy(name, at, size);
+    name[size] = '\0';
+    struct stat info;
+    // lint: mkdir before open would also be asked of foreign file systems
+    int next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (next < 0 && errno == ENOENT && fstat(dir, &info) == 0 && info.st_dev == root_device) {
+      if (mkdirat(dir, name, 0755) == 0) next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    const int error = errno;
+    close(dir);
+    errno = error;
+    dir = next;
+  }
+  *last = at;
+  return dir;
+}
+
+bool make_node(int root, dev_t device, const RootStep& step, const Plan& plan, bool directory) {
+  const char* name;
+  const int dir = open_parent(root, device, text(plan, step.target), &name);
+  if (dir < 0) return false;
+  bool ok = false;
+  struct stat info;
+  if (step.op == RootOp::symlink) {
+    ok = symlinkat(text(plan, step.source), dir, name) == 0 || errno == EEXIST;
+  } else if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+    ok = directory ? S_ISDIR(info.st_mode) : !S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode);
+    if (!ok) errno = S_ISLNK(info.st_mode) ? ELOOP : directory ? ENOTDIR : EISDIR;
+  } else if (fstat(dir, &info) == 0 && info.st_dev != device) {
+    errno = ENOENT;
+  } else if (directory) {
+    ok = mkdirat(dir, name, step.mode ? step.mode : 0755) == 0;
+  } else {
+    const int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    ok = fd >= 0;
+    if (ok && step.op == RootOp::file) {
+      const char* content = text(plan, step.source);
+      const std::size_t size = strlen(content);
+      ok = write(fd, content, size) == static_cast<ssize_t>(size);
+    }
+    if (fd >= 0) close(fd);
+  }
+  const int error = errno;
+  close(dir);
+  errno = error;
+  return ok;
+}
+
+bool attach(int tree, int root, const char* target) {
+  const int at = open_below(root, target, O_PATH);
+  if (at < 0) return false;
+  const bool ok =
+      sys::move_mount(tree, "", at, "", sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) == 0;
+  const int error = errno;
+  close(at);
+  errno = error;
+  return ok;
+}
+
+bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, int root, dev_t device,
+          const int* id_map_fds, Failure& failure) {
+  const bool follow = (step.flags & kBindOptional) != 0;  // only brig's own system list is optional
+  const char* path = text(plan, step.source);
+  const int source = follow ? openat(old_root, path + 1, O_PATH | O_CLOEXEC) : open_below(old_root, path, O_PATH);
+  if (source < 0) {
+    if (follow && errno == ENOENT) return true;
+    return fail(failure, Stage::bind_source, index);
+  }
+  struct stat info;
+  bool ok = fstat(source, &info) == 0;
+  if (ok && (step.flags & kBindDevice) && (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(step.mode >> 8, step.mode & 255))) {
+    errno = ENODEV;  // something else stands where the device should be
+    ok = false;
+  }
+  const int tree = ok ? sys::open_tree(source, "", AT_EMPTY_PATH | sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive) : -1;
+  int error = errno;
+  close(source);
+  errno = error;
+  if (tree < 0) return fail(failure, Stage::bind_source, index);
+
+  sys::MountAttr attributes{.set = sys::kAttrNosuid, .clear = 0, .propagation = 0, .userns_fd = 0};
+  if (!(step.flags & kBindWritable)) attributes.set |= sys::kAttrRdonly;
+  if (!(step.flags & kBindDevice)) attributes.set |= sys::kAttrNodev;
+  if (step.flags & (kBindDevice | kBindNoexec)) attributes.set |= sys::kAttrNoexec;
+  if (step.flags & kBindDevice) attributes.set &= ~sys::kAttrRdonly;
+  Stage stage = Stage::none;
+  if (step.id_map >= 0) {
+    sys::MountAttr id_map{.set = sys::kAttrIdmap, .clear = 0, .propagation = 0,
+                          .userns_fd = static_cast<std::uint64_t>(id_map_fds[step.id_map])};
+    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &id_map) != 0) stage = Stage::id_mapped_mount;
+  }
+  if (stage == Stage::none && sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) != 0)
+    stage = Stage::bind_attributes;
+  if (stage == Stage::none && !make_node(root, device, step, plan, S_ISDIR(info.st_mode))) stage = Stage::bind_target;
+  if (stage == Stage::none && !attach(tree, root, text(plan, step.target))) stage = Stage::bind_attach;
+  error = errno;
+  close(tree);
+  errno = error;
+  return stage == Stage::none || fail(failure, stage, index);
+}
+
+// Hides what is at target, whatever it is. Not there: nothing to hide.
+bool cover(const Plan& plan, const RootStep& step, unsigned index, int root, Failure& failure) {
+  const int at = open_below(root, text(plan, step.target), O_PATH);
+  if (at < 0) return errno == ENOENT || fail(failure, Stage::bind_target, index);
+  struct stat info;
+  int tree = -1;
+  if (fstat(at, &info) == 0) {
+    tree = S_ISDIR(info.st_mode)
+               ? new_mount("tmpfs", "4k", sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec)
+               : sys::open_tree(root, kEmptyFile, sys::kOpenTreeClone | sys::kOpenTreeCloexec);
+  }
+  if (tree >= 0 && !S_ISDIR(info.st_mode)) {
+    sys::MountAttr attributes{.set = sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec, .clear = 0, .propagation = 0, .userns_fd = 0};
+    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) != 0) return fail(failure, Stage::bind_attributes, index);
+  }
+  const bool ok = tree >= 0 && sys::move_mount(tree, "", at, "", sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) == 0;
+  const int error = errno;
+  if (tree >= 0) close(tree);
+  close(at);
+  errno = error;
+  return ok || fail(failure, Stage::bind_attach, index);
+}
+
+}  // namespace
+
+bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
+  // Nothing done here may propagate to the host, or the other way.
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return fail(failure, Stage::private_mounts);
+  const int old_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const int root = new_mount("tmpfs", "1m", sys::kAttrNosuid | sys::kAttrNodev);
+  if (old_root < 0 || root < 0) return fail(failure, Stage::root_tmpfs);
+  // The fresh proc is made before the stage covers the host's: the kernel lets a user namespace
+  // have one only while it can see another, unobscured.
+  const int proc = new_mount("proc", nullptr, sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec);
+  if (proc < 0) return fail(failure, Stage::proc);
+  if (sys::move_mount(root, "", AT_FDCWD, kStage, sys::kMoveMountFromEmpty) != 0) return fail(failure, Stage::root_tmpfs, 1);
+
+  struct stat info;
+  if (fstat(root, &info) != 0) return fail(failure, Stage::root_tmpfs, 2);
+  const int empty = openat(root, kEmptyFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+  if (empty < 0) return fail(failure, Stage::root_tmpfs, 3);
+  close(empty);
+
+  for (unsigned i = 0; i < plan.root.count; ++i) {
+    const RootStep& step = begin_of(plan, plan.root)[i];
+    bool ok = true;
+    switch (step.op) {
+      case RootOp::directory:
+        ok = make_node(root, info.st_dev, step, plan, true) || fail(failure, Stage::make_node, i);
+        break;
+      case RootOp::symlink:
+      case RootOp::file:
+        ok = make_node(root, info.st_dev, step, plan, false) || fail(failure, Stage::make_node, i);
+        break;
+      case RootOp::bind: ok = bind(plan, step, i, old_root, root, info.st_dev, id_map_fds, failure); break;
+      case RootOp::cover: ok = cover(plan, step, i, root, failure); break;
+    }
+    if (!ok) return false;
+  }
+  unlinkat(root, kEmptyFile, 0);
+  if (!attach(proc, root, "/proc")) return fail(failure, Stage::proc, 1);
+  close(proc);
+  close(old_root);
+
+  // pivot_root(2): with "." for both, the old root ends up on top of the new one and is detached.
+  if (fchdir(root) != 0 || sys::pivot_root(".", ".") != 0) return fail(failure, Stage::pivot, 0);
+  if (umount2(".", MNT_DETACH) != 0 || chdir("/") != 0) return fail(failure, Stage::pivot, 1);
+  sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
+  if (sys::mount_setattr(AT_FDCWD, "/", 0, &read_only) != 0) return fail(failure, Stage::read_only_root);
+  close(root);
+  return true;
+}
+
+}  // namespace brig::helper

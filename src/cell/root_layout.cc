@@ -1,0 +1,155 @@
+#include "cell/root_layout.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "base/error.h"
+#include "cell/paths.h"
+
+namespace brig {
+namespace {
+
+constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+
+// Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
+constexpr const char* kEtc[] = {
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone",
+    "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/protocols",
+    "/etc/services", "/etc/gai.conf", "/etc/inputrc", "/etc/bash.bashrc", "/etc/profile", "/etc/locale.alias", "/etc/fonts",
+    "/etc/python3", "/etc/python3.11", "/etc/perl", "/etc/java-17-openjdk", "/etc/debian_version", "/etc/os-release"};
+
+struct Device {
+  const char* path;
+  unsigned number;  // major << 8 | minor
+};
+constexpr Device kDevices[] = {{"/dev/null", 0x103},   {"/dev/zero", 0x105},    {"/dev/full", 0x107},
+                               {"/dev/random", 0x108}, {"/dev/urandom", 0x109}, {"/dev/tty", 0x500}};
+
+std::string link_target(const std::string& path) {
+  char buffer[PATH_MAX];
+  const ssize_t size = readlink(path.c_str(), buffer, sizeof buffer);
+  return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
+}
+
+// One entry of the system directories or of files.root, at `target`.
+void add_system(RootLayout& layout, const std::string& source, const std::string& target) {
+  struct stat info;
+  if (lstat(source.c_str(), &info) != 0) return;
+  if (S_ISLNK(info.st_mode))
+    layout.steps.push_back({RootOp::symlink, link_target(source), target});
+  else if (S_ISDIR(info.st_mode) || S_ISREG(info.st_mode))
+    layout.steps.push_back({RootOp::bind, source, target, kBindOptional});
+}
+
+void add_root_directory(RootLayout& layout, const std::string& root) {
+  DIR* stream = opendir(root.c_str());
+  if (!stream) throw_sys("policy: files.root: opening '{}'", root);
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(stream)) names.emplace_back(entry->d_name);
+  closedir(stream);
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    // These are the cell's own.
+    if (name == "." || name == ".." || name == "proc" || name == "sys" || name == "dev" || name == "tmp" || "/" + name == kWorkspace) continue;
+    add_system(layout, root + "/" + name, "/" + name);
+  }
+}
+
+void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home) {
+  for (const char* path : kSystem) add_system(layout, path, path);
+  for (const char* path : kEtc) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
+  const auto file = [&](const char* path, std::string content) {
+    layout.steps.push_back({RootOp::file, std::move(content), path});
+  };
+  file("/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\nbrig:x:1000:1000:brig:" + home +
+                          ":/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
+  file("/etc/group", "root:x:0:\nbrig:x:1000:\nnogroup:x:65534:\n");
+  file("/etc/hosts", "127.0.0.1 localhost brig\n::1 localhost\n");
+  file("/etc/hostname", "brig\n");
+  file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
+  if (policy.network == Network::host) layout.steps.push_back({RootOp::bind, "/etc/resolv.conf", "/etc/resolv.conf", kBindOptional});
+  layout.steps.push_back({RootOp::directory, "", "/var"});
+  layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
+  layout.steps.push_back({RootOp::directory, "", "/run"});
+}
+
+void add_devices(RootLayout& layout) {
+  layout.steps.push_back({RootOp::directory, "", "/dev"});
+  for (const Device& device : kDevices) layout.steps.push_back({RootOp::bind, device.path, device.path, kBindDevice, device.number});
+  for (const auto& [target, name] : {std::pair{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}})
+    layout.steps.push_back({RootOp::symlink, target, name});
+  layout.steps.push_back({RootOp::directory, "", "/dev/shm"});
+}
+
+int id_map_of(RootLayout& layout, const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) throw_sys("policy: files.write: '{}'", path);
+  const auto same = std::find_if(layout.id_maps.begin(), layout.id_maps.end(), [&](const IdMap& map) { return map.uid == info.st_uid && map.gid == info.st_gid; });
+  if (same != layout.id_maps.end()) return static_cast<int>(same - layout.id_maps.begin());
+  layout.id_maps.push_back({info.st_uid, info.st_gid});
+  return static_cast<int>(layout.id_maps.size()) - 1;
+}
+
+// Parents before children, so that each mount lands on the one it belongs to.
+std::vector<std::pair<std::string, bool>> listed_paths(const Files& files) {
+  std::vector<std::pair<std::string, bool>> paths;
+  for (const std::string& path : files.read) paths.emplace_back(normal_path(path), false);
+  for (const std::string& path : files.write) paths.emplace_back(normal_path(path), true);
+  std::stable_sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return paths;
+}
+
+}  // namespace
+
+RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root) {
+  RootLayout layout;
+  if (policy.files.root.empty())
+    add_host_system(layout, policy, home);
+  else
+    add_root_directory(layout, normal_path(policy.files.root));
+  add_devices(layout);
+  for (const char* path : {"/proc", "/tmp", kWorkspace}) layout.steps.push_back({RootOp::directory, "", path});
+
+  const auto paths = listed_paths(policy.files);
+  const auto listed = [&](const std::string& place) {
+    return std::any_of(paths.begin(), paths.end(), [&](const auto& path) { return is_at_or_below(place, path.first); });
+  };
+  // A place that the policy lists, or lists a parent of, is the host's; the others are private. The
+  // workspace comes last: it covers the stage of the scratch space.
+  for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"}, {"shm", "/dev/shm"}, {"home", home}, {"workspace", kWorkspace}}) {
+    if (listed(place)) continue;
+    if (name == "home") layout.steps.push_back({RootOp::directory, "", place});
+    layout.scratch.emplace_back(name, place);
+  }
+  const auto below_scratch = [&](const std::string& path) {
+    return std::any_of(layout.scratch.begin(), layout.scratch.end(), [&](const auto& part) { return is_at_or_below(path, part.second); });
+  };
+
+  for (const auto& [path, writable] : paths) {
+    LayoutStep step{RootOp::bind, path, path, writable ? kBindWritable : 0u};
+    if (writable && as_root) step.id_map = id_map_of(layout, path);
+    if (below_scratch(path)) {
+      step.target = fmt::format("{}/{}", kAside, layout.late.size());
+      layout.late.emplace_back(step.target, path);
+    }
+    layout.steps.push_back(std::move(step));
+  }
+  for (const std::string& each : policy.files.hide) {
+    std::string path = normal_path(each);
+    if (below_scratch(path)) {
+      const auto holder = std::find_if(layout.late.rbegin(), layout.late.rend(), [&](const auto& late) { return is_at_or_below(path, late.second); });
+      if (holder == layout.late.rend()) continue;  // private already: nothing of the host's is there
+      path = holder->first + path.substr(holder->second.size());
+    }
+    layout.steps.push_back({RootOp::cover, "", path});
+  }
+  return layout;
+}
+
+}  // namespace brig

@@ -1,0 +1,39 @@
+// What the root file system of a jail holds: the system, read-only, and what the policy lists.
+#pragma once
+
+#include <brig/policy.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cell/plan.h"
+
+namespace brig {
+
+struct LayoutStep {
+  RootOp op;
+  std::string source, target;
+  std::uint32_t flags = 0;
+  std::uint32_t mode = 0;  // directory: permissions; device: major << 8 | minor
+  int id_map = -1;
+};
+
+struct RootLayout {
+  std::vector<LayoutStep> steps;
+  std::vector<IdMap> id_maps;
+  // Parts of the cell's scratch space: name, and where it is mounted.
+  std::vector<std::pair<std::string, std::string>> scratch;
+  // Listed paths below a scratch part: a cell's private mounts would cover them, so the zygote keeps
+  // them aside and each cell puts them on top. (aside, target)
+  std::vector<std::pair<std::string, std::string>> late;
+};
+
+inline constexpr const char* kWorkspace = "/workspace";
+inline constexpr const char* kAside = "/.brig";
+
+// `home` gets a private directory. With `as_root` writable paths are id-mapped to their owners.
+// Reads the host's directory tree (which links /bin is, what files.root holds); throws Error.
+RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root);
+
+}  // namespace brig

@@ -1,0 +1,35 @@
+#include <brig/runner.h>
+
+#include "cell/warden.h"
+
+namespace brig {
+
+struct Runner::Impl {
+  Warden warden;
+};
+
+Runner::Runner(Policy policy, RunnerOptions options) : impl_(new Impl{{std::move(policy), options, false}}) {}
+Runner::~Runner() = default;
+
+Report Runner::run(const Command& command, const OutputCallback& on_output) { return impl_->warden.run(command, on_output); }
+
+Runner::Pending Runner::run_async(Command command, OutputCallback on_output, DoneCallback on_done) {
+  auto promise = std::make_shared<std::promise<Report>>();
+  Pending pending;
+  pending.report = promise->get_future();
+  pending.id = impl_->warden.submit(std::move(command), std::move(on_output), [promise, done = std::move(on_done)](const Report& report) {
+    if (done) done(report);
+    promise->set_value(report);
+  });
+  return pending;
+}
+
+bool Runner::cancel(std::uint64_t id) { return impl_->warden.cancel(id); }
+unsigned Runner::ready() const { return impl_->warden.ready(); }
+
+Report run(const Command& command, const Policy& policy, const OutputCallback& on_output) {
+  Warden warden(policy, {.ready = 1, .max_cells = 1, .max_queue = 1}, true);
+  return warden.run(command, on_output);
+}
+
+}  // namespace brig

@@ -1,0 +1,658 @@
+#include "cell/warden.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+#include "cell/helper_image.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig {
+namespace {
+
+using std::chrono::milliseconds;
+using wire::Message;
+using wire::Tag;
+
+constexpr unsigned kMaxMaking = 8;   // cells being made at once: more would only compete
+constexpr unsigned kMaxFailures = 3;  // in a row, before waiting calls are told
+constexpr milliseconds kRetry{100};
+constexpr Clock::time_point kNever = Clock::time_point::max();
+
+// epoll keys: what, and which.
+enum class Key : std::uint64_t { wake, janitor, slot, cell, call };
+constexpr std::uint64_t key(Key what, std::uint64_t which = 0, unsigned source = 0) {
+  return static_cast<std::uint64_t>(what) << 60 | which << 3 | source;
+}
+
+UniqueFd sealed(const std::vector<std::byte>& block) {
+  UniqueFd file(memfd_create("brig-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file || write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size())) throw_sys("plan: writing a memfd");
+  fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  return file;
+}
+
+bool make_pipe(UniqueFd& reader, UniqueFd& writer) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  reader.reset(ends[0]);
+  writer.reset(ends[1]);
+  return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+Warden::Warden(Policy policy, RunnerOptions options, bool single) : policy_(std::move(policy)), options_(options), single_(single) {
+  validate(policy_);
+  if (options_.max_cells < 1 || options_.max_cells > 60000) throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
+  if (options_.ready > 1024) throw Error(ErrorKind::config, "runner: ready must be at most 1024");
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  settings_.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!epoll_ || !wake_ || !settings_.null) throw_sys("runner: epoll, eventfd, /dev/null");
+  watch(wake_.get(), key(Key::wake));
+  try {
+    start_zygote();
+    grow();
+    while (ready_.empty() && !failure_) step(Clock::now() + milliseconds(10'000));
+    if (failure_) throw Error(*failure_);
+  } catch (...) {
+    stop_zygote();
+    throw;
+  }
+  if (!single_) thread_ = std::thread([this] { loop(); });
+}
+
+Warden::~Warden() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, call] : calls_) ids.push_back(id);
+  for (const std::uint64_t id : ids) {
+    AsyncCall& call = calls_.at(id);
+    if (call.waiting) {
+      call.call->refuse(Outcome::cancelled, "the call was cancelled: its Runner ended");
+    } else {
+      call.call->cancel();
+      while (!call.call->over()) drive(*call.call);
+    }
+    finish_async(id);
+  }
+  stop_zygote();
+}
+
+void Warden::start_zygote() {
+  CgroupLimits limits;
+  limits.memory = policy_.limits.memory;
+  limits.processes = policy_.limits.processes + settings_.own_tasks;
+  limits.cpus = policy_.limits.cpus;
+  limits.count_cpu = policy_.limits.cpu_time.has_value();
+  cgroups_ = make_cgroups(limits);
+  plan_ = build_plan(policy_, cgroups_);
+  if (settings_.enforced.empty()) {  // the same for every zygote of this policy; calls refer to it
+    settings_.limits = policy_.limits;
+    settings_.environment = plan_.environment;
+    settings_.enforced = plan_.enforced;
+  }
+
+  const UniqueFd block = sealed(plan_.block);
+  const UniqueFd program = helper_image();
+  const UniqueFd self(sys::pidfd_open(getpid()));
+  int pair[2];
+  if (!self || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("starting the helper: pidfd_open, socketpair");
+  janitor_socket_.reset(pair[0]);
+  const UniqueFd theirs(pair[1]);
+  janitor_ = spawn_clean(program.get(), "brig-helper", {block.get(), theirs.get(), self.get()});
+  cgroups_.release();  // the janitor's from here on
+  watch(janitor_socket_.get(), key(Key::janitor));
+}
+
+void Warden::stop_zygote() {
+  ready_.clear();
+  slots_.clear();
+  retired_.clear();
+  free_ids_.clear();
+  making_ = 0;
+  next_slot_ = 0;
+  janitor_socket_.reset();  // its end of file is the janitor's signal to clean up and leave
+  janitor_.wait(10'000);
+  janitor_ = Child();
+  // A janitor that never came to life could not do its part.
+  if (!plan_.scratch_directory.empty()) rmdir(plan_.scratch_directory.c_str());
+  cgroups_ = CgroupLayout();
+}
+
+void Warden::watch(int fd, std::uint64_t data) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = data;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) throw_sys("runner: epoll_ctl");
+}
+
+void Warden::wake() const {
+  const std::uint64_t one = 1;
+  (void)!write(wake_.get(), &one, sizeof one);
+}
+
+void Warden::loop() {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
+    try {
+      step(kNever);
+    } catch (const Error& error) {
+      set_up_failed(error.what(), error.kind());
+    }
+  }
+}
+
+void Warden::step(Clock::time_point until) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!timers_.empty()) until = std::min(until, timers_.begin()->first);
+  }
+  if (retry_at_ != Clock::time_point{}) until = std::min(until, retry_at_);
+  if (!retired_.empty()) until = std::min(until, Clock::now() + kRetry);
+  epoll_event events[64];
+  timespec wait{};
+  const timespec* limit = nullptr;
+  if (until != kNever) {
+    const auto left = std::max(Clock::duration::zero(), until - Clock::now());
+    wait.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
+    wait.tv_nsec = (left % std::chrono::seconds(1)).count();
+    limit = &wait;
+  }
+  const int count = epoll_pwait2(epoll_.get(), events, 64, limit, nullptr);
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t data = events[i].data.u64, which = data << 4 >> 7;
+    switch (static_cast<Key>(data >> 60)) {
+      case Key::wake: {
+        std::uint64_t value;
+        (void)!read(wake_.get(), &value, sizeof value);
+        break;
+      }
+      case Key::janitor: on_janitor(); break;
+      case Key::slot: on_slot(static_cast<unsigned>(which)); break;
+      case Key::cell: on_made_cell(static_cast<unsigned>(which)); break;
+      case Key::call: on_call(which, static_cast<Call::Source>(data & 7)); break;
+    }
+  }
+  on_timers();
+  if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
+    retry_at_ = {};
+    if (!janitor_socket_) start_zygote();
+  }
+  refill();
+}
+
+void Warden::on_janitor() {
+  Message message;
+  const Packet packet = recv_packet(janitor_socket_.get(), &message, sizeof message, MSG_DONTWAIT);
+  for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+  if (packet.size < 0 && errno == EAGAIN) return;
+  if (packet.size == sizeof message) {
+    if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
+      lose_slot(message.index);
+    else if (message.tag == Tag::failed)
+      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index), failure_kind(message.stage, message.error));
+    const auto slot = slots_.find(message.index);
+    if (message.tag == Tag::slot_refreshed && slot != slots_.end() && slot->second.state == Slot::State::refreshing) {
+      slot->second.generation = static_cast<unsigned>(message.status);
+      slot->second.cgroup.reset();
+      slot->second.state = Slot::State::idle;
+    }
+    return;
+  }
+  lose_zygote();
+}
+
+void Warden::on_slot(unsigned id) {
+  const auto found = slots_.find(id);
+  if (found == slots_.end()) return;
+  Slot& slot = found->second;
+  Message message;
+  Packet packet = recv_packet(slot.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  UniqueFd pidfd(packet.fds[0]), socket(packet.fds[1]);
+  if (packet.size < 0 && errno == EAGAIN) return;
+  if (packet.size == sizeof message && message.tag == Tag::cell_made && packet.fd_count == 2 && slot.state == Slot::State::making) {
+    slot.cell.slot = id;
+    slot.cell.pidfd = std::move(pidfd);
+    slot.cell.socket = std::move(socket);
+    watch(slot.cell.socket.get(), key(Key::cell, id));
+  } else if (packet.size == sizeof message && message.tag == Tag::cell_gone) {
+    cell_gone(slot);
+  } else {
+    if (packet.size == sizeof message && message.tag == Tag::failed)
+      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index), failure_kind(message.stage, message.error));
+    lose_slot(id);
+  }
+}
+
+// The first word of a new cell: ready, or what failed.
+void Warden::on_made_cell(unsigned id) {
+  const auto found = slots_.find(id);
+  if (found == slots_.end() || found->second.state != Slot::State::making) return;
+  Slot& slot = found->second;
+  Message message;
+  const Packet packet = recv_packet(slot.cell.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  slot.cell.listener.reset(packet.fds[0]);
+  for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
+  if (packet.size < 0 && errno == EAGAIN) return;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
+  if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
+    slot.cell = ReadyCell();  // the keeper tells when it is gone
+    if (packet.size == sizeof message && message.tag == Tag::failed)
+      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index), failure_kind(message.stage, message.error));
+    else
+      set_up_failed("a cell ended while it was made", ErrorKind::internal);
+    return;
+  }
+  if (!make_pipe(slot.cell.out_read, slot.cell.out_write) || !make_pipe(slot.cell.err_read, slot.cell.err_write))
+    return set_up_failed("pipes for a cell's output: " + errno_text(errno), ErrorKind::resource);
+  if (cgroups_.version) {
+    if (!slot.cgroup) slot.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot.id, slot.generation);
+    slot.cgroup->begin();
+    slot.cell.cgroup = slot.cgroup;
+  }
+  if (!plan_.scratch_directory.empty()) slot.cell.scratch = fmt::format("{}/{}", plan_.scratch_directory, id);
+  slot.state = Slot::State::ready;
+  --making_;
+  failures_ = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    ready_.push_back(std::move(slot.cell));
+  }
+  slot.cell = ReadyCell();
+  hand_out();
+}
+
+// Gives ready cells to who waits.
+void Warden::hand_out() {
+  for (;;) {
+    std::shared_ptr<Waiter> waiter;
+    ReadyCell cell;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiters_.empty() || ready_.empty() || busy_ >= options_.max_cells) return;
+      waiter = waiters_.front();
+      waiters_.pop_front();
+      cell = std::move(ready_.front());
+      ready_.pop_front();
+      ++busy_;
+      if (const auto slot = slots_.find(cell.slot); slot != slots_.end()) slot->second.state = Slot::State::busy;
+      if (waiter->call == 0) {
+        waiter->cell = std::move(cell);
+        waiter->arrived.notify_one();
+        continue;
+      }
+    }
+    if (AsyncCall* call = find_call(waiter->call)) start_async(waiter->call, *call, std::move(cell));
+  }
+}
+
+void Warden::cell_gone(Slot& slot) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto unused = std::find_if(ready_.begin(), ready_.end(), [&](const ReadyCell& cell) { return cell.slot == slot.id; });
+    if (unused != ready_.end())
+      ready_.erase(unused);  // it died before its call
+    else if (slot.state != Slot::State::making)
+      --busy_;
+  }
+  if (slot.state == Slot::State::making) --making_;
+  slot.cell = ReadyCell();
+  slot.state = Slot::State::idle;
+  if (!slot.cgroup) return;
+  if (slot.cgroup->stale()) {
+    Message message{};
+    message.tag = Tag::refresh_pids;
+    message.index = slot.id;
+    message.status = static_cast<int>(slot.generation + 1);
+    if (send_packet(janitor_socket_.get(), &message, sizeof message, nullptr, 0)) slot.state = Slot::State::refreshing;
+  } else {
+    slot.cgroup->shrink();
+  }
+}
+
+// The slot's keeper is gone, or about to be. A call in its cell ends by itself: it sees the socket close.
+void Warden::lose_slot(unsigned id) {
+  const auto found = slots_.find(id);
+  if (found == slots_.end()) return;
+  Slot& slot = found->second;
+  {
+    const std::lock_guard lock(mutex_);
+    // A slot whose cell a thread in run() took still says `ready`: who is in ready_ tells.
+    const auto unused = std::erase_if(ready_, [&](const ReadyCell& cell) { return cell.slot == id; });
+    if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy)) --busy_;
+  }
+  if (slot.state == Slot::State::making) --making_;
+  if (slot.cgroup)
+    retired_.emplace_back(id, slot.cgroup);
+  slots_.erase(found);
+}
+
+void Warden::lose_zygote() {
+  std::vector<unsigned> ids;
+  for (const auto& [id, slot] : slots_) ids.push_back(id);
+  for (const unsigned id : ids) lose_slot(id);
+  {
+    const std::lock_guard lock(mutex_);
+    busy_ = 0;
+  }
+  stop_zygote();
+  if (++failures_ >= kMaxFailures) set_up_failed("the zygote ended", ErrorKind::internal);
+  retry_at_ = Clock::now() + (failures_ > 1 ? kRetry : milliseconds(0));
+}
+
+// Something could not be made. The constructor throws it; later, waiting calls are told after a few
+// tries, so that none waits for what will not come.
+void Warden::set_up_failed(const std::string& message, ErrorKind kind) {
+  if (!thread_.joinable()) {
+    if (!failure_) failure_.emplace(kind, message);
+    return;
+  }
+  if (++failures_ < kMaxFailures) return;
+  retry_at_ = Clock::now() + kRetry;
+  std::deque<std::shared_ptr<Waiter>> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    waiters.swap(waiters_);
+    for (const auto& waiter : waiters)
+      if (waiter->call == 0) {
+        waiter->failure = "no cell could be made: " + message;
+        waiter->arrived.notify_one();
+      }
+  }
+  for (const auto& waiter : waiters) {
+    AsyncCall* call = find_call(waiter->call);
+    if (!call) continue;
+    call->call->refuse(Outcome::internal, "no cell could be made: " + message);
+    finish_async(waiter->call);
+  }
+}
+
+void Warden::make_cell(Slot& slot) {
+  Message message{};
+  message.tag = Tag::make_cell;
+  message.index = slot.id;
+  if (!send_packet(slot.socket.get(), &message, sizeof message, nullptr, 0)) return;  // its end of file follows
+  slot.state = Slot::State::making;
+  slot.cell = ReadyCell();
+  ++making_;
+}
+
+void Warden::grow() {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("runner: socketpair");
+  UniqueFd ours(pair[0]), theirs(pair[1]);
+  Message message{};
+  message.tag = Tag::grow;
+  if (free_ids_.empty()) {
+    message.index = next_slot_++;
+  } else {
+    message.index = free_ids_.back();
+    free_ids_.pop_back();
+  }
+  const int fd = theirs.get();
+  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) return;
+  watch(ours.get(), key(Key::slot, message.index));
+  Slot& slot = slots_[message.index];
+  slot.id = message.index;
+  slot.socket = std::move(ours);
+  make_cell(slot);  // the keeper finds it waiting
+}
+
+// Keeps enough cells ready: from idle slots first, then by new ones.
+void Warden::refill() {
+  std::erase_if(retired_, [&](auto& retired) {
+    if (!retired.second->remove()) return false;
+    free_ids_.push_back(retired.first);
+    return true;
+  });
+  if (single_ || retry_at_ != Clock::time_point{} || !janitor_socket_) return;
+  unsigned wanted, ready;
+  {
+    const std::lock_guard lock(mutex_);
+    // A waiter above the limit waits for a running call to end, not for a cell.
+    wanted = options_.ready + static_cast<unsigned>(std::min<std::size_t>(waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
+    ready = static_cast<unsigned>(ready_.size());
+  }
+  unsigned idle = 0;
+  std::vector<unsigned> surplus;
+  for (auto& [id, slot] : slots_) {
+    if (slot.state != Slot::State::idle) continue;
+    if (ready + making_ < wanted && making_ < kMaxMaking)
+      make_cell(slot);
+    else if (++idle > options_.ready + 2)
+      surplus.push_back(id);
+  }
+  while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 && slots_.size() < options_.max_cells + options_.ready) grow();
+  for (const unsigned id : surplus) lose_slot(id);
+}
+
+// --- calls that the stepping thread drives ---
+
+// Only the stepping thread removes calls, so the pointer is good until it does.
+Warden::AsyncCall* Warden::find_call(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
+void Warden::on_call(std::uint64_t id, Call::Source source) {
+  AsyncCall* async = find_call(id);
+  if (!async || async->waiting) return;
+  async->call->on_readable(source);
+  update_async(id, *async);
+}
+
+void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
+  async.waiting = false;
+  async.call->start(std::move(cell));
+  if (async.cancelled) async.call->cancel();
+  const auto fds = async.call->descriptors();
+  for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
+    if (fds[i] >= 0) {
+      if (i == Call::kCancel) {
+        // Shared with other calls, perhaps: a descriptor of this call's own can be watched and closed.
+        async.cancel_fd.reset(fcntl(fds[i], F_DUPFD_CLOEXEC, 0));
+        if (async.cancel_fd) watch(async.cancel_fd.get(), key(Key::call, id, i));
+        continue;
+      }
+      watch(fds[i], key(Key::call, id, i));
+    }
+  update_async(id, async);
+}
+
+void Warden::update_async(std::uint64_t id, AsyncCall& async) {
+  if (async.call->over()) return finish_async(id);
+  // A descriptor that the call has closed left the epoll set by that; a cancelled call needs no more.
+  if (async.call->descriptors()[Call::kCancel] < 0) async.cancel_fd.reset();
+  if (async.timer != async.call->timer()) {
+    const std::lock_guard lock(mutex_);
+    timers_.erase({async.timer, id});
+    async.timer = async.call->timer();
+    timers_.emplace(async.timer, id);
+  }
+}
+
+void Warden::finish_async(std::uint64_t id) {
+  AsyncCall async;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = calls_.find(id);
+    async = std::move(found->second);
+    calls_.erase(found);
+    timers_.erase({async.timer, id});
+  }
+  const Report report = async.call->take();
+  if (async.on_done) async.on_done(report);
+}
+
+void Warden::on_timers() {
+  const Clock::time_point now = Clock::now();
+  std::vector<std::uint64_t> due, cancels;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [time, id] : timers_) {
+      if (time > now) break;
+      due.push_back(id);
+    }
+    cancels.swap(cancels_);
+  }
+  const auto leave_queue = [&](std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(waiters_, [&](const auto& waiter) { return waiter->call == id; });
+    }
+    async.call->refuse(outcome, message);
+    finish_async(id);
+  };
+  for (const std::uint64_t id : cancels) {
+    AsyncCall* async = find_call(id);
+    if (!async) continue;
+    if (async->waiting) {
+      leave_queue(id, *async, Outcome::cancelled, "the call was cancelled before it ran");
+      continue;
+    }
+    async->call->cancel();
+    update_async(id, *async);
+  }
+  for (const std::uint64_t id : due) {
+    AsyncCall* async = find_call(id);
+    if (!async) continue;
+    if (async->waiting) {
+      leave_queue(id, *async, Outcome::timeout, "the call's time was over while it waited in the queue; it was not run");
+      continue;
+    }
+    async->call->on_timer(now);
+    update_async(id, *async);
+  }
+}
+
+std::uint64_t Warden::submit(Command command, OutputCallback on_output, DoneCallback on_done) {
+  const auto now = Clock::now();
+  AsyncCall async;
+  async.call = std::make_unique<Call>(settings_, command, std::move(on_output), now);
+  async.on_done = std::move(on_done);
+  std::string defect = Call::defect(command);
+  Outcome outcome = Outcome::invalid_arguments;
+  std::uint64_t id;
+  {
+    const std::lock_guard lock(mutex_);
+    id = next_call_++;
+    if (defect.empty() && waiters_.size() >= options_.max_queue) {
+      outcome = Outcome::overloaded;
+      defect = "too many calls wait already; try again later";
+    }
+    if (defect.empty()) {
+      async.timer = async.call->timer();
+      timers_.emplace(async.timer, id);
+      calls_.emplace(id, std::move(async));
+      auto waiter = std::make_shared<Waiter>();
+      waiter->call = id;
+      waiters_.push_back(std::move(waiter));
+    }
+  }
+  if (!defect.empty()) {
+    async.call->refuse(outcome, defect);
+    const Report report = async.call->take();
+    if (async.on_done) async.on_done(report);
+    return id;
+  }
+  wake();
+  return id;
+}
+
+bool Warden::cancel(std::uint64_t id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!calls_.contains(id)) return false;
+    cancels_.push_back(id);
+  }
+  wake();
+  return true;
+}
+
+unsigned Warden::ready() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<unsigned>(ready_.size());
+}
+
+// --- calls that the caller drives ---
+
+std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& outcome, std::string& message) {
+  std::unique_lock lock(mutex_);
+  if (waiters_.empty() && !ready_.empty() && busy_ < options_.max_cells) {
+    ReadyCell cell = std::move(ready_.front());
+    ready_.pop_front();
+    ++busy_;
+    const bool low = ready_.size() < options_.ready;
+    lock.unlock();
+    if (low && !single_) wake();
+    return cell;
+  }
+  if (waiters_.size() >= options_.max_queue) {
+    outcome = Outcome::overloaded;
+    message = "too many calls wait already; try again later";
+    return std::nullopt;
+  }
+  const auto waiter = std::make_shared<Waiter>();
+  waiters_.push_back(waiter);
+  wake();
+  waiter->arrived.wait_until(lock, deadline, [&] { return waiter->cell || !waiter->failure.empty(); });
+  if (waiter->cell) return std::move(*waiter->cell);
+  std::erase(waiters_, waiter);
+  outcome = waiter->failure.empty() ? Outcome::timeout : Outcome::internal;
+  message = waiter->failure.empty() ? "the call's time was over while it waited in the queue; it was not run" : waiter->failure;
+  return std::nullopt;
+}
+
+void Warden::drive(Call& call) {
+  const auto fds = call.descriptors();
+  pollfd polls[Call::kSources];
+  for (unsigned i = 0; i < Call::kSources; ++i) polls[i] = {fds[i], POLLIN, 0};
+  const auto left = std::max(Clock::duration::zero(), call.timer() - Clock::now());
+  timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(), (left % std::chrono::seconds(1)).count()};
+  const int count = ppoll(polls, Call::kSources, &wait, nullptr);
+  // Output before the end: what is in the pipes belongs to the report either way.
+  for (const Call::Source source : {Call::kListener, Call::kOut, Call::kErr, Call::kSocket, Call::kCancel})
+    if (count > 0 && polls[source].revents) call.on_readable(source);
+  if (!call.over()) call.on_timer(Clock::now());
+}
+
+Report Warden::run(const Command& command, const OutputCallback& on_output) {
+  Call call(settings_, command, on_output, Clock::now());
+  const std::string defect = Call::defect(command);
+  if (!defect.empty()) {
+    call.refuse(Outcome::invalid_arguments, defect);
+    return call.take();
+  }
+  Outcome outcome = Outcome::internal;
+  std::string message;
+  std::optional<ReadyCell> cell = take_cell(call.deadline(), outcome, message);
+  if (!cell) {
+    call.refuse(outcome, message);
+    return call.take();
+  }
+  call.start(std::move(*cell));
+  while (!call.over()) drive(call);
+  return call.take();
+}
+
+}  // namespace brig

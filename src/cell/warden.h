@@ -1,0 +1,124 @@
+// Warden: owns a zygote, its slots and the pool of ready cells, and drives the calls of run_async.
+// It is a loop over one epoll: step() by step(). A Runner gives it a thread; brig::run() steps it
+// itself. A call made by run() is driven by the thread that made it, and needs the warden only for
+// its cell.
+#pragma once
+
+#include <brig/runner.h>
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cell/call.h"
+#include "cell/plan_builder.h"
+#include "os/child.h"
+
+namespace brig {
+
+class Warden {
+ public:
+  // `single`: for one call, without a thread. Throws Error when a cell can't be made.
+  Warden(Policy policy, RunnerOptions options, bool single);
+  ~Warden();
+  Warden(const Warden&) = delete;
+  Warden& operator=(const Warden&) = delete;
+
+  Report run(const Command& command, const OutputCallback& on_output);
+  std::uint64_t submit(Command command, OutputCallback on_output, DoneCallback on_done);
+  bool cancel(std::uint64_t id);
+  unsigned ready() const;
+
+ private:
+  // A keeper, its cgroups, and the cell it is making or has made.
+  struct Slot {
+    unsigned id = 0;
+    enum class State { idle, making, ready, busy, refreshing } state = State::idle;
+    UniqueFd socket;
+    std::shared_ptr<SlotCgroup> cgroup;
+    unsigned generation = 0;
+    ReadyCell cell;  // while making
+  };
+  struct AsyncCall {
+    std::unique_ptr<Call> call;
+    DoneCallback on_done;
+    UniqueFd cancel_fd;
+    Clock::time_point timer{};
+    bool waiting = true;  // for a cell
+    bool cancelled = false;
+  };
+  // Who waits for a cell, first come, first served: a thread in run(), or an async call.
+  struct Waiter {
+    std::uint64_t call = 0;  // 0: a thread
+    std::condition_variable arrived;
+    std::optional<ReadyCell> cell;
+    std::string failure;
+  };
+
+  void start_zygote();
+  void stop_zygote();
+  void loop();
+  // Handles what there is, waiting at most until `until`.
+  void step(Clock::time_point until);
+  void on_janitor();
+  void on_slot(unsigned id);
+  void on_made_cell(unsigned id);
+  void on_call(std::uint64_t id, Call::Source source);
+  void on_timers();
+  void refill();
+  void grow();
+  void make_cell(Slot& slot);
+  void cell_gone(Slot& slot);
+  void lose_slot(unsigned id);
+  void lose_zygote();
+  void set_up_failed(const std::string& message, ErrorKind kind);
+  void hand_out();
+  AsyncCall* find_call(std::uint64_t id);
+  void start_async(std::uint64_t id, AsyncCall& call, ReadyCell cell);
+  void update_async(std::uint64_t id, AsyncCall& call);
+  void finish_async(std::uint64_t id);
+  std::optional<ReadyCell> take_cell(Clock::time_point deadline, Outcome& outcome, std::string& message);
+  void drive(Call& call);
+  void watch(int fd, std::uint64_t key);
+  void wake() const;
+
+  const Policy policy_;
+  const RunnerOptions options_;
+  const bool single_;
+  CallSettings settings_;
+
+  mutable std::mutex mutex_;  // everything below, but for what only the stepping thread touches
+  std::deque<ReadyCell> ready_;
+  std::deque<std::shared_ptr<Waiter>> waiters_;
+  std::map<std::uint64_t, AsyncCall> calls_;
+  std::set<std::pair<Clock::time_point, std::uint64_t>> timers_;
+  std::vector<std::uint64_t> cancels_;
+  std::uint64_t next_call_ = 1;
+  unsigned busy_ = 0;  // cells handed out and not yet gone
+  bool stopping_ = false;
+
+  // The stepping thread's own.
+  UniqueFd epoll_, wake_;
+  CgroupLayout cgroups_;
+  BuiltPlan plan_;
+  Child janitor_;
+  UniqueFd janitor_socket_;
+  std::map<unsigned, Slot> slots_;
+  std::vector<std::pair<unsigned, std::shared_ptr<SlotCgroup>>> retired_;
+  std::vector<unsigned> free_ids_;
+  unsigned next_slot_ = 0;
+  unsigned making_ = 0;
+  unsigned failures_ = 0;  // in a row
+  Clock::time_point retry_at_{};
+  std::optional<Error> failure_;
+  std::thread thread_;
+};
+
+}  // namespace brig

@@ -1,0 +1,108 @@
+// The messages between the warden (host), the janitor, the zygote, the keepers and the cells.
+// Fixed-size records over SOCK_SEQPACKET: one record per packet, descriptors beside it. Both ends
+// come from one build, so the layout needs no versioning; the host still checks every size and tag
+// that it gets from inside a cell.
+#pragma once
+
+#include <cstdint>
+
+namespace brig::wire {
+
+// Where setting up failed. The host words it (stage_text in plan.h).
+enum class Stage : std::uint32_t {
+  none,
+  plan,
+  sockets,
+  clone_zygote,
+  clone_cell,
+  id_map,
+  id_mapped_mount,
+  private_mounts,
+  root_tmpfs,
+  bind_source,
+  bind_target,
+  bind_attach,
+  bind_attributes,
+  make_node,
+  proc,
+  pivot,
+  read_only_root,
+  become_user,
+  user_namespace,
+  namespaces,
+  network_namespace,
+  loopback_up,
+  hostname,
+  scratch,
+  scratch_bind,
+  late_bind,
+  mask,
+  working_directory,
+  rlimit,
+  no_new_privileges,
+  landlock_ruleset,
+  landlock_rule,
+  landlock_restrict,
+  capabilities,
+  seccomp,
+  seccomp_lock,
+  fork_tool,
+  session,
+  cgroup,
+  descriptors,
+};
+
+enum class Tag : std::uint32_t {
+  // host -> janitor, with a descriptor: the keeper's end of the slot's socket
+  grow = 1,
+  // host -> janitor: give the slot's keeper a new pids cgroup (its peak can't be reset)
+  refresh_pids,
+  // janitor -> host
+  zygote_ready,
+  slot_refreshed,
+  failed,  // stage, error, index
+  // janitor -> zygote, with descriptors: slot's socket, start gate
+  new_slot,
+  // keeper -> janitor, with credentials
+  keeper_hello,
+  // keeper -> host, with descriptors: pidfd of the cell's init, the cell's socket
+  cell_made,
+  cell_gone,
+  // host -> keeper
+  make_cell,
+  // cell's init -> host; cell_ready carries the seccomp listener
+  cell_ready,
+  tool_ended,   // status, usage
+  // the tool before exec -> host
+  exec_failed,  // error
+  // host -> tool before exec
+  request,
+};
+
+struct Message {
+  Tag tag;
+  Stage stage;          // failed
+  std::int32_t error;   // failed, exec_failed: errno
+  std::uint32_t index;  // failed: which mount, rule, rlimit...; otherwise the slot
+  std::int32_t status;  // tool_ended, cell_gone: a wait status
+  std::uint32_t survivors;     // tool_ended: 1 if processes were left to kill
+  std::uint64_t cpu_micros;    // tool_ended, cell_gone: of the tree so far
+  std::uint64_t max_rss_kib;   // likewise: of the largest process
+};
+
+// A request: this header, then argv strings and environment strings, each NUL-terminated, argv first.
+// `size` counts header and strings. Requests above kInlineRequest come in a memfd that stands as the
+// last descriptor, with only the header in the packet.
+struct Request {
+  Tag tag;
+  std::uint32_t size;
+  std::uint32_t argc;
+  std::uint32_t envc;
+  std::uint32_t has_tty;
+};
+
+inline constexpr std::uint32_t kInlineRequest = 64 * 1024;
+inline constexpr std::uint32_t kMaxRequest = 4 * 1024 * 1024;
+inline constexpr std::uint32_t kMaxStrings = 65536;
+
+}  // namespace brig::wire

@@ -1,0 +1,89 @@
+// The zygote: pid 1 of the outer pid namespace. Builds the root, becomes nobody, puts the syscall
+// filter on once for all, and then forks a keeper for each slot.
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cell/helper.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+namespace {
+
+using wire::Stage;
+
+// Raw calls: glibc's would signal other threads, of which there are none.
+bool become(const Plan& plan, Failure& failure) {
+  if (syscall(SYS_setgroups, 0, nullptr) != 0) return fail(failure, Stage::become_user, 0);
+  if (syscall(SYS_setresgid, plan.host_gid, plan.host_gid, plan.host_gid) != 0) return fail(failure, Stage::become_user, 1);
+  if (syscall(SYS_setresuid, plan.host_uid, plan.host_uid, plan.host_uid) != 0) return fail(failure, Stage::become_user, 2);
+  return true;
+}
+
+bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
+  // Rootless: the user namespace comes first, and gives the right to mount. As root: the root file
+  // system is built with the host's rights, which then go for good, and the namespaces that cells
+  // are made from belong to a user namespace of an unprivileged id, just as in the rootless case.
+  if (!plan.as_root && !map_ids(plan, plan.host_uid, plan.host_gid, failure)) return false;
+  if (!build_root(plan, id_map_fds, failure)) return false;
+  if (plan.as_root) {
+    if (!become(plan, failure)) return false;
+    if (unshare(CLONE_NEWUSER) != 0) return fail(failure, Stage::user_namespace);
+    if (!map_ids(plan, plan.host_uid, plan.host_gid, failure)) return false;
+  }
+  const int fresh = CLONE_NEWIPC | CLONE_NEWUTS | (plan.as_root ? CLONE_NEWNS : 0);
+  if (unshare(fresh) != 0) return fail(failure, Stage::namespaces);
+  const char* name = text(plan, plan.hostname);
+  if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0) return fail(failure, Stage::hostname);
+  return true;
+}
+
+}  // namespace
+
+void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
+  set_name("brig-zygote");
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  Failure failure;
+  umask(022);
+  if (plan.floor == Floor::jail) {
+    if (!enter_jail(plan, id_map_fds, failure)) die(janitor_socket, failure);
+  } else if (plan.as_root && !become(plan, failure)) {
+    die(janitor_socket, failure);
+  }
+  // Changing ids cleared it: asked for now, and again by each process below.
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die(janitor_socket, Stage::no_new_privileges);
+  if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr)) die(janitor_socket, Stage::seccomp);
+
+  signal(SIGCHLD, SIG_IGN);  // keepers and orphans are reaped by the kernel
+  wire::Message message{};
+  message.tag = wire::Tag::zygote_ready;
+  if (!send_packet(janitor_socket, &message, sizeof message, nullptr, 0)) _exit(1);
+  for (;;) {
+    const Packet packet = recv_packet(janitor_socket, &message, sizeof message, 0);
+    if (packet.size <= 0) _exit(0);  // the janitor is gone: so is everything in this pid namespace
+    if (packet.size != sizeof message || message.tag != wire::Tag::new_slot || packet.fd_count != 2) _exit(1);
+    const pid_t pid = sys::clone_process(SIGCHLD, nullptr);
+    if (pid == 0) keeper_main(plan, janitor_socket, packet.fds[0], packet.fds[1], message.index);
+    if (pid < 0) {
+      // Told on the slot's own socket, so that only this slot is lost.
+      message.tag = wire::Tag::failed;
+      message.stage = Stage::clone_cell;
+      message.error = errno;
+      send_packet(packet.fds[0], &message, sizeof message, nullptr, 0);
+    }
+    close(packet.fds[0]);
+    close(packet.fds[1]);
+  }
+}
+
+}  // namespace brig::helper

@@ -1,0 +1,30 @@
+// What the sub-commands share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace brig::cli {
+
+// Exit codes as timeout(1) and env(1) have them.
+inline constexpr int kTimedOut = 124, kOwnFailure = 125, kCannotRun = 126, kNotFound = 127, kSignalBase = 128;
+
+// Each adds its sub-command; the returned code is set when it was chosen and has run.
+// `after_dashes`: the words behind "--", taken off before the options are parsed.
+void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
+
+// --- terminal.cc ---
+enum class Style { plain, good, bad, dim, bold };
+// `text` in colour if `fd` is a terminal and NO_COLOR is not set.
+std::string styled(std::string_view text, Style style, int fd);
+// "brig: message" on stderr; control characters of the message are escaped.
+void complain(std::string_view message);
+
+}  // namespace brig::cli

@@ -1,0 +1,49 @@
+// The brig program: one file per sub-command.
+#include <brig/brig.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "cli/cli.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs commands in fresh, locked cells.", "brig");
+  app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  brig run -- python3 -c 'print(6*7)'\n"
+      "  brig run --timeout 5s --memory 256M --read ~/data -- wc -l ~/data/big.csv\n"
+      "  echo hello | brig run --json -- tr a-z A-Z\n"
+      "  brig doctor\n"
+      "`brig COMMAND --help` tells more. Exit codes: 124 time was over, 125 brig failed, 126 can't be\n"
+      "run, 127 not found, 128+N ended by signal N, otherwise the command's own.");
+  int exit_code = 0;
+  // Taken off here, untouched: no option parser gets to see the command's own words.
+  std::optional<std::vector<std::string>> after_dashes;
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--") {
+      after_dashes.emplace(argv + i + 1, argv + argc);
+      argc = i;
+    }
+  brig::cli::add_run(app, after_dashes, exit_code);
+  brig::cli::add_doctor(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    brig::cli::complain(std::string(error.what()) + "; see `brig --help`");
+    return brig::cli::kOwnFailure;
+  } catch (const std::exception& error) {
+    brig::cli::complain(error.what());
+    return brig::cli::kOwnFailure;
+  }
+  return exit_code;
+}

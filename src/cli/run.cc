@@ -1,0 +1,231 @@
+// `brig run`: one command in one cell.
+#include <brig/brig.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/tty.h"
+
+namespace brig::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string policy_file, timeout, grace, cpu_time, memory, output, output_total, scratch, file_size, net, cwd, root, isolation;
+  unsigned processes = 0, open_files = 0;
+  double cpus = 0;
+  std::vector<std::string> read, write, hide, env, command;
+  bool json = false, tty = false;
+};
+
+[[noreturn]] void bad(const char* option, const std::string& value, const char* expected) {
+  throw_error(ErrorKind::config, "{}: '{}' is not {}", option, value, expected);
+}
+
+void set_size(const char* option, const std::string& value, std::uint64_t& target) {
+  const auto size = parse_size(value);
+  if (!size) bad(option, value, "a size such as 512M or 100K");
+  target = *size;
+}
+
+std::chrono::milliseconds duration_of(const char* option, const std::string& value) {
+  const auto duration = parse_duration(value);
+  if (!duration) bad(option, value, "a duration such as 10s, 500ms or 2m");
+  return *duration;
+}
+
+// Relative to the current directory; "." goes, ".." is left for validate() to refuse.
+std::string absolute(const std::string& path) {
+  std::string full = path;
+  if (path.empty() || path[0] != '/') {
+    const std::unique_ptr<char, decltype(&free)> here(get_current_dir_name(), free);
+    if (!here) throw_sys("getting the current directory");
+    full = std::string(here.get()) + "/" + path;
+  }
+  std::string result;
+  std::size_t at = 0;
+  while (at < full.size()) {
+    const std::size_t slash = std::min(full.find('/', at), full.size());
+    const std::string part = full.substr(at, slash - at);
+    if (!part.empty() && part != ".") result += "/" + part;
+    at = slash + 1;
+  }
+  return result.empty() ? "/" : result;
+}
+
+Policy policy_of(const Options& options) {
+  Policy policy = options.policy_file.empty() ? Policy{} : policy_from_toml_file(options.policy_file);
+  Limits& limits = policy.limits;
+  if (!options.timeout.empty()) limits.wall_time = duration_of("--timeout", options.timeout);
+  if (!options.grace.empty()) limits.grace = duration_of("--grace", options.grace);
+  if (!options.cpu_time.empty()) limits.cpu_time = duration_of("--cpu-time", options.cpu_time);
+  if (!options.memory.empty()) set_size("--memory", options.memory, limits.memory);
+  if (!options.output.empty()) set_size("--output", options.output, limits.output);
+  if (!options.output_total.empty()) set_size("--output-total", options.output_total, limits.output_total.emplace());
+  if (!options.scratch.empty()) set_size("--scratch", options.scratch, limits.scratch);
+  if (!options.file_size.empty()) set_size("--file-size", options.file_size, limits.file_size.emplace());
+  if (options.processes) limits.processes = options.processes;
+  if (options.open_files) limits.open_files = options.open_files;
+  if (options.cpus > 0) limits.cpus = options.cpus;
+  for (const std::string& path : options.read) policy.files.read.push_back(absolute(path));
+  for (const std::string& path : options.write) policy.files.write.push_back(absolute(path));
+  for (const std::string& path : options.hide) policy.files.hide.push_back(absolute(path));
+  if (!options.cwd.empty()) policy.files.working_directory = absolute(options.cwd);
+  if (!options.root.empty()) policy.files.root = absolute(options.root);
+  for (const std::string& entry : options.env) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos)
+      policy.environment.passthrough.push_back(entry);
+    else
+      policy.environment.set[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  for (const Network network : {Network::none, Network::loopback, Network::host})
+    if (options.net == to_string(network)) policy.network = network;
+  for (const Isolation isolation : {Isolation::jail, Isolation::landlock, Isolation::process})
+    if (options.isolation == to_string(isolation)) policy.isolation = isolation;
+  return policy;
+}
+
+// Writes output on. A reader that does not read must not keep the cell past its time, so this never
+// blocks: PIPE_BUF bytes fit once poll says so. After `until` what does not fit is dropped.
+class Passer {
+ public:
+  explicit Passer(Clock::time_point until) : until_(until) {}
+
+  void pass(int fd, std::string_view bytes) const {
+    struct stat info;
+    const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    while (!bytes.empty()) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
+      pollfd wait{fd, POLLOUT, 0};
+      if (poll(&wait, 1, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0) return;
+      const ssize_t size = write(fd, bytes.data(), file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return;  // a broken pipe cancels the call, by its signal
+      bytes.remove_prefix(static_cast<std::size_t>(size));
+    }
+  }
+
+ private:
+  Clock::time_point until_;
+};
+
+// Ctrl-C and its like, and a broken pipe, cancel: they are read from a descriptor, not handled.
+UniqueFd signals_as_descriptor() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) throw_sys("signalfd");
+  return fd;
+}
+
+int code_of(const Report& report, int signal_descriptor) {
+  switch (report.outcome) {
+    case Outcome::ok: return 0;
+    case Outcome::timeout: return kTimedOut;
+    case Outcome::memory_limit: return kSignalBase + SIGKILL;
+    case Outcome::output_limit: return kSignalBase + SIGKILL;
+    case Outcome::cancelled: {
+      signalfd_siginfo info{};
+      const bool known = read(signal_descriptor, &info, sizeof info) == sizeof info;
+      return kSignalBase + (known ? static_cast<int>(info.ssi_signo) : SIGINT);
+    }
+    case Outcome::signal: return kSignalBase + report.signal.value_or(0);
+    case Outcome::exit:
+    case Outcome::process_limit:
+    case Outcome::invalid_arguments: return report.exit_code.value_or(kOwnFailure);
+    default: return kOwnFailure;
+  }
+}
+
+int run_command(const Options& options) {
+  const Policy policy = policy_of(options);
+  Command command;
+  command.argv = options.command;
+  const UniqueFd signals = signals_as_descriptor();
+  command.cancel_fd = signals.get();
+  if (!options.tty && !isatty(0)) command.stdin_fd = 0;
+  std::unique_ptr<Tty> tty;
+  if (options.tty) {
+    tty = std::make_unique<Tty>();
+    command.tty_fd = tty->inside();
+  }
+  const Passer passer(Clock::now() + policy.limits.wall_time + policy.limits.grace);
+  OutputCallback live;
+  if (!options.json) live = [&](Stream stream, std::string_view bytes) { passer.pass(stream == Stream::out ? 1 : 2, bytes); };
+  const Report report = run(command, policy, live);
+  tty.reset();
+  if (options.json) {
+    const std::string text = to_json(report, isatty(1) ? 2 : -1) + "\n";
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (std::fflush(stdout) != 0) return kOwnFailure;
+  } else if (report.outcome != Outcome::ok && (report.outcome != Outcome::exit || !report.violations.empty())) {
+    complain(report.message);
+  }
+  return code_of(report, signals.get());
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* run = app.add_subcommand("run", "Runs a command in a cell of its own.");
+  run->add_option("--policy", options->policy_file, "Policy file (TOML); the options below come on top")->type_name("FILE");
+  run->add_option("--timeout", options->timeout, "Wall time [30s]")->type_name("TIME");
+  run->add_option("--grace", options->grace, "Between SIGTERM and SIGKILL [500ms]")->type_name("TIME");
+  run->add_option("--cpu-time", options->cpu_time, "CPU time of the tree")->type_name("TIME");
+  run->add_option("--memory", options->memory, "Memory of the tree [512M]")->type_name("SIZE");
+  run->add_option("--processes", options->processes, "Processes and threads at once [64]")->type_name("N");
+  run->add_option("--cpus", options->cpus, "CPUs' worth of time")->type_name("N");
+  run->add_option("--output", options->output, "Kept of each stream in the report [100K]")->type_name("SIZE");
+  run->add_option("--output-total", options->output_total, "Stop the command when it writes more")->type_name("SIZE");
+  run->add_option("--scratch", options->scratch, "Private file space: /tmp, HOME, /workspace [64M]")->type_name("SIZE");
+  run->add_option("--file-size", options->file_size, "Largest file it may write")->type_name("SIZE");
+  run->add_option("--open-files", options->open_files, "Open files per process [256]")->type_name("N");
+  // One value each: `--read A B` would swallow the command.
+  const auto list = [&](const char* name, std::vector<std::string>& target, const char* help, const char* type) {
+    run->add_option(name, target, help)->type_name(type)->expected(1)->take_all();
+  };
+  list("--read", options->read, "Let it read PATH (repeatable)", "PATH");
+  list("--write", options->write, "Let it write PATH too (repeatable)", "PATH");
+  list("--hide", options->hide, "Show PATH as empty (repeatable)", "PATH");
+  run->add_option("--root", options->root, "Directory to take the place of the host's system")->type_name("DIR");
+  run->add_option("--net", options->net, "none, loopback or host [none]")->type_name("MODE")->check(CLI::IsMember({"none", "loopback", "host"}));
+  list("--env", options->env, "Pass variable K on, or set it to V (repeatable)", "K[=V]");
+  run->add_option("--cwd", options->cwd, "Working directory in the cell [/workspace]")->type_name("PATH");
+  run->add_option("--isolation", options->isolation, "Least isolation accepted: jail, landlock or process [jail]")->type_name("FLOOR")->check(CLI::IsMember({"jail", "landlock", "process"}));
+  run->add_flag("--json", options->json, "Print the whole report as JSON instead of the output");
+  run->add_flag("--tty", options->tty, "Give it a terminal of its own");
+  run->prefix_command();  // the first word that is no option, and all behind it, is the command
+  run->footer(
+      "Usage: brig run [OPTIONS] -- CMD [ARGS...]\n\n"
+      "The cell sees the system read-only, a private /tmp, HOME and /workspace, the safe part of the\n"
+      "environment, and nothing else: no network, no file of yours that is not listed.\n"
+      "Examples:\n"
+      "  brig run -- gcc --version\n"
+      "  brig run --write . --cwd . --timeout 2m -- make\n"
+      "  brig run --net loopback --env DEBUG=1 --json -- ./server-test");
+  run->callback([options, run, &after_dashes, &exit_code] {
+    options->command = after_dashes ? *after_dashes : run->remaining();
+    if (after_dashes && !run->remaining().empty()) throw_error(ErrorKind::config, "'{}' before -- is neither an option nor the value of one; see `brig run --help`", run->remaining().front());
+    if (options->command.empty()) throw_error(ErrorKind::config, "no command: say brig run [OPTIONS] -- CMD [ARGS...]");
+    exit_code = run_command(*options);
+  });
+}
+
+}  // namespace brig::cli

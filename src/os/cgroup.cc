@@ -1,0 +1,337 @@
+#include "os/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace brig {
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool write_text(const std::string& path, const std::string& value) {
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file && write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
+}
+
+bool has_word(const std::string& list, const std::string& word) {
+  std::istringstream words(list);
+  for (std::string each; words >> each;)
+    if (each == word) return true;
+  return false;
+}
+
+// "memory,cpu" -> has "memory"
+bool has_item(const std::string& list, const std::string& item) {
+  std::istringstream items(list);
+  for (std::string each; std::getline(items, each, ',');)
+    if (each == item) return true;
+  return false;
+}
+
+struct Mounted {
+  std::string unified;  // mount point of cgroup2, if any
+  std::vector<std::pair<std::string, std::string>> v1;  // (options, mount point)
+};
+
+Mounted find_mounts() {
+  Mounted found;
+  std::ifstream table("/proc/self/mountinfo");
+  for (std::string line; std::getline(table, line);) {
+    // id parent dev root mountpoint options [optional fields] - type source super-options
+    const std::size_t dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    std::istringstream left(line.substr(0, dash)), right(line.substr(dash + 3));
+    std::string id, parent, device, root, point, type, source, options;
+    left >> id >> parent >> device >> root >> point;
+    right >> type >> source >> options;
+    if (root != "/") continue;  // a part of a hierarchy: paths of /proc/self/cgroup don't fit it
+    if (type == "cgroup2" && found.unified.empty()) found.unified = point;
+    if (type == "cgroup") found.v1.emplace_back(options, point);
+  }
+  return found;
+}
+
+// This process' cgroup in the hierarchy with `controller` ("" for version 2), or nothing.
+std::optional<std::string> own_path(const std::string& controller) {
+  std::ifstream table("/proc/self/cgroup");
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (controller.empty() ? controllers.empty() : has_item(controllers, controller)) {
+      std::string path = line.substr(second + 1);
+      return path == "/" ? "" : path;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string start_time(const std::string& pid) {
+  const std::string text = read_text("/proc/" + pid + "/stat");
+  const std::size_t paren = text.rfind(')');
+  if (paren == std::string::npos) return "";
+  std::istringstream fields(text.substr(paren + 1));
+  std::string field;
+  for (int i = 0; i < 20; ++i) fields >> field;  // field 22, starttime
+  return field;
+}
+
+// "brig-<pid namespace>-<pid>-<start time>-": who owns a directory, and whether it still lives.
+std::string owner_prefix() {
+  struct stat info {};
+  stat("/proc/self/ns/pid", &info);
+  return fmt::format("brig-{}-", info.st_ino);
+}
+
+void remove_stale(const std::string& parent) {
+  const std::string prefix = owner_prefix();
+  DIR* stream = opendir(parent.c_str());
+  if (!stream) return;
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(stream))
+    if (entry->d_type == DT_DIR && !strncmp(entry->d_name, prefix.c_str(), prefix.size())) names.push_back(entry->d_name);
+  closedir(stream);
+  for (const std::string& name : names) {
+    const std::string rest = name.substr(prefix.size());
+    const std::size_t dash = rest.find('-'), second = rest.find('-', dash + 1);
+    if (second == std::string::npos) continue;
+    if (start_time(rest.substr(0, dash)) == rest.substr(dash + 1, second - dash - 1)) continue;
+    const std::string path = parent + "/" + name;
+    if (DIR* slots = opendir(path.c_str())) {
+      while (const dirent* entry = readdir(slots))
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.') unlinkat(dirfd(slots), entry->d_name, AT_REMOVEDIR);
+      closedir(slots);
+    }
+    rmdir(path.c_str());  // fails, and rightly, if anything lives in it
+  }
+}
+
+std::string unique_name() {
+  static std::atomic<unsigned> counter{0};
+  const std::string pid = std::to_string(getpid());
+  return fmt::format("{}{}-{}-{}", owner_prefix(), pid, start_time(pid), counter++);
+}
+
+std::string cpu_quota(double cpus) { return std::to_string(static_cast<long>(cpus * 100000)); }
+
+}  // namespace
+
+CgroupLayout::~CgroupLayout() {
+  for (const std::string& path : owned_) rmdir(path.c_str());
+}
+
+static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std::string& name, CgroupLayout& layout,
+                    std::vector<std::string>& owned) {
+  const std::optional<std::string> own = own_path("");
+  if (mounts.unified.empty() || !own) return false;
+  if (!has_word(read_text(mounts.unified + "/cgroup.controllers"), "memory")) return false;
+  const std::string wanted = limits.cpus ? "+memory +pids +cpu" : "+memory +pids";
+  // The nearest place at or above this process' own cgroup whose children can have the controllers:
+  // a cgroup with processes of its own can't give any to its children.
+  for (std::string at = mounts.unified + *own; at.size() >= mounts.unified.size(); at.erase(at.rfind('/'))) {
+    std::string enabled = read_text(at + "/cgroup.subtree_control");
+    if (!has_word(enabled, "memory") || !has_word(enabled, "pids") || (limits.cpus && !has_word(enabled, "cpu"))) {
+      if (!write_text(at + "/cgroup.subtree_control", wanted)) {
+        layout.why_not = fmt::format("{}/cgroup.subtree_control: {}", at, errno_text(errno));
+        continue;
+      }
+    }
+    remove_stale(at);
+    const std::string base = at + "/" + name;
+    if (mkdir(base.c_str(), 0755) != 0) {
+      layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));
+      continue;
+    }
+    if (!write_text(base + "/cgroup.subtree_control", wanted)) {
+      layout.why_not = fmt::format("{}/cgroup.subtree_control: {}", base, errno_text(errno));
+      rmdir(base.c_str());
+      continue;
+    }
+    owned.push_back(base);
+    CgroupHierarchy tree;
+    tree.base = base;
+    tree.settings = {{"memory.max", std::to_string(limits.memory), false},
+                     {"memory.swap.max", "0", true},
+                     {"pids.max", std::to_string(limits.processes), false}};
+    if (limits.cpus) tree.settings.push_back({"cpu.max", cpu_quota(*limits.cpus) + " 100000", false});
+    tree.has_memory = tree.has_pids = tree.has_cpuacct = true;
+    layout.hierarchies.push_back(std::move(tree));
+    layout.version = 2;
+    layout.memory = layout.pids = layout.cpuacct = true;
+    layout.cpu = limits.cpus.has_value();
+    layout.why_not.clear();
+    return true;
+  }
+  return false;
+}
+
+static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std::string& name, CgroupLayout& layout,
+                    std::vector<std::string>& owned) {
+  struct Wanted {
+    const char* controller;
+    bool* present;
+    std::vector<CgroupHierarchy::Setting> settings;
+  };
+  std::vector<Wanted> wanted;
+  wanted.push_back({"memory", &layout.memory,
+                    {{"memory.limit_in_bytes", std::to_string(limits.memory), false},
+                     {"memory.memsw.limit_in_bytes", std::to_string(limits.memory), true}}});
+  wanted.push_back({"pids", &layout.pids, {{"pids.max", std::to_string(limits.processes), false}}});
+  if (limits.cpus) wanted.push_back({"cpu", &layout.cpu, {{"cpu.cfs_period_us", "100000", false}, {"cpu.cfs_quota_us", cpu_quota(*limits.cpus), false}}});
+  if (limits.count_cpu) wanted.push_back({"cpuacct", &layout.cpuacct, {}});
+  for (Wanted& each : wanted) {
+    for (const auto& [options, point] : mounts.v1) {
+      if (!has_item(options, each.controller)) continue;
+      const std::optional<std::string> own = own_path(each.controller);
+      if (!own) continue;
+      const std::string base = point + *own + "/" + name;
+      auto same = std::find_if(layout.hierarchies.begin(), layout.hierarchies.end(), [&](const auto& tree) { return tree.base == base; });
+      if (same == layout.hierarchies.end()) {  // cpu and cpuacct are often one hierarchy
+        remove_stale(point + *own);
+        if (mkdir(base.c_str(), 0755) != 0) {
+          layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));
+          continue;
+        }
+        owned.push_back(base);
+        layout.hierarchies.push_back({});
+        same = layout.hierarchies.end() - 1;
+        same->base = base;
+      }
+      same->settings.insert(same->settings.end(), each.settings.begin(), each.settings.end());
+      same->has_memory |= each.present == &layout.memory;
+      same->has_pids |= each.present == &layout.pids;
+      same->has_cpuacct |= each.present == &layout.cpuacct;
+      *each.present = true;
+      layout.version = 1;
+      break;
+    }
+    if (!*each.present && layout.why_not.empty()) layout.why_not = fmt::format("no {} controller is mounted", each.controller);
+  }
+}
+
+CgroupLayout make_cgroups(const CgroupLimits& limits) {
+  CgroupLayout layout;
+  const Mounted mounts = find_mounts();
+  const std::string name = unique_name();
+  if (!make_v2(limits, mounts, name, layout, layout.owned_)) make_v1(limits, mounts, name, layout, layout.owned_);
+  if (layout.version == 0 && layout.why_not.empty()) layout.why_not = "no cgroup file system with the memory controller is mounted";
+  return layout;
+}
+
+namespace {
+
+// cgroup files are small; one read gives all of one.
+std::string read_all(const UniqueFd& file) {
+  char buffer[4096];
+  if (!file) return "";
+  const ssize_t size = pread(file.get(), buffer, sizeof buffer, 0);
+  return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
+}
+
+std::uint64_t number_of(const UniqueFd& file) { return strtoull(read_all(file).c_str(), nullptr, 10); }
+
+// The number after `key` in "key value" lines.
+std::uint64_t field_of(const UniqueFd& file, const char* key) {
+  const std::string text = "\n" + read_all(file);
+  const std::size_t at = text.find(std::string("\n") + key + " ");
+  return at == std::string::npos ? 0 : strtoull(text.c_str() + at + strlen(key) + 2, nullptr, 10);
+}
+
+constexpr std::uint64_t kLittle = 8 << 20;
+
+}  // namespace
+
+SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation) : version_(layout.version) {
+  const auto must = [](const std::string& path, int flags) {
+    UniqueFd file(open(path.c_str(), flags | O_CLOEXEC));
+    if (!file) throw_sys("opening '{}'", path);
+    return file;
+  };
+  const auto may = [](const std::string& path, int flags) { return UniqueFd(open(path.c_str(), flags | O_CLOEXEC)); };
+  for (const CgroupHierarchy& tree : layout.hierarchies) {
+    const std::string at = tree.base + "/" + std::to_string(slot) + (tree.has_pids && generation ? "." + std::to_string(generation) : "") + "/";
+    directories_.push_back(at);
+    if (tree.has_memory) {
+      const bool v2 = version_ == 2;
+      memory_usage_ = must(at + (v2 ? "memory.current" : "memory.usage_in_bytes"), O_RDONLY);
+      memory_events_ = must(at + (v2 ? "memory.events" : "memory.oom_control"), O_RDONLY);
+      // Version 2 can reset its peak since Linux 6.12; it has one since 5.19.
+      memory_peak_ = may(at + (v2 ? "memory.peak" : "memory.max_usage_in_bytes"), O_RDWR);
+      peak_resets_ = static_cast<bool>(memory_peak_);
+      if (!memory_peak_) memory_peak_ = may(at + "memory.peak", O_RDONLY);
+      memory_reclaim_ = may(at + (v2 ? "memory.reclaim" : "memory.force_empty"), O_WRONLY);
+    }
+    if (tree.has_pids) {
+      pids_peak_ = may(at + "pids.peak", O_RDONLY);
+      pids_events_ = may(at + "pids.events", O_RDONLY);
+    }
+    if (tree.has_cpuacct) cpu_ = must(at + (version_ == 2 ? "cpu.stat" : "cpuacct.usage"), O_RDONLY);
+  }
+}
+
+bool SlotCgroup::remove() {
+  std::erase_if(directories_, [](const std::string& path) { return rmdir(path.c_str()) == 0 || errno == ENOENT; });
+  return directories_.empty();
+}
+
+std::optional<std::uint64_t> SlotCgroup::cpu_micros() const {
+  if (!cpu_) return std::nullopt;
+  const std::uint64_t now = version_ == 2 ? field_of(cpu_, "usage_usec") : number_of(cpu_) / 1000;
+  return now - cpu_base_;
+}
+
+void SlotCgroup::begin() {
+  if (memory_usage_) {
+    if (peak_resets_) (void)!pwrite(memory_peak_.get(), "0", 1, 0);
+    memory_base_ = number_of(memory_usage_);
+    oom_base_ = field_of(memory_events_, "oom_kill");
+  }
+  forks_base_ = field_of(pids_events_, "max");
+  pids_floor_ = number_of(pids_peak_);
+  cpu_base_ = 0;
+  cpu_base_ = cpu_micros().value_or(0);
+}
+
+CgroupUsage SlotCgroup::end() {
+  CgroupUsage usage;
+  if (memory_usage_) {
+    usage.oom_kills = field_of(memory_events_, "oom_kill") - oom_base_;
+    if (memory_peak_) {
+      const std::uint64_t peak = number_of(memory_peak_);
+      usage.memory_peak = peak > memory_base_ ? peak - memory_base_ : 0;
+    }
+  }
+  usage.fork_failures = field_of(pids_events_, "max") - forks_base_;
+  if (pids_peak_) {
+    usage.processes_peak = number_of(pids_peak_);
+    stale_ = *usage.processes_peak > pids_floor_ || (memory_peak_ && !peak_resets_);
+  } else {
+    stale_ = memory_peak_ && !peak_resets_;
+  }
+  return usage;
+}
+
+void SlotCgroup::shrink() {
+  if (!memory_reclaim_ || number_of(memory_usage_) < kLittle) return;
+  const std::string amount = version_ == 2 ? std::to_string(number_of(memory_usage_)) : "0";
+  (void)!pwrite(memory_reclaim_.get(), amount.data(), amount.size(), 0);
+}
+
+}  // namespace brig

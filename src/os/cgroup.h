@@ -1,0 +1,92 @@
+// cgroups, version 2 or 1, for the slots of one zygote: where they are, what is written to them, and
+// what is read back. The directories of the slots are made by the janitor (see cell/helper.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace brig {
+
+struct CgroupLimits {
+  std::uint64_t memory = 0;
+  std::uint64_t processes = 0;  // tasks, brig's own in the slot included
+  std::optional<double> cpus;
+  bool count_cpu = false;  // the tree's CPU time must be readable
+};
+
+// One hierarchy: the directory that holds the slots, and what each slot's files get.
+struct CgroupHierarchy {
+  struct Setting {
+    std::string file, value;
+    bool optional = false;
+  };
+  std::string base;
+  std::vector<Setting> settings;
+  bool has_pids = false;
+  bool has_memory = false;
+  bool has_cpuacct = false;
+};
+
+// Owns the `base` directories: removes them when it goes, unless release()d to the janitor.
+class CgroupLayout {
+ public:
+  CgroupLayout() = default;
+  CgroupLayout(CgroupLayout&&) = default;
+  CgroupLayout& operator=(CgroupLayout&&) = default;
+  ~CgroupLayout();
+
+  int version = 0;  // 0: none usable
+  bool memory = false, pids = false, cpu = false, cpuacct = false;
+  std::vector<CgroupHierarchy> hierarchies;
+  std::string why_not;  // if version is 0, or a controller is missing: the call that failed
+
+  void release() { owned_.clear(); }
+
+ private:
+  friend CgroupLayout make_cgroups(const CgroupLimits&);
+  std::vector<std::string> owned_;
+};
+
+// Finds where this process may make cgroups, by making them. What can't be had is absent in the
+// result, never an error. Also removes cgroups that a killed brig left behind.
+CgroupLayout make_cgroups(const CgroupLimits& limits);
+
+struct CgroupUsage {
+  std::optional<std::uint64_t> memory_peak;
+  std::optional<std::uint64_t> processes_peak;  // raw: with brig's own tasks
+  std::uint64_t oom_kills = 0;
+  std::uint64_t fork_failures = 0;
+};
+
+// The files of one slot, open. begin() before a cell's one request, end() after it.
+class SlotCgroup {
+ public:
+  SlotCgroup() = default;
+  // Throws Error if a file that the layout promises is not there.
+  SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation);
+
+  void begin();
+  CgroupUsage end();
+  // CPU time of the slot since begin(), in microseconds.
+  std::optional<std::uint64_t> cpu_micros() const;
+  // The next begin() could not tell its peaks from the past ones': the slot needs new cgroups.
+  bool stale() const { return stale_; }
+  // Gives back page cache that past calls left charged here, if it is more than a little.
+  void shrink();
+  // Removes the slot's directories; false while something still lives there.
+  bool remove();
+
+ private:
+  std::vector<std::string> directories_;
+  int version_ = 0;
+  UniqueFd memory_peak_, memory_usage_, memory_events_, memory_reclaim_, pids_peak_, pids_events_, cpu_;
+  std::uint64_t memory_base_ = 0, oom_base_ = 0, forks_base_ = 0, cpu_base_ = 0, pids_floor_ = 0;
+  bool peak_resets_ = false;
+  bool stale_ = false;
+};
+
+}  // namespace brig

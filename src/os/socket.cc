@@ -1,0 +1,71 @@
+#include "os/socket.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace brig {
+
+bool send_packet(int socket, const void* data, std::size_t size, const int* fds, int fd_count) {
+  iovec iov{const_cast<void*>(data), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds)];
+  msghdr message{};
+  message.msg_iov = &iov;
+  message.msg_iovlen = 1;
+  if (fd_count > kMaxPacketFds) {
+    errno = EINVAL;
+    return false;
+  }
+  if (fd_count > 0) {
+    const std::size_t bytes = sizeof(int) * static_cast<std::size_t>(fd_count);
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(bytes);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(header), fds, bytes);
+  }
+  ssize_t sent;
+  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(size);
+}
+
+Packet recv_packet(int socket, void* data, std::size_t size, int flags) {
+  Packet packet;
+  iovec iov{data, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds) + CMSG_SPACE(sizeof(ucred))];
+  msghdr message{};
+  message.msg_iov = &iov;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  do packet.size = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+  while (packet.size < 0 && errno == EINTR);
+  if (packet.size < 0) return packet;
+  packet.cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET) continue;
+    if (header->cmsg_type == SCM_CREDENTIALS) {
+      ucred credentials;
+      memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
+      packet.sender = credentials.pid;
+    } else if (header->cmsg_type == SCM_RIGHTS) {
+      const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (std::size_t i = 0; i < count; ++i) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+        if (packet.fd_count < kMaxPacketFds)
+          packet.fds[packet.fd_count++] = fd;
+        else
+          close(fd);
+      }
+    }
+  }
+  return packet;
+}
+
+}  // namespace brig

@@ -1,0 +1,117 @@
+// System calls that glibc 2.36 has no wrapper for, and constants its headers lack.
+// Inline, no allocation, errno on failure: usable between fork and exec and in the helper.
+#pragma once
+
+#include <fcntl.h>
+#include <linux/types.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace brig::sys {
+
+// --- mounts (linux/mount.h clashes with sys/mount.h in glibc 2.36: own names) ---
+struct MountAttr {
+  std::uint64_t set;
+  std::uint64_t clear;
+  std::uint64_t propagation;
+  std::uint64_t userns_fd;
+};
+inline constexpr std::uint64_t kAttrRdonly = 0x1, kAttrNosuid = 0x2, kAttrNodev = 0x4, kAttrNoexec = 0x8,
+                               kAttrIdmap = 0x00100000;
+inline constexpr unsigned kOpenTreeClone = 1, kOpenTreeCloexec = O_CLOEXEC;
+inline constexpr unsigned kMoveMountFromEmpty = 0x4, kMoveMountToEmpty = 0x40;
+inline constexpr unsigned kAtRecursive = 0x8000;
+
+inline int open_tree(int dir, const char* path, unsigned flags) {
+  return static_cast<int>(syscall(SYS_open_tree, dir, path, flags));
+}
+inline int move_mount(int from_dir, const char* from, int to_dir, const char* to, unsigned flags) {
+  return static_cast<int>(syscall(SYS_move_mount, from_dir, from, to_dir, to, flags));
+}
+inline int mount_setattr(int dir, const char* path, unsigned flags, MountAttr* attr) {
+  return static_cast<int>(syscall(SYS_mount_setattr, dir, path, flags, attr, sizeof *attr));
+}
+inline int fsopen(const char* type, unsigned flags) {
+  return static_cast<int>(syscall(SYS_fsopen, type, flags));
+}
+inline int fsconfig_string(int fd, const char* key, const char* value) {
+  return static_cast<int>(syscall(SYS_fsconfig, fd, 1u, key, value, 0));
+}
+inline int fsconfig_create(int fd) {
+  return static_cast<int>(syscall(SYS_fsconfig, fd, 6u, nullptr, nullptr, 0));
+}
+inline int fsmount(int fd, unsigned flags, unsigned attributes) {
+  return static_cast<int>(syscall(SYS_fsmount, fd, flags, attributes));
+}
+inline int pivot_root(const char* new_root, const char* put_old) {
+  return static_cast<int>(syscall(SYS_pivot_root, new_root, put_old));
+}
+
+// --- path resolution ---
+struct OpenHow {
+  std::uint64_t flags, mode, resolve;
+};
+inline constexpr std::uint64_t kResolveNoMagiclinks = 0x02, kResolveNoSymlinks = 0x04,
+                               kResolveBeneath = 0x08, kResolveInRoot = 0x10;
+inline int openat2(int dir, const char* path, OpenHow how) {
+  return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
+}
+
+// --- processes ---
+// fork with flags: returns twice, like fork. Not for CLONE_VM. Skips glibc's at-fork work, so only
+// for single-threaded programs that use nothing glibc reseeds or relocks at fork.
+inline pid_t clone_process(std::uint64_t flags, int* pidfd) {
+#if defined(__x86_64__)
+  return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, pidfd, nullptr, 0));
+#else
+  return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, pidfd, 0, nullptr));
+#endif
+}
+inline int pidfd_open(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+inline int pidfd_send_signal(int pidfd, int signal) {
+  return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
+}
+inline int close_range(unsigned first, unsigned last, unsigned flags) {
+  return static_cast<int>(syscall(SYS_close_range, first, last, flags));
+}
+inline constexpr unsigned kCloseRangeCloexec = 4;
+
+// --- Landlock (the distribution's header stops at ABI 2) ---
+struct LandlockRulesetAttr {
+  std::uint64_t handled_fs;
+  std::uint64_t handled_net;
+  std::uint64_t scoped;
+};
+struct LandlockPathBeneath {
+  std::uint64_t allowed;
+  std::int32_t parent_fd;
+} __attribute__((packed));
+inline constexpr std::uint64_t kFsExecute = 1 << 0, kFsWriteFile = 1 << 1, kFsReadFile = 1 << 2,
+                               kFsReadDir = 1 << 3, kFsRemoveDir = 1 << 4, kFsRemoveFile = 1 << 5,
+                               kFsMakeChar = 1 << 6, kFsMakeDir = 1 << 7, kFsMakeReg = 1 << 8,
+                               kFsMakeSock = 1 << 9, kFsMakeFifo = 1 << 10, kFsMakeBlock = 1 << 11,
+                               kFsMakeSym = 1 << 12, kFsRefer = 1 << 13 /* ABI 2 */,
+                               kFsTruncate = 1 << 14 /* 3 */, kFsIoctlDev = 1 << 15 /* 5 */;
+inline constexpr std::uint64_t kNetBindTcp = 1, kNetConnectTcp = 2;        // ABI 4
+inline constexpr std::uint64_t kScopeAbstractUnix = 1, kScopeSignal = 2;  // ABI 6
+
+inline int landlock_abi() {
+  return static_cast<int>(syscall(SYS_landlock_create_ruleset, nullptr, 0, 1u));
+}
+inline int landlock_create_ruleset(const LandlockRulesetAttr& attr, std::size_t size) {
+  return static_cast<int>(syscall(SYS_landlock_create_ruleset, &attr, size, 0));
+}
+inline int landlock_add_path(int ruleset, const LandlockPathBeneath& rule) {
+  return static_cast<int>(syscall(SYS_landlock_add_rule, ruleset, 1, &rule, 0));
+}
+inline int landlock_restrict_self(int ruleset) {
+  return static_cast<int>(syscall(SYS_landlock_restrict_self, ruleset, 0));
+}
+
+}  // namespace brig::sys
