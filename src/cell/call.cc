@@ -106,21 +106,16 @@ void Call::start(ReadyCell cell) {
 
 void Call::send_request(const Command& command) {
   std::string strings;
-  strings.reserve(4096);
+  strings.reserve(sizeof(wire::Request) + 1024 + settings_.environment.size());
   strings.resize(sizeof(wire::Request));
   for (const std::string& each : command.argv) strings.append(each).push_back('\0');
-  std::uint32_t variables = 0;
-  const auto add = [&](const std::string& name, const std::string& value) {
-    strings.append(name).append("=").append(value).push_back('\0');
-    ++variables;
-  };
-  const std::string& scratch = cell_.scratch;
-  for (const auto& [name, value] : settings_.environment)
-    if (scratch.empty() || (name != "TMPDIR" && name != "HOME")) add(name, value);
-  if (!scratch.empty()) {
-    add("TMPDIR", scratch);
-    add("HOME", scratch);
-  }
+  strings += settings_.environment;
+  std::uint32_t variables = settings_.variables;
+  if (!cell_.scratch.empty())
+    for (const char* name : {"TMPDIR=", "HOME="}) {
+      strings.append(name).append(cell_.scratch).push_back('\0');
+      ++variables;
+    }
   wire::Request request{wire::Tag::request, static_cast<std::uint32_t>(strings.size()), static_cast<std::uint32_t>(command.argv.size()), variables, command.tty_fd >= 0};
   std::memcpy(strings.data(), &request, sizeof request);
 
@@ -288,7 +283,9 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     report.outcome = outcome;
     report.message = std::move(message);
   };
-  const std::string memory = fmt::format("the command was killed because its processes together used more than {} of memory; raise limits.memory or make it use less", format_size(limits.memory));
+  const auto out_of_memory = [&] {
+    say(Outcome::memory_limit, fmt::format("the command was killed because its processes together used more than {} of memory; raise limits.memory or make it use less", format_size(limits.memory)));
+  };
   if (exec_error_) {
     report.exit_code = exec_error_ == ENOENT ? 127 : 126;
     const std::string& program = command_.argv[0];
@@ -306,11 +303,11 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     case Ending::none: break;
   }
   if (!ended_) {
-    if (usage.oom_kills) return say(Outcome::memory_limit, memory);
+    if (usage.oom_kills) return out_of_memory();
     return say(Outcome::internal, "the cell ended without a report: its init was killed from outside, or the zygote ended; try again");
   }
   if (report.signal) {
-    if (usage.oom_kills && *report.signal == SIGKILL) return say(Outcome::memory_limit, memory);
+    if (usage.oom_kills && *report.signal == SIGKILL) return out_of_memory();
     if (*report.signal == SIGXCPU && limits.cpu_time)
       return say(Outcome::timeout, fmt::format("the command was ended after a process of it had used its CPU time limit of {}; raise limits.cpu_time or make it compute less", format_duration(*limits.cpu_time)));
     if (*report.signal == SIGXFSZ && limits.file_size)
@@ -318,7 +315,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     return say(Outcome::signal, fmt::format("the command was ended by {} ({})", signal_name(*report.signal), sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown"));
   }
   if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
-  if (usage.oom_kills) return say(Outcome::memory_limit, memory);
+  if (usage.oom_kills) return out_of_memory();
   if (usage.fork_failures)
     return say(Outcome::process_limit, fmt::format("the command failed with exit code {} after it was refused more than {} processes; raise limits.processes or make it start fewer", *report.exit_code, limits.processes));
   std::string hint;

@@ -38,7 +38,8 @@ struct ReadyCell {
 // What all calls of one Runner share. Outlives them.
 struct CallSettings {
   Limits limits;
-  std::map<std::string, std::string> environment;
+  std::string environment;  // "NAME=value" strings, each with its NUL
+  std::uint32_t variables = 0;
   std::vector<std::string> enforced;
   unsigned own_tasks = 2;  // brig's processes in each slot: keeper and init
   UniqueFd null;           // /dev/null

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <errno.h>
+#include <string.h>
 
 #include "cell/helper.h"
 #include "os/socket.h"
@@ -134,7 +134,7 @@ bool mount_private(const Plan& plan, Failure& failure) {
 bool restrict_files(const Plan& plan, const char* scratch, Failure& failure) {
   if (!plan.landlock_abi) return true;
   const sys::LandlockRulesetAttr attributes{plan.landlock_fs, plan.landlock_net, plan.landlock_scoped};
-  const std::size_t size = plan.landlock_abi >= 6 ? 24 : plan.landlock_abi >= 4 ? 16 : 8;
+  const size_t size = plan.landlock_abi >= 6 ? 24 : plan.landlock_abi >= 4 ? 16 : 8;
   const int ruleset = sys::landlock_create_ruleset(attributes, size);
   if (ruleset < 0) return fail(failure, Stage::landlock_ruleset);
   for (unsigned i = 0; i < plan.landlock_rules.count; ++i) {
@@ -146,7 +146,7 @@ bool restrict_files(const Plan& plan, const char* scratch, Failure& failure) {
       return fail(failure, Stage::landlock_rule, i);
     }
     struct stat info;
-    std::uint64_t access = rule.access;
+    uint64_t access = rule.access;
     if (fstat(fd, &info) == 0 && !S_ISDIR(info.st_mode))
       access &= sys::kFsExecute | sys::kFsWriteFile | sys::kFsReadFile | sys::kFsTruncate | sys::kFsIoctlDev;
     if (sys::landlock_add_path(ruleset, {access, fd}) != 0) return fail(failure, Stage::landlock_rule, i);
@@ -182,7 +182,7 @@ bool lock(const Plan& plan, const char* scratch, int* listener, Failure& failure
   for (unsigned i = 0; i < plan.rlimits.count; ++i) {
     const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
     rlimit limit;
-    const auto resource = static_cast<__rlimit_resource>(step.resource);
+    const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
     if (getrlimit(resource, &limit) != 0) return fail(failure, Stage::rlimit, i);
     // A host that allows less than the policy keeps its own, lower limit.
     if (step.value < limit.rlim_max) limit.rlim_max = step.value;
@@ -227,7 +227,7 @@ int exec_path(char** argv, char** envp) {
   while (true) {
     const char* end = strchrnul(path, ':');
     char file[4096];
-    const std::size_t size = static_cast<std::size_t>(end - path), length = strlen(name);
+    const size_t size = static_cast<size_t>(end - path), length = strlen(name);
     // An empty entry would mean the working directory, which the model can write to: not searched.
     if (size && size + length + 2 <= sizeof file) {
       memcpy(file, path, size);
@@ -245,6 +245,11 @@ int exec_path(char** argv, char** envp) {
 [[noreturn]] void tool_main(const Plan& plan, int socket) {
   if (plan.floor != Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   setsid();
+  // Pages that the request will touch are copied now, not while a caller waits.
+  for (size_t at = 0; at < 2 * 4096; at += 4096) {
+    *reinterpret_cast<volatile char*>(g_request + at) = 0;
+    *reinterpret_cast<char* volatile*>(g_strings + at / sizeof(char*)) = nullptr;
+  }
   const Packet packet = recv_packet(socket, g_request, sizeof g_request, 0);
   if (packet.size < static_cast<ssize_t>(sizeof(wire::Request))) _exit(1);
   const auto& request = *reinterpret_cast<const wire::Request*>(g_request);
@@ -263,7 +268,7 @@ int exec_path(char** argv, char** envp) {
   char* const end = base + request.size;
   char** out = g_strings;
   for (unsigned i = 0; i < request.argc + request.envc; ++i) {
-    char* nul = at < end ? static_cast<char*>(memchr(at, '\0', static_cast<std::size_t>(end - at))) : nullptr;
+    char* nul = at < end ? static_cast<char*>(memchr(at, '\0', static_cast<size_t>(end - at))) : nullptr;
     if (!nul) exec_failed(socket, EINVAL);
     *out++ = at;
     at = nul + 1;
@@ -281,8 +286,8 @@ int exec_path(char** argv, char** envp) {
   exec_failed(socket, error);
 }
 
-std::uint64_t micros(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1000000 + static_cast<std::uint64_t>(time.tv_usec);
+uint64_t micros(const timeval& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_usec);
 }
 
 [[noreturn]] void reap(int socket, pid_t tool) {
@@ -303,7 +308,7 @@ std::uint64_t micros(const timeval& time) {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
   message.cpu_micros = micros(usage.ru_utime) + micros(usage.ru_stime);
-  message.max_rss_kib = static_cast<std::uint64_t>(usage.ru_maxrss);
+  message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
   send_packet(socket, &message, sizeof message, nullptr, 0);
   _exit(0);
 }

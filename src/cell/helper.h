@@ -42,7 +42,7 @@ inline constexpr int kMaxIdMaps = 16;
 bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure);
 // Maps the cell's user to `outside_uid`, for this process' new user namespace.
 bool map_ids(const Plan& plan, unsigned outside_uid, unsigned outside_gid, Failure& failure);
-bool load_filter(const Plan& plan, const PlanList<std::uint64_t>& program, unsigned flags, int* listener);
+bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags, int* listener);
 
 // --- small tools ---
 bool write_file(int dir, const char* path, const char* text);

@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cell/helper.h"
 #include "os/socket.h"
@@ -41,7 +41,7 @@ void die(int socket, wire::Stage stage, unsigned index) { die(socket, Failure{st
 bool write_file(int dir, const char* path, const char* text) {
   const int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  const std::size_t size = strlen(text);
+  const size_t size = strlen(text);
   const bool ok = write(fd, text, size) == static_cast<ssize_t>(size);
   const int error = errno;
   close(fd);
@@ -54,11 +54,11 @@ const char* decimal(char* buffer, unsigned long value) {
   *end = '\0';
   do *--end = static_cast<char>('0' + value % 10);
   while (value /= 10);
-  return static_cast<const char*>(memmove(buffer, end, static_cast<std::size_t>(buffer + 24 - end)));
+  return static_cast<const char*>(memmove(buffer, end, static_cast<size_t>(buffer + 24 - end)));
 }
 
 bool join(char* out, const char* a, const char* b) {
-  const std::size_t na = strlen(a), nb = strlen(b);
+  const size_t na = strlen(a), nb = strlen(b);
   if (na + 1 + nb + 1 > 4096) {
     errno = ENAMETOOLONG;
     return false;
@@ -166,12 +166,12 @@ void end_descendants() {
   }
 }
 
-bool load_filter(const Plan& plan, const PlanList<std::uint64_t>& program, unsigned flags,
+bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags,
                  int* listener) {
   sock_fprog filter;
   filter.len = static_cast<unsigned short>(program.count);
   filter.filter =
-      reinterpret_cast<sock_filter*>(const_cast<std::uint64_t*>(begin_of(plan, program)));
+      reinterpret_cast<sock_filter*>(const_cast<uint64_t*>(begin_of(plan, program)));
   const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
   if (result < 0) return false;
   if (listener) *listener = static_cast<int>(result);
@@ -206,10 +206,11 @@ int main() {
   constexpr int kPlanFd = 3, kSocketFd = 4, kHostFd = 5;
   struct stat info;
   if (fstat(kPlanFd, &info) != 0 || info.st_size < static_cast<off_t>(sizeof(Plan))) {
-    fprintf(stderr, "brig-helper is started by the brig library, not by hand\n");
+    const char hint[] = "brig-helper is started by the brig library, not by hand\n";
+    (void)!write(2, hint, sizeof hint - 1);
     return 125;
   }
-  void* block = mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
+  void* block = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
   if (block == MAP_FAILED) die(kSocketFd, wire::Stage::plan);
   const Plan& plan = *static_cast<const Plan*>(block);
   if (plan.magic != kPlanMagic || plan.size != info.st_size) {

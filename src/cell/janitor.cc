@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <errno.h>
+#include <string.h>
 
 #include "cell/helper.h"
 #include "os/socket.h"
@@ -130,9 +130,9 @@ void grow(const Plan& plan, int host_socket, int zygote_socket, unsigned slot, i
 void admit(const Plan& plan, unsigned slot, pid_t keeper) {
   if (slot >= kMaxSlots || g_slots[slot].keeper || g_slots[slot].gate < 0) return;
   g_slots[slot].keeper = keeper;
-  std::uint64_t go = 1;
+  uint64_t go = 1;
   for (unsigned i = 0; go == 1 && i < plan.cgroups.count; ++i)
-    if (!attach(plan, begin_of(plan, plan.cgroups)[i], slot, 0, keeper)) go = 2 + static_cast<std::uint64_t>(errno);
+    if (!attach(plan, begin_of(plan, plan.cgroups)[i], slot, 0, keeper)) go = 2 + static_cast<uint64_t>(errno);
   (void)!write(g_slots[slot].gate, &go, sizeof go);
   close(g_slots[slot].gate);
   g_slots[slot].gate = -1;
@@ -163,7 +163,7 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
 [[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
   sys::pidfd_send_signal(zygote_pidfd, SIGKILL);
   siginfo_t info;
-  while (waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(zygote_pidfd), &info, WEXITED | __WALL) < 0 && errno == EINTR) {
+  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(zygote_pidfd), &info, WEXITED | __WALL) < 0 && errno == EINTR) {
   }
   if (plan.floor != Floor::jail) {
     end_descendants();
@@ -196,7 +196,7 @@ void janitor_main(const Plan& plan, int host_socket, int host_pidfd) {
   const int on = 1;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) die(host_socket, Stage::sockets);
   if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) die(host_socket, Stage::sockets);
-  std::uint64_t flags = SIGCHLD | CLONE_PIDFD;
+  uint64_t flags = SIGCHLD | CLONE_PIDFD;
   if (plan.floor == Floor::jail) flags |= CLONE_NEWPID | CLONE_NEWNS | (plan.as_root ? 0 : CLONE_NEWUSER);
   const pid_t zygote = sys::clone_process(flags, &zygote_pidfd);
   if (zygote < 0) die(host_socket, Stage::clone_zygote);

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <errno.h>
+#include <string.h>
 
 #include "cell/helper.h"
 #include "os/socket.h"
@@ -22,7 +22,7 @@ namespace {
 
 using wire::Stage;
 
-std::uint64_t cell_flags(const Plan& plan) {
+uint64_t cell_flags(const Plan& plan) {
   if (plan.floor != Floor::jail) return SIGCHLD | CLONE_PIDFD;
   return SIGCHLD | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
          (plan.network_namespace == 2 ? CLONE_NEWNET : 0);
@@ -66,7 +66,7 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
   if (!send_packet(janitor_socket, &message, sizeof message, nullptr, 0)) _exit(1);
   close(janitor_socket);
   // The gate opens when the janitor has put this process into the slot's cgroups.
-  std::uint64_t go;
+  uint64_t go;
   if (read(gate, &go, sizeof go) != sizeof go) _exit(1);
   close(gate);
   if (go != 1) {
@@ -100,9 +100,9 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
     message.tag = wire::Tag::cell_gone;
     message.index = slot;
     message.status = status;
-    message.cpu_micros = static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-                         static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    message.max_rss_kib = static_cast<std::uint64_t>(usage.ru_maxrss);
+    message.cpu_micros = static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+                         static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
     if (!send_packet(slot_socket, &message, sizeof message, nullptr, 0)) _exit(0);
   }
 }

@@ -6,8 +6,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <errno.h>
+#include <string.h>
 
 #include "cell/helper.h"
 #include "os/sys.h"
@@ -35,7 +35,7 @@ int new_mount(const char* type, const char* size, unsigned attributes) {
 
 // Opens `path` below `root`, never through a symlink: a component that someone swapped for one is
 // an error, not another place.
-int open_below(int root, const char* path, std::uint64_t flags) {
+int open_below(int root, const char* path, uint64_t flags) {
   return sys::openat2(root, path[1] ? path + 1 : ".",
                       {.flags = flags | O_CLOEXEC,
                        .mode = 0,
@@ -49,7 +49,7 @@ int open_parent(int root, dev_t root_device, const char* path, const char** last
   const char* at = path + 1;
   for (const char* slash; dir >= 0 && (slash = strchr(at, '/')); at = slash + 1) {
     char name[256];
-    const std::size_t size = static_cast<std::size_t>(slash - at);
+    const size_t size = static_cast<size_t>(slash - at);
     if (size >= sizeof name) {
       close(dir);
       errno = ENAMETOOLONG;
@@ -92,13 +92,33 @@ bool make_node(int root, dev_t device, const RootStep& step, const Plan& plan, b
     ok = fd >= 0;
     if (ok && step.op == RootOp::file) {
       const char* content = text(plan, step.source);
-      const std::size_t size = strlen(content);
+      const size_t size = strlen(content);
       ok = write(fd, content, size) == static_cast<ssize_t>(size);
     }
     if (fd >= 0) close(fd);
   }
   const int error = errno;
   close(dir);
+  errno = error;
+  return ok;
+}
+
+// Copies a small host file. Not there: nothing to copy.
+bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const Plan& plan) {
+  const int from = openat(old_root, text(plan, step.source) + 1, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (from < 0) return errno == ENOENT || errno == EACCES;
+  const char* name;
+  const int dir = open_parent(root, device, text(plan, step.target), &name);
+  const int to = dir < 0 ? -1 : openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  bool ok = to >= 0;
+  char buffer[16384];
+  ssize_t size = 0;
+  while (ok && (size = read(from, buffer, sizeof buffer)) > 0) ok = write(to, buffer, static_cast<size_t>(size)) == size;
+  ok = ok && size == 0;
+  const int error = errno;
+  close(from);
+  if (dir >= 0) close(dir);
+  if (to >= 0) close(to);
   errno = error;
   return ok;
 }
@@ -143,7 +163,7 @@ bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, 
   Stage stage = Stage::none;
   if (step.id_map >= 0) {
     sys::MountAttr id_map{.set = sys::kAttrIdmap, .clear = 0, .propagation = 0,
-                          .userns_fd = static_cast<std::uint64_t>(id_map_fds[step.id_map])};
+                          .userns_fd = static_cast<uint64_t>(id_map_fds[step.id_map])};
     if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &id_map) != 0) stage = Stage::id_mapped_mount;
   }
   if (stage == Stage::none && sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) != 0)
@@ -185,7 +205,7 @@ bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
   // Nothing done here may propagate to the host, or the other way.
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return fail(failure, Stage::private_mounts);
   const int old_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  const int root = new_mount("tmpfs", "1m", sys::kAttrNosuid | sys::kAttrNodev);
+  const int root = new_mount("tmpfs", "8m", sys::kAttrNosuid | sys::kAttrNodev);
   if (old_root < 0 || root < 0) return fail(failure, Stage::root_tmpfs);
   // The fresh proc is made before the stage covers the host's: the kernel lets a user namespace
   // have one only while it can see another, unobscured.
@@ -209,6 +229,9 @@ bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
       case RootOp::symlink:
       case RootOp::file:
         ok = make_node(root, info.st_dev, step, plan, false) || fail(failure, Stage::make_node, i);
+        break;
+      case RootOp::copy:
+        ok = copy_file(old_root, root, info.st_dev, step, plan) || fail(failure, Stage::make_node, i);
         break;
       case RootOp::bind: ok = bind(plan, step, i, old_root, root, info.st_dev, id_map_fds, failure); break;
       case RootOp::cover: ok = cover(plan, step, i, root, failure); break;

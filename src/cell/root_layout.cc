@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
 
 #include "base/error.h"
 #include "cell/paths.h"
@@ -17,12 +18,11 @@ namespace {
 constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
 // Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
-constexpr const char* kEtc[] = {
-    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone",
-    "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs",
-    "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/protocols",
-    "/etc/services", "/etc/gai.conf", "/etc/inputrc", "/etc/bash.bashrc", "/etc/profile", "/etc/locale.alias", "/etc/fonts",
-    "/etc/python3", "/etc/python3.11", "/etc/perl", "/etc/java-17-openjdk", "/etc/debian_version", "/etc/os-release"};
+// Small files are copied into the root, which costs a tenth of a mount.
+constexpr const char* kEtcFiles[] = {"/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf", "/etc/mime.types", "/etc/magic",
+                                     "/etc/protocols", "/etc/services", "/etc/inputrc", "/etc/os-release", "/etc/debian_version"};
+constexpr const char* kEtcDirectories[] = {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies",
+                                           "/etc/fonts", "/etc/perl", "/etc/python3", "/etc/terminfo"};
 
 struct Device {
   const char* path;
@@ -61,9 +61,23 @@ void add_root_directory(RootLayout& layout, const std::string& root) {
   }
 }
 
+// Debian's Java keeps what it can't start without in /etc/java-<version>.
+std::vector<std::string> java_directories() {
+  std::vector<std::string> found;
+  if (DIR* etc = opendir("/etc")) {
+    while (const dirent* entry = readdir(etc))
+      if (!strncmp(entry->d_name, "java-", 5)) found.push_back(std::string("/etc/") + entry->d_name);
+    closedir(etc);
+  }
+  return found;
+}
+
 void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home) {
   for (const char* path : kSystem) add_system(layout, path, path);
-  for (const char* path : kEtc) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
+  for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
+  for (const char* path : kEtcDirectories)
+    if (access(path, F_OK) == 0) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
+  for (const std::string& path : java_directories()) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
   const auto file = [&](const char* path, std::string content) {
     layout.steps.push_back({RootOp::file, std::move(content), path});
   };
@@ -73,7 +87,7 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   file("/etc/hosts", "127.0.0.1 localhost brig\n::1 localhost\n");
   file("/etc/hostname", "brig\n");
   file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
-  if (policy.network == Network::host) layout.steps.push_back({RootOp::bind, "/etc/resolv.conf", "/etc/resolv.conf", kBindOptional});
+  if (policy.network == Network::host) layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
   layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
   layout.steps.push_back({RootOp::directory, "", "/run"});

@@ -104,7 +104,12 @@ void Warden::start_zygote() {
   plan_ = build_plan(policy_, cgroups_);
   if (settings_.enforced.empty()) {  // the same for every zygote of this policy; calls refer to it
     settings_.limits = policy_.limits;
-    settings_.environment = plan_.environment;
+    for (const auto& [name, value] : plan_.environment) {
+      // Without mounts these two name the cell's own directory, which each call adds.
+      if (!plan_.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME")) continue;
+      settings_.environment.append(name).append("=").append(value).push_back('\0');
+      ++settings_.variables;
+    }
     settings_.enforced = plan_.enforced;
   }
 
@@ -429,7 +434,8 @@ void Warden::refill() {
   {
     const std::lock_guard lock(mutex_);
     // A waiter above the limit waits for a running call to end, not for a cell.
-    wanted = options_.ready + static_cast<unsigned>(std::min<std::size_t>(waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
+    wanted = (options_.ready > busy_ ? options_.ready - busy_ : 0);
+    wanted = std::max(wanted, (options_.ready + 1) / 2) + static_cast<unsigned>(std::min<std::size_t>(waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
     ready = static_cast<unsigned>(ready_.size());
   }
   unsigned idle = 0;
@@ -602,7 +608,9 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
     ReadyCell cell = std::move(ready_.front());
     ready_.pop_front();
     ++busy_;
-    const bool low = ready_.size() < options_.ready;
+    // The slot makes its next cell when this call is over; more are made beside it only if the pool
+    // runs low, so that making cells does not compete with the call for a core.
+    const bool low = ready_.size() < (options_.ready + 1) / 2;
     lock.unlock();
     if (low && !single_) wake();
     return cell;

@@ -4,12 +4,12 @@
 // that it gets from inside a cell.
 #pragma once
 
-#include <cstdint>
+#include <stdint.h>
 
 namespace brig::wire {
 
 // Where setting up failed. The host words it (stage_text in plan.h).
-enum class Stage : std::uint32_t {
+enum class Stage : uint32_t {
   none,
   plan,
   sockets,
@@ -52,7 +52,7 @@ enum class Stage : std::uint32_t {
   descriptors,
 };
 
-enum class Tag : std::uint32_t {
+enum class Tag : uint32_t {
   // host -> janitor, with a descriptor: the keeper's end of the slot's socket
   grow = 1,
   // host -> janitor: give the slot's keeper a new pids cgroup (its peak can't be reset)
@@ -82,12 +82,12 @@ enum class Tag : std::uint32_t {
 struct Message {
   Tag tag;
   Stage stage;          // failed
-  std::int32_t error;   // failed, exec_failed: errno
-  std::uint32_t index;  // failed: which mount, rule, rlimit...; otherwise the slot
-  std::int32_t status;  // tool_ended, cell_gone: a wait status
-  std::uint32_t survivors;     // tool_ended: 1 if processes were left to kill
-  std::uint64_t cpu_micros;    // tool_ended, cell_gone: of the tree so far
-  std::uint64_t max_rss_kib;   // likewise: of the largest process
+  int32_t error;   // failed, exec_failed: errno
+  uint32_t index;  // failed: which mount, rule, rlimit...; otherwise the slot
+  int32_t status;  // tool_ended, cell_gone: a wait status
+  uint32_t survivors;     // tool_ended: 1 if processes were left to kill
+  uint64_t cpu_micros;    // tool_ended, cell_gone: of the tree so far
+  uint64_t max_rss_kib;   // likewise: of the largest process
 };
 
 // A request: this header, then argv strings and environment strings, each NUL-terminated, argv first.
@@ -95,14 +95,14 @@ struct Message {
 // last descriptor, with only the header in the packet.
 struct Request {
   Tag tag;
-  std::uint32_t size;
-  std::uint32_t argc;
-  std::uint32_t envc;
-  std::uint32_t has_tty;
+  uint32_t size;
+  uint32_t argc;
+  uint32_t envc;
+  uint32_t has_tty;
 };
 
-inline constexpr std::uint32_t kInlineRequest = 64 * 1024;
-inline constexpr std::uint32_t kMaxRequest = 4 * 1024 * 1024;
-inline constexpr std::uint32_t kMaxStrings = 65536;
+inline constexpr uint32_t kInlineRequest = 64 * 1024;
+inline constexpr uint32_t kMaxRequest = 4 * 1024 * 1024;
+inline constexpr uint32_t kMaxStrings = 65536;
 
 }  // namespace brig::wire

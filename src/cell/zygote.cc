@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <errno.h>
+#include <string.h>
 
 #include "cell/helper.h"
 #include "os/socket.h"
@@ -38,8 +38,7 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
     if (unshare(CLONE_NEWUSER) != 0) return fail(failure, Stage::user_namespace);
     if (!map_ids(plan, plan.host_uid, plan.host_gid, failure)) return false;
   }
-  const int fresh = CLONE_NEWIPC | CLONE_NEWUTS | (plan.as_root ? CLONE_NEWNS : 0);
-  if (unshare(fresh) != 0) return fail(failure, Stage::namespaces);
+  if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);
   const char* name = text(plan, plan.hostname);
   if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0) return fail(failure, Stage::hostname);
   return true;

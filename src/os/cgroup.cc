@@ -10,8 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -19,10 +18,27 @@ namespace brig {
 namespace {
 
 std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+  std::string text;
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return text;
+  char buffer[8192];
+  for (ssize_t size; (size = read(file.get(), buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(size));
+  return text;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t at = std::min(text.find(separator), text.size());
+    if (at) parts.push_back(text.substr(0, at));
+    text.remove_prefix(std::min(at + 1, text.size()));
+  }
+  return parts;
+}
+
+bool contains(std::string_view text, char separator, std::string_view word) {
+  const auto parts = split(text, separator);
+  return std::find(parts.begin(), parts.end(), word) != parts.end();
 }
 
 bool write_text(const std::string& path, const std::string& value) {
@@ -30,20 +46,13 @@ bool write_text(const std::string& path, const std::string& value) {
   return file && write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
 }
 
-bool has_word(const std::string& list, const std::string& word) {
-  std::istringstream words(list);
-  for (std::string each; words >> each;)
-    if (each == word) return true;
-  return false;
+bool has_word(std::string list, const std::string& word) {
+  if (!list.empty() && list.back() == '\n') list.pop_back();
+  return contains(list, ' ', word);
 }
 
 // "memory,cpu" -> has "memory"
-bool has_item(const std::string& list, const std::string& item) {
-  std::istringstream items(list);
-  for (std::string each; std::getline(items, each, ',');)
-    if (each == item) return true;
-  return false;
-}
+bool has_item(const std::string& list, const std::string& item) { return contains(list, ',', item); }
 
 struct Mounted {
   std::string unified;  // mount point of cgroup2, if any
@@ -52,31 +61,28 @@ struct Mounted {
 
 Mounted find_mounts() {
   Mounted found;
-  std::ifstream table("/proc/self/mountinfo");
-  for (std::string line; std::getline(table, line);) {
+  const std::string table = read_text("/proc/self/mountinfo");
+  for (const std::string_view line : split(table, '\n')) {
     // id parent dev root mountpoint options [optional fields] - type source super-options
     const std::size_t dash = line.find(" - ");
-    if (dash == std::string::npos) continue;
-    std::istringstream left(line.substr(0, dash)), right(line.substr(dash + 3));
-    std::string id, parent, device, root, point, type, source, options;
-    left >> id >> parent >> device >> root >> point;
-    right >> type >> source >> options;
-    if (root != "/") continue;  // a part of a hierarchy: paths of /proc/self/cgroup don't fit it
-    if (type == "cgroup2" && found.unified.empty()) found.unified = point;
-    if (type == "cgroup") found.v1.emplace_back(options, point);
+    if (dash == std::string_view::npos) continue;
+    const auto left = split(line.substr(0, dash), ' '), right = split(line.substr(dash + 3), ' ');
+    if (left.size() < 5 || right.size() < 3 || left[3] != "/") continue;  // part of a hierarchy: paths of /proc/self/cgroup don't fit it
+    if (right[0] == "cgroup2" && found.unified.empty()) found.unified = left[4];
+    if (right[0] == "cgroup") found.v1.emplace_back(right[2], left[4]);
   }
   return found;
 }
 
 // This process' cgroup in the hierarchy with `controller` ("" for version 2), or nothing.
 std::optional<std::string> own_path(const std::string& controller) {
-  std::ifstream table("/proc/self/cgroup");
-  for (std::string line; std::getline(table, line);) {
+  const std::string table = read_text("/proc/self/cgroup");
+  for (const std::string_view line : split(table, '\n')) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (second == std::string_view::npos) continue;
+    const std::string controllers(line.substr(first + 1, second - first - 1));
     if (controller.empty() ? controllers.empty() : has_item(controllers, controller)) {
-      std::string path = line.substr(second + 1);
+      const std::string path(line.substr(second + 1));
       return path == "/" ? "" : path;
     }
   }
@@ -87,10 +93,8 @@ std::string start_time(const std::string& pid) {
   const std::string text = read_text("/proc/" + pid + "/stat");
   const std::size_t paren = text.rfind(')');
   if (paren == std::string::npos) return "";
-  std::istringstream fields(text.substr(paren + 1));
-  std::string field;
-  for (int i = 0; i < 20; ++i) fields >> field;  // field 22, starttime
-  return field;
+  const auto fields = split(std::string_view(text).substr(paren + 1), ' ');
+  return fields.size() > 19 ? std::string(fields[19]) : "";  // field 22, starttime
 }
 
 // "brig-<pid namespace>-<pid>-<start time>-": who owns a directory, and whether it still lives.
@@ -228,6 +232,7 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
 
 CgroupLayout make_cgroups(const CgroupLimits& limits) {
   CgroupLayout layout;
+  layout.limits = limits;
   const Mounted mounts = find_mounts();
   const std::string name = unique_name();
   if (!make_v2(limits, mounts, name, layout, layout.owned_)) make_v1(limits, mounts, name, layout, layout.owned_);
@@ -255,10 +260,12 @@ std::uint64_t field_of(const UniqueFd& file, const char* key) {
 }
 
 constexpr std::uint64_t kLittle = 8 << 20;
+constexpr std::uint64_t kBatch = 4 << 20;
 
 }  // namespace
 
-SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation) : version_(layout.version) {
+SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation)
+    : version_(layout.version), memory_limit_(layout.limits.memory), pids_limit_(layout.limits.processes) {
   const auto must = [](const std::string& path, int flags) {
     UniqueFd file(open(path.c_str(), flags | O_CLOEXEC));
     if (!file) throw_sys("opening '{}'", path);
@@ -312,17 +319,21 @@ void SlotCgroup::begin() {
 CgroupUsage SlotCgroup::end() {
   CgroupUsage usage;
   if (memory_usage_) {
-    usage.oom_kills = field_of(memory_events_, "oom_kill") - oom_base_;
+    std::uint64_t peak = memory_limit_;
     if (memory_peak_) {
-      const std::uint64_t peak = number_of(memory_peak_);
+      peak = number_of(memory_peak_);
       usage.memory_peak = peak > memory_base_ ? peak - memory_base_ : 0;
     }
+    // The killer comes only at the limit: below it there is nothing to read. The margin is more than
+    // the kernel's per-CPU batches.
+    if (peak + kBatch >= memory_limit_) usage.oom_kills = field_of(memory_events_, "oom_kill") - oom_base_;
   }
-  usage.fork_failures = field_of(pids_events_, "max") - forks_base_;
   if (pids_peak_) {
     usage.processes_peak = number_of(pids_peak_);
+    if (*usage.processes_peak >= pids_limit_) usage.fork_failures = field_of(pids_events_, "max") - forks_base_;
     stale_ = *usage.processes_peak > pids_floor_ || (memory_peak_ && !peak_resets_);
   } else {
+    usage.fork_failures = field_of(pids_events_, "max") - forks_base_;
     stale_ = memory_peak_ && !peak_resets_;
   }
   return usage;

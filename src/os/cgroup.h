@@ -39,6 +39,7 @@ class CgroupLayout {
   CgroupLayout& operator=(CgroupLayout&&) = default;
   ~CgroupLayout();
 
+  CgroupLimits limits;
   int version = 0;  // 0: none usable
   bool memory = false, pids = false, cpu = false, cpuacct = false;
   std::vector<CgroupHierarchy> hierarchies;
@@ -83,6 +84,7 @@ class SlotCgroup {
  private:
   std::vector<std::string> directories_;
   int version_ = 0;
+  std::uint64_t memory_limit_ = 0, pids_limit_ = 0;
   UniqueFd memory_peak_, memory_usage_, memory_events_, memory_reclaim_, pids_peak_, pids_events_, cpu_;
   std::uint64_t memory_base_ = 0, oom_base_ = 0, forks_base_ = 0, cpu_base_ = 0, pids_floor_ = 0;
   bool peak_resets_ = false;

@@ -3,12 +3,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <errno.h>
+#include <string.h>
 
 namespace brig {
 
-bool send_packet(int socket, const void* data, std::size_t size, const int* fds, int fd_count) {
+bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count) {
   iovec iov{const_cast<void*>(data), size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds)];
   msghdr message{};
@@ -19,13 +19,13 @@ bool send_packet(int socket, const void* data, std::size_t size, const int* fds,
     return false;
   }
   if (fd_count > 0) {
-    const std::size_t bytes = sizeof(int) * static_cast<std::size_t>(fd_count);
+    const size_t bytes = sizeof(int) * static_cast<size_t>(fd_count);
     message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(bytes);
+    message.msg_controllen = static_cast<decltype(message.msg_controllen)>(CMSG_SPACE(bytes));
     cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(bytes);
+    header->cmsg_len = static_cast<decltype(header->cmsg_len)>(CMSG_LEN(bytes));
     memcpy(CMSG_DATA(header), fds, bytes);
   }
   ssize_t sent;
@@ -34,7 +34,7 @@ bool send_packet(int socket, const void* data, std::size_t size, const int* fds,
   return sent == static_cast<ssize_t>(size);
 }
 
-Packet recv_packet(int socket, void* data, std::size_t size, int flags) {
+Packet recv_packet(int socket, void* data, size_t size, int flags) {
   Packet packet;
   iovec iov{data, size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds) + CMSG_SPACE(sizeof(ucred))];
@@ -54,8 +54,8 @@ Packet recv_packet(int socket, void* data, std::size_t size, int flags) {
       memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
       packet.sender = credentials.pid;
     } else if (header->cmsg_type == SCM_RIGHTS) {
-      const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (std::size_t i = 0; i < count; ++i) {
+      const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < count; ++i) {
         int fd;
         memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
         if (packet.fd_count < kMaxPacketFds)

@@ -4,14 +4,14 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
+#include <stddef.h>
 
 namespace brig {
 
 inline constexpr int kMaxPacketFds = 4;
 
 // Sends one packet; never raises SIGPIPE. True on success, else errno is set.
-bool send_packet(int socket, const void* data, std::size_t size, const int* fds, int fd_count);
+bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count);
 
 struct Packet {
   ssize_t size = -1;        // -1: error in errno; 0: the peer is gone
@@ -21,6 +21,6 @@ struct Packet {
   bool cut = false;         // data or descriptors did not fit; what did not fit is gone
 };
 
-Packet recv_packet(int socket, void* data, std::size_t size, int flags);
+Packet recv_packet(int socket, void* data, size_t size, int flags);
 
 }  // namespace brig

@@ -10,19 +10,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstdint>
+#include <stddef.h>
+#include <stdint.h>
 
 namespace brig::sys {
 
 // --- mounts (linux/mount.h clashes with sys/mount.h in glibc 2.36: own names) ---
 struct MountAttr {
-  std::uint64_t set;
-  std::uint64_t clear;
-  std::uint64_t propagation;
-  std::uint64_t userns_fd;
+  uint64_t set;
+  uint64_t clear;
+  uint64_t propagation;
+  uint64_t userns_fd;
 };
-inline constexpr std::uint64_t kAttrRdonly = 0x1, kAttrNosuid = 0x2, kAttrNodev = 0x4, kAttrNoexec = 0x8,
+inline constexpr uint64_t kAttrRdonly = 0x1, kAttrNosuid = 0x2, kAttrNodev = 0x4, kAttrNoexec = 0x8,
                                kAttrIdmap = 0x00100000;
 inline constexpr unsigned kOpenTreeClone = 1, kOpenTreeCloexec = O_CLOEXEC;
 inline constexpr unsigned kMoveMountFromEmpty = 0x4, kMoveMountToEmpty = 0x40;
@@ -55,9 +55,9 @@ inline int pivot_root(const char* new_root, const char* put_old) {
 
 // --- path resolution ---
 struct OpenHow {
-  std::uint64_t flags, mode, resolve;
+  uint64_t flags, mode, resolve;
 };
-inline constexpr std::uint64_t kResolveNoMagiclinks = 0x02, kResolveNoSymlinks = 0x04,
+inline constexpr uint64_t kResolveNoMagiclinks = 0x02, kResolveNoSymlinks = 0x04,
                                kResolveBeneath = 0x08, kResolveInRoot = 0x10;
 inline int openat2(int dir, const char* path, OpenHow how) {
   return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
@@ -66,7 +66,7 @@ inline int openat2(int dir, const char* path, OpenHow how) {
 // --- processes ---
 // fork with flags: returns twice, like fork. Not for CLONE_VM. Skips glibc's at-fork work, so only
 // for single-threaded programs that use nothing glibc reseeds or relocks at fork.
-inline pid_t clone_process(std::uint64_t flags, int* pidfd) {
+inline pid_t clone_process(uint64_t flags, int* pidfd) {
 #if defined(__x86_64__)
   return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, pidfd, nullptr, 0));
 #else
@@ -84,27 +84,27 @@ inline constexpr unsigned kCloseRangeCloexec = 4;
 
 // --- Landlock (the distribution's header stops at ABI 2) ---
 struct LandlockRulesetAttr {
-  std::uint64_t handled_fs;
-  std::uint64_t handled_net;
-  std::uint64_t scoped;
+  uint64_t handled_fs;
+  uint64_t handled_net;
+  uint64_t scoped;
 };
 struct LandlockPathBeneath {
-  std::uint64_t allowed;
-  std::int32_t parent_fd;
+  uint64_t allowed;
+  int32_t parent_fd;
 } __attribute__((packed));
-inline constexpr std::uint64_t kFsExecute = 1 << 0, kFsWriteFile = 1 << 1, kFsReadFile = 1 << 2,
+inline constexpr uint64_t kFsExecute = 1 << 0, kFsWriteFile = 1 << 1, kFsReadFile = 1 << 2,
                                kFsReadDir = 1 << 3, kFsRemoveDir = 1 << 4, kFsRemoveFile = 1 << 5,
                                kFsMakeChar = 1 << 6, kFsMakeDir = 1 << 7, kFsMakeReg = 1 << 8,
                                kFsMakeSock = 1 << 9, kFsMakeFifo = 1 << 10, kFsMakeBlock = 1 << 11,
                                kFsMakeSym = 1 << 12, kFsRefer = 1 << 13 /* ABI 2 */,
                                kFsTruncate = 1 << 14 /* 3 */, kFsIoctlDev = 1 << 15 /* 5 */;
-inline constexpr std::uint64_t kNetBindTcp = 1, kNetConnectTcp = 2;        // ABI 4
-inline constexpr std::uint64_t kScopeAbstractUnix = 1, kScopeSignal = 2;  // ABI 6
+inline constexpr uint64_t kNetBindTcp = 1, kNetConnectTcp = 2;        // ABI 4
+inline constexpr uint64_t kScopeAbstractUnix = 1, kScopeSignal = 2;  // ABI 6
 
 inline int landlock_abi() {
   return static_cast<int>(syscall(SYS_landlock_create_ruleset, nullptr, 0, 1u));
 }
-inline int landlock_create_ruleset(const LandlockRulesetAttr& attr, std::size_t size) {
+inline int landlock_create_ruleset(const LandlockRulesetAttr& attr, size_t size) {
   return static_cast<int>(syscall(SYS_landlock_create_ruleset, &attr, size, 0));
 }
 inline int landlock_add_path(int ruleset, const LandlockPathBeneath& rule) {

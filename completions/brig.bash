@@ -1,0 +1,59 @@
+# bash completion for brig. Works with and without the bash-completion package.
+
+_brig_files() {  # _brig_files [-d]: paths, or directories only
+  local kind=${1:--f}
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen "$kind" -- "$cur")
+}
+
+_brig_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
+
+# The command behind brig's own words, from COMP_WORDS[$1] on.
+_brig_command() {
+  local start=$1
+  if declare -F _command_offset >/dev/null; then
+    _command_offset "$start"
+  elif ((COMP_CWORD == start)); then
+    mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+  else
+    _brig_files
+  fi
+}
+
+_brig() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} sub='' i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      --)
+        [[ $sub != run ]] || _brig_command $((i + 1))
+        return
+        ;;
+      run | doctor) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
+    esac
+  done
+
+  case $sub in
+    '')
+      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run doctor'; fi
+      ;;
+    doctor) _brig_words '--json --help' ;;
+    run)
+      case $prev in
+        --policy | --read | --write | --hide) _brig_files ;;
+        --root | --cwd) _brig_files -d ;;
+        --net) _brig_words 'none loopback host' ;;
+        --isolation) _brig_words 'jail landlock process' ;;
+        --env) mapfile -t COMPREPLY < <(compgen -e -- "$cur") ;;
+        --timeout | --grace | --cpu-time | --memory | --processes | --cpus | --output | \
+          --output-total | --scratch | --file-size | --open-files) ;;
+        *)
+          _brig_words '--policy --timeout --grace --cpu-time --memory --processes --cpus --output
+            --output-total --scratch --file-size --open-files --read --write --hide --root --net --env
+            --cwd --isolation --json --tty --help --'
+          ;;
+      esac
+      ;;
+  esac
+}
+complete -F _brig brig

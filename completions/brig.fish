@@ -1,0 +1,45 @@
+# fish completion for brig.
+
+# True before --, where words are brig's own and not the command's.
+function __brig_own
+    not contains -- -- (commandline -opc)
+end
+function __brig_run
+    __brig_own; and __fish_seen_subcommand_from run
+end
+# What stands behind --, completed as a command line of its own.
+function __brig_command
+    set -l words (commandline -opc) (commandline -ct)
+    set -l at (contains -i -- -- $words); or return
+    complete -C (string join ' ' -- (string escape -- $words[(math $at + 1)..-2]) $words[-1])
+end
+
+complete -c brig -f
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run doctor' -a run -d 'Run a command in a cell'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run doctor' -a doctor -d 'Tell what this machine can enforce'
+complete -c brig -n __brig_own -s h -l help -d 'Print help'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run doctor' -s V -l version -d 'Print the version'
+complete -c brig -n '__brig_own; and __fish_seen_subcommand_from run doctor' -l json -d 'Print JSON'
+
+complete -c brig -n __brig_run -l policy -r -F -d 'Policy file (TOML)'
+complete -c brig -n __brig_run -l timeout -x -d 'Wall time (30s)'
+complete -c brig -n __brig_run -l grace -x -d 'Between SIGTERM and SIGKILL (500ms)'
+complete -c brig -n __brig_run -l cpu-time -x -d 'CPU time of the tree'
+complete -c brig -n __brig_run -l memory -x -d 'Memory of the tree (512M)'
+complete -c brig -n __brig_run -l processes -x -d 'Processes and threads at once (64)'
+complete -c brig -n __brig_run -l cpus -x -d 'CPUs\' worth of time'
+complete -c brig -n __brig_run -l output -x -d 'Kept of each stream in the report (100K)'
+complete -c brig -n __brig_run -l output-total -x -d 'Stop the command when it writes more'
+complete -c brig -n __brig_run -l scratch -x -d 'Private file space (64M)'
+complete -c brig -n __brig_run -l file-size -x -d 'Largest file it may write'
+complete -c brig -n __brig_run -l open-files -x -d 'Open files per process (256)'
+complete -c brig -n __brig_run -l read -r -F -d 'Let it read PATH'
+complete -c brig -n __brig_run -l write -r -F -d 'Let it write PATH too'
+complete -c brig -n __brig_run -l hide -r -F -d 'Hide PATH'
+complete -c brig -n __brig_run -l root -x -a '(__fish_complete_directories)' -d 'Takes the place of the host\'s system'
+complete -c brig -n __brig_run -l net -x -a 'none loopback host' -d 'Network'
+complete -c brig -n __brig_run -l env -x -a '(set -nx)' -d 'Pass a variable on, or set it'
+complete -c brig -n __brig_run -l cwd -x -a '(__fish_complete_directories)' -d 'Working directory in the cell'
+complete -c brig -n __brig_run -l isolation -x -a 'jail landlock process' -d 'Least isolation accepted'
+complete -c brig -n __brig_run -l tty -d 'Give it a terminal of its own'
+complete -c brig -n 'not __brig_own; and __fish_seen_subcommand_from run' -a '(__brig_command)'

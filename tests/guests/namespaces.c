@@ -1,0 +1,131 @@
+// Namespaces, capabilities, prctl: ways to more rights.
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "guest.h"
+
+static long clone_with(unsigned long flags) {
+  const long pid = syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
+  if (pid == 0) _exit(0);
+  if (pid > 0) waitpid((pid_t)pid, 0, 0);
+  return pid;
+}
+
+static long clone3_with(unsigned long flags) {
+  struct clone_args args = {.flags = flags, .exit_signal = SIGCHLD};
+  const long pid = syscall(SYS_clone3, &args, sizeof args);
+  if (pid == 0) _exit(0);
+  if (pid > 0) waitpid((pid_t)pid, 0, 0);
+  return pid;
+}
+
+static void namespaces(void) {
+  static const struct {
+    const char* name;
+    unsigned long flag;
+    const char* file;
+  } kinds[] = {{"user", CLONE_NEWUSER, "user"}, {"mount", CLONE_NEWNS, "mnt"}, {"pid", CLONE_NEWPID, "pid"}, {"net", CLONE_NEWNET, "net"}, {"ipc", CLONE_NEWIPC, "ipc"}, {"uts", CLONE_NEWUTS, "uts"}, {"cgroup", CLONE_NEWCGROUP, "cgroup"}, {"time", 0x80, "time"}};
+  char name[128];
+  for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    snprintf(name, sizeof name, "unshare %s", kinds[i].name);
+    refused(name, unshare((int)kinds[i].flag));
+    if (kinds[i].flag != 0x80) {  // in clone(2) that bit is part of the exit signal
+      snprintf(name, sizeof name, "clone %s", kinds[i].name);
+      refused(name, clone_with(kinds[i].flag));
+      snprintf(name, sizeof name, "clone %s with a dirty upper half", kinds[i].name);
+      refused(name, clone_with(kinds[i].flag | 1ul << 40));
+    }
+    snprintf(name, sizeof name, "clone3 %s", kinds[i].name);
+    refused(name, clone3_with(kinds[i].flag));
+    for (int which = 0; which < 2; ++which) {
+      char path[64];
+      snprintf(path, sizeof path, "/proc/%s/ns/%s", which ? "1" : "self", kinds[i].file);
+      const int fd = open(path, O_RDONLY);
+      snprintf(name, sizeof name, "setns %s", path);
+      refused(name, syscall(SYS_setns, fd, 0));
+      snprintf(name, sizeof name, "parent of %s", path);
+      refused(name, fd < 0 ? -1 : ioctl(fd, 0xb702 /* NS_GET_PARENT */));
+    }
+  }
+  refused("unshare user and mount", unshare(CLONE_NEWUSER | CLONE_NEWNS));
+  refused("setns by pidfd", syscall(SYS_setns, syscall(SYS_pidfd_open, 1, 0), CLONE_NEWNS));
+  refused("sethostname", sethostname("x", 1));
+  refused("setdomainname", setdomainname("x", 1));
+}
+
+static void capabilities(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2] = {0}, all[2] = {{~0u, ~0u, ~0u}, {~0u, ~0u, ~0u}};
+  works("capget", syscall(SYS_capget, &header, data));
+  holds("no capability at all", !(data[0].effective | data[1].effective | data[0].permitted | data[1].permitted | data[0].inheritable | data[1].inheritable));
+  refused("capset", syscall(SYS_capset, &header, all));
+  int bounding = 0;
+  for (int cap = 0; cap < 64; ++cap)
+    if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1) ++bounding;
+  holds("empty bounding set", bounding == 0);
+  refused("raise ambient", prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0));
+  refused("setuid 0", syscall(SYS_setuid, 0));
+  refused("setresuid 0", syscall(SYS_setresuid, 0, 0, 0));
+  refused("setgid 0", syscall(SYS_setgid, 0));
+  gid_t groups[1] = {0};
+  refused("setgroups", syscall(SYS_setgroups, 1, groups));
+  syscall(SYS_setfsuid, 0);
+  holds("setfsuid 0 changes nothing", (int)syscall(SYS_setfsuid, -1) == (int)getuid());
+  holds("not root", getuid() != 0 && geteuid() != 0 && getgid() != 0);
+}
+
+static void prctls(void) {
+  holds("no_new_privs is on", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+  refused("no_new_privs off", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+  refused("securebits", prctl(PR_SET_SECUREBITS, 0, 0, 0, 0));
+  refused("keep capabilities", prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
+  refused("PR_SET_MM", prctl(PR_SET_MM, PR_SET_MM_BRK, 4096, 0, 0));
+  refused("PR_SET_MM with a dirty upper half", syscall(SYS_prctl, PR_SET_MM | 1ul << 32, PR_SET_MM_EXE_FILE, 0, 0, 0));
+  refused("dumpable 2", prctl(PR_SET_DUMPABLE, 2, 0, 0, 0));
+  refused("lower the seccomp mode", prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
+  holds("filtered", prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2);
+  prctl(PR_SET_NAME, "brig-janitor", 0, 0, 0);  // a name is only a name
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  prctl(PR_SET_PTRACER, -1L, 0, 0, 0);
+}
+
+// The cell's init, and one's own children.
+static void tracing(void) {
+  refused("ptrace attach 1", ptrace(PTRACE_ATTACH, 1, 0, 0));
+  refused("ptrace seize 1", ptrace(PTRACE_SEIZE, 1, 0, 0));
+  refused("ptrace traceme", ptrace(PTRACE_TRACEME, 0, 0, 0));
+  char byte[8];
+  struct iovec local = {byte, sizeof byte}, remote = {(void*)0x400000, sizeof byte};
+  refused("process_vm_readv 1", process_vm_readv(1, &local, 1, &remote, 1, 0));
+  refused("process_vm_writev 1", process_vm_writev(1, &local, 1, &remote, 1, 0));
+  refused("process_vm_readv self", process_vm_readv(getpid(), &local, 1, &remote, 1, 0));
+  refused("/proc/1/mem", open("/proc/1/mem", O_RDWR));
+  refused("kcmp", syscall(SYS_kcmp, getpid(), 1, 0, 0, 0));
+  refused("process_madvise", syscall(SYS_process_madvise, syscall(SYS_pidfd_open, 1, 0), &local, 1, MADV_DONTNEED, 0));
+  refused("move_pages", syscall(SYS_move_pages, 1, 0, 0, 0, 0, 0));
+  refused("migrate_pages", syscall(SYS_migrate_pages, 1, 0, 0, 0));
+  struct rlimit more = {1 << 20, 1 << 20};
+  refused("raise the file limit", setrlimit(RLIMIT_NOFILE, &more));
+  more.rlim_cur = more.rlim_max = RLIM_INFINITY;
+  refused("raise the core limit", setrlimit(RLIMIT_CORE, &more));
+  refused("raise init's process limit", syscall(SYS_prlimit64, 1, RLIMIT_NPROC, &more, 0));
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  if (is(argv[1], "namespaces")) namespaces();
+  else if (is(argv[1], "capabilities")) capabilities();
+  else if (is(argv[1], "prctl")) prctls();
+  else if (is(argv[1], "tracing")) tracing();
+  else return 2;
+  return guest_failed;
+}
