@@ -20,7 +20,8 @@ struct Command {
   // cell's session; borrowed until the call ends. Nothing is captured then. -1: none.
   int tty_fd = -1;
   // A descriptor of the host (eventfd, signalfd, pipe) that cancels the call when it becomes readable.
-  // It is not read. Borrowed until the call ends. -1: none.
+  // It is not read, and not looked at while the call waits in a queue. Borrowed until the call ends.
+  // -1: none.
   int cancel_fd = -1;
 
   // A line for `/bin/sh -c`, run inside the cell.

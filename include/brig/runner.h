@@ -19,7 +19,8 @@ enum class Stream { out, err };
 // the Runner (for run(): on the caller's): it must not block for long, call back into the Runner
 // (cancel excepted) or throw. Bytes beyond limits.output come too.
 using OutputCallback = std::function<void(Stream, std::string_view)>;
-// Called once, on a thread of the Runner. The same rules.
+// Called once, on a thread of the Runner; for a call that is refused at once, on the caller's. The same
+// rules.
 using DoneCallback = std::function<void(const Report&)>;
 
 struct RunnerOptions {

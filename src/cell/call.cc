@@ -42,6 +42,7 @@ UniqueFd file_of(const std::string& bytes) {
     at += static_cast<std::size_t>(size);
   }
   fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too
   // A description of its own, read-only, at offset 0.
   UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (!reader) throw_sys("stdin: reopening the memfd");
@@ -112,8 +113,8 @@ void Call::send_request(const Command& command) {
   strings += settings_.environment;
   std::uint32_t variables = settings_.variables;
   if (!cell_.scratch.empty())
-    for (const char* name : {"TMPDIR=", "HOME="}) {
-      strings.append(name).append(cell_.scratch).push_back('\0');
+    for (const std::string& name : settings_.scratch_variables) {
+      strings.append(name).append("=").append(cell_.scratch).push_back('\0');
       ++variables;
     }
   wire::Request request{wire::Tag::request, static_cast<std::uint32_t>(strings.size()), static_cast<std::uint32_t>(command.argv.size()), variables, command.tty_fd >= 0};

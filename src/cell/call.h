@@ -40,6 +40,7 @@ struct CallSettings {
   Limits limits;
   std::string environment;  // "NAME=value" strings, each with its NUL
   std::uint32_t variables = 0;
+  std::vector<std::string> scratch_variables;  // name the cell's own directory, where it has one
   std::vector<std::string> enforced;
   unsigned own_tasks = 2;  // brig's processes in each slot: keeper and init
   UniqueFd null;           // /dev/null

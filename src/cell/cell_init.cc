@@ -76,6 +76,7 @@ bool mount_scratch(const Plan& plan, Failure& failure) {
   for (unsigned i = 0; i + 1 < plan.scratch_parts.count; i += 2) {
     char path[4096];
     if (!join(path, stage, text(plan, parts[i])) || mkdir(path, 0755) != 0) return fail(failure, Stage::scratch, i);
+    if (plan.single && plan.as_root && chown(path, plan.host_uid, plan.host_gid) != 0) return fail(failure, Stage::scratch, i);
     if (mount(path, text(plan, parts[i + 1]), nullptr, MS_BIND, nullptr) != 0) return fail(failure, Stage::scratch_bind, i);
   }
   return true;
@@ -112,22 +113,6 @@ bool mount_late(const Plan& plan, Failure& failure) {
   if (plan.late_binds.count &&
       mount("empty", text(plan, plan.aside), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0555") != 0)
     return fail(failure, Stage::late_bind);
-  return true;
-}
-
-bool mount_private(const Plan& plan, Failure& failure) {
-  if (!mount_scratch(plan, failure) || !mount_late(plan, failure)) return false;
-  // Read-only: nothing in it is the cell's to change, oom_score_adj and sysctls included.
-  if (mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
-    return fail(failure, Stage::proc);
-  for (unsigned i = 0; i < plan.proc_masks.count; ++i) {
-    const char* path = text(plan, begin_of(plan, plan.proc_masks)[i]);
-    if (mount("/dev/null", path, nullptr, MS_BIND, nullptr) == 0 || errno == ENOENT) continue;
-    if (errno != ENOTDIR) return fail(failure, Stage::mask, i);
-    // A directory: an empty one over it.
-    if (mount("empty", path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0555") != 0)
-      return fail(failure, Stage::mask, i);
-  }
   return true;
 }
 
@@ -315,35 +300,39 @@ uint64_t micros(const timeval& time) {
 
 }  // namespace
 
-void cell_init(const Plan& plan, int socket, unsigned slot) {
-  set_name("brig-init");
+bool mount_private(const Plan& plan, Failure& failure) {
+  if (plan.loopback_up && !loopback_up(failure)) return false;
+  if (!mount_scratch(plan, failure) || !mount_late(plan, failure)) return false;
+  // Read-only: nothing in it is the cell's to change, oom_score_adj and sysctls included.
+  if (plan.single) {
+    sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
+    if (sys::mount_setattr(AT_FDCWD, "/proc", 0, &read_only) != 0) return fail(failure, Stage::proc);
+  } else if (mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+    return fail(failure, Stage::proc);
+  }
+  for (unsigned i = 0; i < plan.proc_masks.count; ++i) {
+    const char* path = text(plan, begin_of(plan, plan.proc_masks)[i]);
+    if (mount("/dev/null", path, nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT) return fail(failure, Stage::mask, i);
+  }
+  return true;
+}
+
+void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   Failure failure;
-  const bool jail = plan.floor == Floor::jail;
-  char scratch[4096] = "", number[24];
   // The out-of-memory killer must choose the tool before this process and the keeper.
   int oom = -1;
-  if (jail) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (!map_ids(plan, plan.cell_uid, plan.cell_gid, failure)) die(socket, failure);
+  if (proc >= 0) {
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    oom = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    oom = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if (plan.loopback_up && !loopback_up(failure)) die(socket, failure);
-    if (!mount_private(plan, failure)) die(socket, failure);
-  } else {
-    struct sigaction orphaned{};
-    orphaned.sa_handler = on_orphaned;
-    sigaction(SIGUSR1, &orphaned, nullptr);
-    prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot))) die(socket, Stage::scratch);
+    close(proc);
   }
   const char* directory = plan.working_directory ? text(plan, plan.working_directory) : scratch;
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   // kill(-1) may be used where it can't leave the cell: in a pid namespace, or in a Landlock domain
   // that scopes signals.
-  g_kill_all = jail || (plan.landlock_scoped & sys::kScopeSignal);
-  if (setsid() < 0) die(socket, Stage::session);
+  g_kill_all = plan.floor == Floor::jail || (plan.landlock_scoped & sys::kScopeSignal);
+  setsid();  // fails where the process leads a session of its own already
   int listener = -1;
   if (!lock(plan, scratch, &listener, failure)) die(socket, failure);
 
@@ -369,6 +358,79 @@ void cell_init(const Plan& plan, int socket, unsigned slot) {
   if (!send_packet(socket, &message, sizeof message, &listener, listener >= 0)) _exit(1);
   if (listener >= 0) close(listener);
   reap(socket, tool);
+}
+
+// Floors without a pid namespace: this process sees to the end of its tree, also when it is orphaned.
+static void watch_over_tree() {
+  struct sigaction orphaned{};
+  orphaned.sa_handler = on_orphaned;
+  sigaction(SIGUSR1, &orphaned, nullptr);
+  prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+void cell_init(const Plan& plan, int socket, unsigned slot) {
+  set_name("brig-init");
+  Failure failure;
+  char scratch[4096] = "", number[24];
+  int proc = -1;
+  if (plan.floor == Floor::jail) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
+    if (!map_ids(plan, proc, plan.cell_uid, plan.cell_gid, failure) || !mount_private(plan, failure)) die(socket, failure);
+  } else {
+    watch_over_tree();
+    if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot))) die(socket, Stage::scratch);
+  }
+  run_cell(plan, socket, proc, scratch);
+}
+
+void single_main(const Plan& plan, int socket, int gate, const int* id_map_fds) {
+  set_name("brig-init");
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  umask(022);
+  Failure failure;
+  char scratch[4096] = "";
+  int proc = -1;
+  const auto wait_for_cgroups = [&] {
+    uint64_t go = 0;
+    if (read(gate, &go, sizeof go) != sizeof go) _exit(1);
+    if (go != 1) {
+      errno = static_cast<int>(go - 2);
+      die(socket, Stage::cgroup);
+    }
+    close(gate);
+  };
+  if (plan.floor == Floor::jail) {
+    const int host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (!plan.as_root && !map_ids(plan, host_proc, plan.host_uid, plan.host_gid, failure)) die(socket, failure);
+    close(host_proc);
+    if (!build_root(plan, id_map_fds, failure)) die(socket, failure);
+    // A second, detached view of /proc stays writable for the few writes that are left.
+    proc = sys::open_tree(AT_FDCWD, "/proc", sys::kOpenTreeClone | sys::kOpenTreeCloexec);
+    if (proc < 0) die(socket, Stage::proc);
+    if (!mount_private(plan, failure)) die(socket, failure);
+    const char* name = text(plan, plan.hostname);
+    if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0) die(socket, Stage::hostname);
+    wait_for_cgroups();
+    if (unshare(CLONE_NEWCGROUP) != 0) die(socket, Stage::namespaces);
+    if (plan.as_root) {
+      if (!become_user(plan, failure)) die(socket, failure);
+      if (unshare(CLONE_NEWUSER) != 0) die(socket, Stage::user_namespace);
+      if (!map_ids(plan, proc, plan.host_uid, plan.host_gid, failure)) die(socket, failure);
+    }
+  } else {
+    wait_for_cgroups();
+    if (plan.as_root && !become_user(plan, failure)) die(socket, failure);
+    watch_over_tree();
+    if (!join(scratch, text(plan, plan.scratch_directory), "0") || mkdir(scratch, 0700) != 0) die(socket, Stage::scratch);
+  }
+  if (plan.floor == Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die(socket, Stage::no_new_privileges);
+  if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr)) die(socket, Stage::seccomp);
+  run_cell(plan, socket, proc, scratch);
 }
 
 }  // namespace brig::helper

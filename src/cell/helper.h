@@ -30,19 +30,30 @@ bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
 [[noreturn]] void die(int socket, const Failure& failure);
 [[noreturn]] void die(int socket, wire::Stage stage, unsigned index = 0);
 
-inline constexpr int kMaxIdMaps = 16;
-
-[[noreturn]] void janitor_main(const Plan& plan, int host_socket, int host_pidfd);
+[[noreturn]] void janitor_main(int host_socket, int host_pidfd);
 [[noreturn]] void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds);
 [[noreturn]] void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate,
                               unsigned slot);
 [[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);
+// The zygote of a single plan: becomes the only cell's init.
+[[noreturn]] void single_main(const Plan& plan, int cell_socket, int gate, const int* id_map_fds);
 
 // Makes the new root in a fresh mount namespace and pivots into it. Needs CAP_SYS_ADMIN over it.
 bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure);
-// Maps the cell's user to `outside_uid`, for this process' new user namespace.
-bool map_ids(const Plan& plan, unsigned outside_uid, unsigned outside_gid, Failure& failure);
+// Gives up root for the plan's unprivileged id.
+bool become_user(const Plan& plan, Failure& failure);
+// Maps the cell's user to `outside_uid`, for this process' new user namespace. `proc` is a /proc.
+bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure);
+// Scratch space, listed paths on top of it, masks of /proc, the loopback interface.
+bool mount_private(const Plan& plan, Failure& failure);
+// The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc
+// that may be written to, or -1; `scratch` the private directory of floors without mounts, or "".
+[[noreturn]] void run_cell(const Plan& plan, int socket, int proc, const char* scratch);
 bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags, int* listener);
+
+// The host works a plan out while the helper starts, and sends it then.
+const Plan& receive_plan(int socket);
+const Plan& map_plan(int socket, int file);
 
 // --- small tools ---
 bool write_file(int dir, const char* path, const char* text);

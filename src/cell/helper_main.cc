@@ -1,5 +1,5 @@
 // Entry of the helper program, and what its four parts share. Started by the host with an empty
-// environment and three descriptors: 3 the plan, 4 the host's socket, 5 a pidfd of the host.
+// environment and two descriptors: 3 the host's socket, 4 a pidfd of the host.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -178,48 +178,64 @@ bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned f
   return true;
 }
 
-bool map_ids(const Plan& plan, unsigned outside_uid, unsigned outside_gid, Failure& failure) {
+bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure) {
   char line[80], number[24];
   // Writing one's own maps needs the files to be one's own, which they are not while non-dumpable.
   // Nothing that could trace this process exists yet in a namespace that sees it.
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  if (!write_file(AT_FDCWD, "/proc/self/setgroups", "deny")) return fail(failure, wire::Stage::id_map, 0);
+  if (!write_file(proc, "self/setgroups", "deny")) return fail(failure, wire::Stage::id_map, 0);
   strcpy(line, decimal(number, plan.cell_uid));
   strcat(line, " ");
   strcat(line, decimal(number, outside_uid));
   strcat(line, " 1");
-  if (!write_file(AT_FDCWD, "/proc/self/uid_map", line)) return fail(failure, wire::Stage::id_map, 1);
+  if (!write_file(proc, "self/uid_map", line)) return fail(failure, wire::Stage::id_map, 1);
   strcpy(line, decimal(number, plan.cell_gid));
   strcat(line, " ");
   strcat(line, decimal(number, outside_gid));
   strcat(line, " 1");
-  if (!write_file(AT_FDCWD, "/proc/self/gid_map", line)) return fail(failure, wire::Stage::id_map, 2);
+  if (!write_file(proc, "self/gid_map", line)) return fail(failure, wire::Stage::id_map, 2);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   return true;
 }
 
 }  // namespace brig::helper
 
-int main() {
-  using namespace brig;
-  using namespace brig::helper;
-  constexpr int kPlanFd = 3, kSocketFd = 4, kHostFd = 5;
+namespace brig::helper {
+
+// A plan is one message with one descriptor. Ends the process if the host gave up.
+const Plan& receive_plan(int socket) {
+  wire::Message message;
+  const Packet packet = recv_packet(socket, &message, sizeof message, 0);
+  if (packet.size == 0) _exit(0);
+  if (packet.size != sizeof message || message.tag != wire::Tag::plan || packet.fd_count != 1) {
+    errno = EINVAL;
+    die(socket, wire::Stage::plan);
+  }
+  return map_plan(socket, packet.fds[0]);
+}
+
+const Plan& map_plan(int socket, int file) {
   struct stat info;
-  if (fstat(kPlanFd, &info) != 0 || info.st_size < static_cast<off_t>(sizeof(Plan))) {
+  if (fstat(file, &info) != 0 || info.st_size < static_cast<off_t>(sizeof(Plan))) die(socket, wire::Stage::plan);
+  void* block = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
+  if (block == MAP_FAILED) die(socket, wire::Stage::plan);
+  close(file);
+  const Plan& plan = *static_cast<const Plan*>(block);
+  if (plan.magic != kPlanMagic || plan.size != info.st_size) {
+    errno = EINVAL;
+    die(socket, wire::Stage::plan);
+  }
+  return plan;
+}
+
+}  // namespace brig::helper
+
+int main() {
+  constexpr int kSocketFd = 3, kHostFd = 4;
+  if (brig::sys::close_range(kHostFd + 1, ~0u, 0) != 0 || fcntl(kSocketFd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(kHostFd, F_SETFD, FD_CLOEXEC) != 0) {
     const char hint[] = "brig-helper is started by the brig library, not by hand\n";
     (void)!write(2, hint, sizeof hint - 1);
     return 125;
   }
-  void* block = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
-  if (block == MAP_FAILED) die(kSocketFd, wire::Stage::plan);
-  const Plan& plan = *static_cast<const Plan*>(block);
-  if (plan.magic != kPlanMagic || plan.size != info.st_size) {
-    errno = EINVAL;
-    die(kSocketFd, wire::Stage::plan);
-  }
-  close(kPlanFd);
-  if (sys::close_range(kHostFd + 1, ~0u, 0) != 0) die(kSocketFd, wire::Stage::descriptors);
-  fcntl(kSocketFd, F_SETFD, FD_CLOEXEC);
-  fcntl(kHostFd, F_SETFD, FD_CLOEXEC);
-  janitor_main(plan, kSocketFd, kHostFd);
+  brig::helper::janitor_main(kSocketFd, kHostFd);
 }

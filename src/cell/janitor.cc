@@ -104,7 +104,7 @@ void remove_cgroups(const Plan& plan, const CgroupTree& tree) {
   }
 }
 
-void grow(const Plan& plan, int host_socket, int zygote_socket, unsigned slot, int slot_socket) {
+void grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   wire::Message message{};
   message.index = slot;
   const int gate = eventfd(0, EFD_CLOEXEC);
@@ -124,7 +124,6 @@ void grow(const Plan& plan, int host_socket, int zygote_socket, unsigned slot, i
     if (gate >= 0) close(gate);
   }
   close(slot_socket);
-  (void)host_socket;
 }
 
 void admit(const Plan& plan, unsigned slot, pid_t keeper) {
@@ -173,9 +172,76 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
   _exit(0);
 }
 
+uint64_t zygote_flags(const Plan& plan) {
+  const uint64_t flags = SIGCHLD | CLONE_PIDFD;
+  return plan.floor == Floor::jail ? flags | CLONE_NEWPID | CLONE_NEWNS | (plan.as_root ? 0 : CLONE_NEWUSER) : flags;
+}
+
+void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps, int* pidfd, int* socket) {
+  int pair[2];
+  const int on = 1;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) die(host_socket, Stage::sockets);
+  if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) die(host_socket, Stage::sockets);
+  const pid_t zygote = sys::clone_process(zygote_flags(plan), pidfd);
+  if (zygote < 0) die(host_socket, Stage::clone_zygote);
+  if (zygote == 0) {
+    close(pair[0]);
+    close(host_socket);
+    close(host_pidfd);
+    zygote_main(plan, pair[1], id_maps);
+  }
+  close(pair[1]);
+  *socket = pair[0];
+}
+
+struct Single {
+  pid_t pid = -1;
+  int pidfd = -1;
+  int gate = -1;
+};
+
+// One cell. Making namespaces takes longest (a network namespace above all), so it is started before
+// there is a plan, which then comes over the cell's socket; `plan` is set if it was there first.
+Single start_single(const Plan* plan, const wire::Message& message, int cell_socket, int host_socket, int host_pidfd, const int* id_maps) {
+  Single single;
+  single.gate = eventfd(0, EFD_CLOEXEC);
+  if (single.gate < 0) die(host_socket, Stage::sockets);
+  single.pid = sys::clone_process(SIGCHLD | CLONE_PIDFD | message.index, &single.pidfd);
+  if (single.pid < 0) die(host_socket, Stage::clone_zygote);
+  if (single.pid == 0) {
+    close(host_socket);
+    close(host_pidfd);
+    single_main(plan ? *plan : receive_plan(cell_socket), cell_socket, single.gate, id_maps);
+  }
+  close(cell_socket);
+  return single;
+}
+
+// The gate holds the cell until it is in its cgroups.
+void admit_single(const Plan& plan, const Single& single, int host_socket) {
+  wire::Message message{};
+  message.tag = Tag::cell_made;
+  send_packet(host_socket, &message, sizeof message, &single.pidfd, 1);
+  g_slots[0] = {0, single.gate};
+  for (unsigned i = 0; i < plan.cgroups.count; ++i)
+    if (!make_cgroup(plan, begin_of(plan, plan.cgroups)[i], 0, 0)) {
+      const uint64_t failed = 2 + static_cast<uint64_t>(errno);
+      (void)!write(single.gate, &failed, sizeof failed);
+      return;
+    }
+  admit(plan, 0, single.pid);
+}
+
+void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
+  for (unsigned i = 0; i < plan.id_maps.count && i < kMaxIdMaps; ++i) {
+    id_maps[i] = make_id_map(plan, begin_of(plan, plan.id_maps)[i]);
+    if (id_maps[i] < 0) die(host_socket, Stage::id_mapped_mount, i);
+  }
+}
+
 }  // namespace
 
-void janitor_main(const Plan& plan, int host_socket, int host_pidfd) {
+void janitor_main(int host_socket, int host_pidfd) {
   set_name("brig-janitor");
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   // The host's ignored signals (Python ignores SIGPIPE) must not reach the tools.
@@ -185,51 +251,55 @@ void janitor_main(const Plan& plan, int host_socket, int host_pidfd) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   // Terminal signals are the host's to handle: a session of its own.
   setsid();
-  if (plan.floor != Floor::jail) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // for floors without a pid namespace
 
-  int id_maps[kMaxIdMaps];
-  for (unsigned i = 0; i < plan.id_maps.count && i < kMaxIdMaps; ++i) {
-    id_maps[i] = make_id_map(plan, begin_of(plan, plan.id_maps)[i]);
-    if (id_maps[i] < 0) die(host_socket, Stage::id_mapped_mount, i);
+  wire::Message message;
+  const Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
+  if (packet.size == 0) _exit(0);  // the host gave up
+  if (packet.size != sizeof message || packet.fd_count != 1) die(host_socket, Stage::plan);
+  int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
+  const Plan* known = nullptr;
+  if (message.tag == Tag::prepare) {
+    const Single single = start_single(nullptr, message, packet.fds[0], host_socket, host_pidfd, id_maps);
+    known = &receive_plan(host_socket);
+    zygote_pidfd = single.pidfd;
+    admit_single(*known, single, host_socket);
+  } else {
+    known = &map_plan(host_socket, packet.fds[0]);
+    make_id_maps(*known, host_socket, id_maps);
+    if (known->single) {
+      const Packet start = recv_packet(host_socket, &message, sizeof message, 0);
+      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count != 1) _exit(1);
+      const Single single = start_single(known, message, start.fds[0], host_socket, host_pidfd, id_maps);
+      zygote_pidfd = single.pidfd;
+      admit_single(*known, single, host_socket);
+    } else {
+      start_zygote(*known, host_socket, host_pidfd, id_maps, &zygote_pidfd, &zygote_socket);
+    }
+    for (unsigned i = 0; i < known->id_maps.count; ++i) close(id_maps[i]);
   }
-  int pair[2], zygote_pidfd = -1;
-  const int on = 1;
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) die(host_socket, Stage::sockets);
-  if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) die(host_socket, Stage::sockets);
-  uint64_t flags = SIGCHLD | CLONE_PIDFD;
-  if (plan.floor == Floor::jail) flags |= CLONE_NEWPID | CLONE_NEWNS | (plan.as_root ? 0 : CLONE_NEWUSER);
-  const pid_t zygote = sys::clone_process(flags, &zygote_pidfd);
-  if (zygote < 0) die(host_socket, Stage::clone_zygote);
-  if (zygote == 0) {
-    close(pair[0]);
-    close(host_socket);
-    close(host_pidfd);
-    zygote_main(plan, pair[1], id_maps);
-  }
-  close(pair[1]);
-  for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_maps[i]);
+  const Plan& plan = *known;
 
-  pollfd polls[] = {{host_socket, POLLIN, 0}, {host_pidfd, POLLIN, 0}, {pair[0], POLLIN, 0}, {zygote_pidfd, POLLIN, 0}};
+  pollfd polls[] = {{host_socket, POLLIN, 0}, {host_pidfd, POLLIN, 0}, {zygote_socket, POLLIN, 0}, {zygote_pidfd, POLLIN, 0}};
   for (;;) {
     if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
-    wire::Message message;
     if (polls[2].revents & POLLIN) {
-      const Packet packet = recv_packet(pair[0], &message, sizeof message, MSG_DONTWAIT);
-      for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
-      if (packet.size == sizeof message) {
+      const Packet from_zygote = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
+      for (int i = 0; i < from_zygote.fd_count; ++i) close(from_zygote.fds[i]);
+      if (from_zygote.size == sizeof message) {
         if (message.tag == Tag::keeper_hello)
-          admit(plan, message.index, packet.sender);
+          admit(plan, message.index, from_zygote.sender);
         else if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
           send_packet(host_socket, &message, sizeof message, nullptr, 0);
       }
       continue;  // the zygote's last words before its end
     }
     if (polls[0].revents & POLLIN) {
-      const Packet packet = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
-      if (packet.size <= 0 && !(packet.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
-      if (packet.size == sizeof message && message.tag == Tag::grow && packet.fd_count == 1)
-        grow(plan, host_socket, pair[0], message.index, packet.fds[0]);
-      else if (packet.size == sizeof message && message.tag == Tag::refresh_pids && message.index < kMaxSlots)
+      const Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
+      if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
+      if (asked.size == sizeof message && message.tag == Tag::grow && asked.fd_count == 1)
+        grow(plan, zygote_socket, message.index, asked.fds[0]);
+      else if (asked.size == sizeof message && message.tag == Tag::refresh_pids && message.index < kMaxSlots)
         refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
     }
     if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents || polls[3].revents) finish(plan, zygote_pidfd);

@@ -38,6 +38,8 @@ struct RootStep {
   uint32_t mode;
 };
 
+inline constexpr int kMaxIdMaps = 64;
+
 // A bind mount that shows files of host owner `uid:gid` as the cell's user.
 struct IdMap {
   uint32_t uid;
@@ -82,6 +84,9 @@ struct Plan {
 
   uint32_t network_namespace;  // 0: the host's; 1: one per slot; 2: one per cell
   uint32_t loopback_up;
+  // For one call only: the zygote itself becomes the cell's init, without keeper or nested namespaces.
+  uint32_t single;
+  uint32_t unused_three;
 
   PlanList<RootStep> root;
   PlanList<IdMap> id_maps;

@@ -58,7 +58,7 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
 
 class Planner {
  public:
-  Planner(const Policy& policy, const CgroupLayout& cgroups) : policy_(policy), cgroups_(cgroups) {}
+  Planner(const Policy& policy, const CgroupLayout& cgroups, bool single) : policy_(policy), cgroups_(cgroups) { plan_.single = single; }
 
   BuiltPlan build() {
     plan_.floor = static_cast<Floor>(policy_.isolation);
@@ -103,6 +103,8 @@ class Planner {
     if (!named("TMPDIR")) environment["TMPDIR"] = "/tmp";
     if (!named("USER")) environment["USER"] = "brig";
     const RootLayout layout = root_layout(policy_, home, plan_.as_root != 0);
+    if (layout.id_maps.size() > kMaxIdMaps)
+      throw_error(ErrorKind::config, "policy: files.write: the paths have {} different owners, more than {}; list paths of fewer owners", layout.id_maps.size(), kMaxIdMaps);
     std::vector<RootStep> steps;
     for (const LayoutStep& step : layout.steps)
       steps.push_back({step.op, step.flags, writer_.text(step.source), writer_.text(step.target), step.id_map, step.mode});
@@ -201,7 +203,8 @@ class Planner {
       if (!may_allow(name))
         throw_error(ErrorKind::config, "policy: syscalls.allow: '{}' {}", name, is_syscall(name) ? "is allowed already, or would undo the jail; it can't be listed" : "is not a system call");
     for (const std::string& name : rules.deny)
-      if (!is_syscall(name)) throw_error(ErrorKind::config, "policy: syscalls.deny: '{}' is not a system call", name);
+      if (!is_syscall(name) || !may_deny(name))
+        throw_error(ErrorKind::config, "policy: syscalls.deny: '{}' {}", name, is_syscall(name) ? "can't be denied: a cell needs it to start (to forbid new processes, use limits.processes = 1)" : "is not a system call");
     if (rules.allow.empty() && rules.deny.empty()) {
       plan_.filter = writer_.list(default_filter());
       plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));
@@ -224,7 +227,9 @@ class Planner {
     if (limits.file_size) limit(RLIMIT_FSIZE, *limits.file_size);
     if (limits.cpu_time) limit(RLIMIT_CPU, static_cast<std::uint64_t>((limits.cpu_time->count() + 999) / 1000));
     // In a user namespace of its own the count is the cell's own; init is one of it.
-    if (policy_.isolation == Isolation::jail) limit(RLIMIT_NPROC, limits.processes + 1);
+    // Where a pids cgroup counts too, this second lock stands back: only the cgroup tells of its refusals.
+    if (policy_.isolation == Isolation::jail) limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : 1));
+    limit(RLIMIT_STACK, 8 << 20);
     if (!cgroups_.memory) limit(RLIMIT_AS, limits.memory);
     plan_.rlimits = writer_.list(steps);
     enforce("rlimits");
@@ -260,6 +265,6 @@ class Planner {
 
 }  // namespace
 
-BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups) { return Planner(policy, cgroups).build(); }
+BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single) { return Planner(policy, cgroups, single).build(); }
 
 }  // namespace brig

@@ -22,10 +22,8 @@ constexpr std::size_t kMaxPathBytes = 4096;
 constexpr std::size_t kMaxVariables = 4096;
 constexpr std::size_t kMaxVariableBytes = 128_KiB;  // MAX_ARG_STRLEN: execve refuses a longer one
 constexpr std::size_t kMaxSyscalls = 1024;
-constexpr int kMaxLinks = 40;  // as the kernel has it
 // In a user namespace the kernel shows every owner that is not mapped as this one, and the caller
 // too, if it is not: equal, and yet not the same.
-constexpr uid_t kOverflowUid = 65534;
 // "And up" ends here, so that no sum of limits can overflow.
 constexpr std::uint64_t kNoEnd = 1024_GiB << 20;
 constexpr std::uint64_t kDay = 24 * 3600 * 1000;
@@ -153,58 +151,25 @@ Reason missing_fault(std::string_view path, const std::string& at, int error) {
   return reason;
 }
 
-// Walks a path as the kernel would, but one lstat at a time, so that every link on the way is seen,
-// those in the targets of links too. A link that another user made could point elsewhere tomorrow:
-// that user would write the policy. (A link that is swapped after this walk is caught by whoever
-// mounts the path, not here.) Returns the type and the real path of what is there in `found`.
-struct Found {
-  std::string path;
-  mode_t mode = 0;
-};
-Reason walk(std::string_view path, Found& found) {
+// Walks a path one lstat at a time. A symlink on the way is refused, whoever owns it: a cell that may
+// write where it stands could point it elsewhere, and so write the next cell's policy. The mount
+// itself does not follow any either (root_builder.cc), which closes the race; this is for the words.
+Reason walk(std::string_view path, mode_t& mode) {
+  std::string here;
+  mode = S_IFDIR;
   std::vector<std::string> ahead = reversed_components(path);
-  std::string here;  // resolved so far: no links, no slash at the end; "" is the root
-  mode_t mode = S_IFDIR;
-  int links = 0;
-  const uid_t self = ::geteuid();
   while (!ahead.empty()) {
-    const std::string component = std::move(ahead.back());
+    here += '/' + ahead.back();
     ahead.pop_back();
-    if (component == "." || component == "..") {  // only ever from the target of a link
-      if (!S_ISDIR(mode)) return missing_fault(path, here, ENOTDIR);
-      if (component == ".." && !here.empty()) here.erase(here.find_last_of('/'));
-      continue;
-    }
-    const std::string next = here + '/' + component;
-    if (Reason reason = reserved_fault(next)) return reason;
+    if (Reason reason = reserved_fault(here)) return reason;
     struct stat status;
-    if (::lstat(next.c_str(), &status) != 0) return missing_fault(path, next, errno);
-    if (!S_ISLNK(status.st_mode)) {
-      here = next;
-      mode = status.st_mode;
-      continue;
-    }
-    if (status.st_uid == kOverflowUid) {
-      return fmt::format(
-          "{} is a symlink owned by uid {}, which may be anyone; list the path it "
-          "leads to instead",
-          in_quotes(next), status.st_uid);
-    }
-    if (status.st_uid != 0 && status.st_uid != self) {
-      return fmt::format("{} is a symlink owned by uid {}; list the path it leads to instead",
-                         in_quotes(next), status.st_uid);
-    }
-    if (++links > kMaxLinks) return missing_fault(path, next, ELOOP);
-    char target[PATH_MAX];
-    const ssize_t length = ::readlink(next.c_str(), target, sizeof target);
-    if (length < 0) return missing_fault(path, next, errno);
-    const std::string_view to(target, static_cast<std::size_t>(length));
-    if (to.starts_with('/')) here.clear();
-    for (std::string& part : reversed_components(to)) ahead.push_back(std::move(part));
-    mode = S_IFDIR;  // where the link stands, and the root, are directories
+    if (::lstat(here.c_str(), &status) != 0) return missing_fault(path, here, errno);
+    mode = status.st_mode;
+    if (!S_ISLNK(mode)) continue;
+    const std::unique_ptr<char, decltype(&::free)> real(::realpath(std::string(path).c_str(), nullptr), ::free);
+    return fmt::format("{} is a symlink, and those are not followed; list the real path{} instead", in_quotes(here),
+                       real ? " " + in_quotes(real.get()) : "");
   }
-  found.path = here.empty() ? "/" : here;
-  found.mode = mode;
   return std::nullopt;
 }
 
@@ -215,13 +180,11 @@ Reason root_fault(std::string_view field) {
   return "is the host itself; leave it out to use the host's system directories";
 }
 
-// `found` is set if nothing is wrong.
-Reason host_path_fault(std::string_view field, std::string_view path, Found& found) {
+// `mode` is set if nothing is wrong.
+Reason host_path_fault(std::string_view field, std::string_view path, mode_t& mode) {
   if (Reason reason = path_text_fault(path)) return reason;
   if (normal_path(path) == "/") return root_fault(field);
-  if (Reason reason = walk(path, found)) return reason;
-  if (found.path == "/") return "leads to '/', which " + *root_fault(field);
-  return std::nullopt;
+  return walk(path, mode);
 }
 
 Fault fault_of(std::string field, std::string item, std::string_view value, const Reason& reason) {
@@ -232,7 +195,7 @@ Fault fault_of(std::string field, std::string item, std::string_view value, cons
 
 Fault find_file_fault(const Files& files) {
   std::size_t count = 0;
-  Found found;
+  mode_t mode = 0;
   for (const auto& [field, paths] :
        {std::pair{"files.read", &files.read}, std::pair{"files.write", &files.write},
         std::pair{"files.hide", &files.hide}}) {
@@ -243,7 +206,7 @@ Fault find_file_fault(const Files& files) {
     }
     for (std::size_t i = 0; i < paths->size(); ++i) {
       const std::string& path = (*paths)[i];
-      const Reason reason = host_path_fault(field, path, found);
+      const Reason reason = host_path_fault(field, path, mode);
       if (reason) return fault_of(field, std::to_string(i), path, reason);
     }
   }
@@ -252,8 +215,8 @@ Fault find_file_fault(const Files& files) {
     if (reason) return fault_of("files.working_directory", {}, files.working_directory, reason);
   }
   if (!files.root.empty()) {
-    Reason reason = host_path_fault("files.root", files.root, found);
-    if (!reason && !S_ISDIR(found.mode)) reason = "not a directory; name the one that holds usr";
+    Reason reason = host_path_fault("files.root", files.root, mode);
+    if (!reason && !S_ISDIR(mode)) reason = "not a directory; name the one that holds usr";
     if (reason) return fault_of("files.root", {}, files.root, reason);
   }
   return std::nullopt;

@@ -72,7 +72,15 @@ int open_parent(int root, dev_t root_device, const char* path, const char** last
   return dir;
 }
 
+// Most of brig's own nodes have their parent already: one call, without walking there.
+bool make_quickly(int root, const RootStep& step, const Plan& plan) {
+  const char* path = text(plan, step.target) + 1;
+  if (step.op == RootOp::directory) return mkdirat(root, path, step.mode ? step.mode : 0755) == 0;
+  return step.op == RootOp::symlink && symlinkat(text(plan, step.source), root, path) == 0;
+}
+
 bool make_node(int root, dev_t device, const RootStep& step, const Plan& plan, bool directory) {
+  if (make_quickly(root, step, plan)) return true;
   const char* name;
   const int dir = open_parent(root, device, text(plan, step.target), &name);
   if (dir < 0) return false;
@@ -107,17 +115,27 @@ bool make_node(int root, dev_t device, const RootStep& step, const Plan& plan, b
 bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const Plan& plan) {
   const int from = openat(old_root, text(plan, step.source) + 1, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (from < 0) return errno == ENOENT || errno == EACCES;
-  const char* name;
-  const int dir = open_parent(root, device, text(plan, step.target), &name);
-  const int to = dir < 0 ? -1 : openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  struct stat info;
+  if (fstat(from, &info) != 0 || !S_ISREG(info.st_mode) || !(info.st_mode & S_IROTH)) {
+    close(from);  // not for everyone's eyes: root's rights must not copy it
+    return true;
+  }
+  int to = openat(root, text(plan, step.target) + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  if (to < 0 && errno == ENOENT) {
+    const char* name;
+    const int dir = open_parent(root, device, text(plan, step.target), &name);
+    if (dir >= 0) {
+      to = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+      close(dir);
+    }
+  }
   bool ok = to >= 0;
-  char buffer[16384];
+  char buffer[65536];
   ssize_t size = 0;
   while (ok && (size = read(from, buffer, sizeof buffer)) > 0) ok = write(to, buffer, static_cast<size_t>(size)) == size;
   ok = ok && size == 0;
   const int error = errno;
   close(from);
-  if (dir >= 0) close(dir);
   if (to >= 0) close(to);
   errno = error;
   return ok;
@@ -215,7 +233,7 @@ bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
 
   struct stat info;
   if (fstat(root, &info) != 0) return fail(failure, Stage::root_tmpfs, 2);
-  const int empty = openat(root, kEmptyFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+  const int empty = openat(root, kEmptyFile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
   if (empty < 0) return fail(failure, Stage::root_tmpfs, 3);
   close(empty);
 

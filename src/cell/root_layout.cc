@@ -19,10 +19,8 @@ constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/
 
 // Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
 // Small files are copied into the root, which costs a tenth of a mount.
-constexpr const char* kEtcFiles[] = {"/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf", "/etc/mime.types", "/etc/magic",
-                                     "/etc/protocols", "/etc/services", "/etc/inputrc", "/etc/os-release", "/etc/debian_version"};
-constexpr const char* kEtcDirectories[] = {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies",
-                                           "/etc/fonts", "/etc/perl", "/etc/python3", "/etc/terminfo"};
+constexpr const char* kEtcFiles[] = {"/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf", "/etc/protocols", "/etc/services", "/etc/os-release"};
+constexpr const char* kEtcDirectories[] = {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/fonts"};
 
 struct Device {
   const char* path;

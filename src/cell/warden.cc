@@ -41,11 +41,13 @@ UniqueFd sealed(const std::vector<std::byte>& block) {
   return file;
 }
 
-bool make_pipe(UniqueFd& reader, UniqueFd& writer) {
+// Owned by the tool's id, so that it can open /dev/stdout.
+bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   reader.reset(ends[0]);
   writer.reset(ends[1]);
+  if (plan.as_root && fchown(ends[1], plan.host_uid, plan.host_gid) != 0) return false;
   return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
@@ -62,7 +64,7 @@ Warden::Warden(Policy policy, RunnerOptions options, bool single) : policy_(std:
   watch(wake_.get(), key(Key::wake));
   try {
     start_zygote();
-    grow();
+    if (!single_) grow();
     while (ready_.empty() && !failure_) step(Clock::now() + milliseconds(10'000));
     if (failure_) throw Error(*failure_);
   } catch (...) {
@@ -95,32 +97,48 @@ Warden::~Warden() {
 }
 
 void Warden::start_zygote() {
-  CgroupLimits limits;
-  limits.memory = policy_.limits.memory;
-  limits.processes = policy_.limits.processes + settings_.own_tasks;
-  limits.cpus = policy_.limits.cpus;
-  limits.count_cpu = policy_.limits.cpu_time.has_value();
-  cgroups_ = make_cgroups(limits);
-  plan_ = build_plan(policy_, cgroups_);
-  if (settings_.enforced.empty()) {  // the same for every zygote of this policy; calls refer to it
-    settings_.limits = policy_.limits;
-    for (const auto& [name, value] : plan_.environment) {
-      // Without mounts these two name the cell's own directory, which each call adds.
-      if (!plan_.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME")) continue;
-      settings_.environment.append(name).append("=").append(value).push_back('\0');
-      ++settings_.variables;
-    }
-    settings_.enforced = plan_.enforced;
-  }
-
-  const UniqueFd block = sealed(plan_.block);
-  const UniqueFd program = helper_image();
+  // The helper starts up while the plan is worked out; an error in that is its end of file.
   const UniqueFd self(sys::pidfd_open(getpid()));
   int pair[2];
   if (!self || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("starting the helper: pidfd_open, socketpair");
   janitor_socket_.reset(pair[0]);
-  const UniqueFd theirs(pair[1]);
-  janitor_ = spawn_clean(program.get(), "brig-helper", {block.get(), theirs.get(), self.get()});
+  {
+    const UniqueFd theirs(pair[1]);
+    janitor_ = spawn_clean(helper_image().get(), "brig-helper", {theirs.get(), self.get()});
+  }
+  // A single cell can be begun before its plan is there, unless that needs id maps made first.
+  const bool early = single_ && (geteuid() != 0 || policy_.files.write.empty());
+  if (early) prepare_single();
+
+  CgroupLimits limits;
+  limits.memory = policy_.limits.memory;
+  settings_.own_tasks = single_ ? 1 : 2;
+  limits.processes = policy_.limits.processes + settings_.own_tasks;
+  limits.cpus = policy_.limits.cpus;
+  limits.count_cpu = policy_.limits.cpu_time.has_value();
+  limits.sweep = !single_;
+  cgroups_ = make_cgroups(limits);
+  plan_ = build_plan(policy_, cgroups_, single_);
+  if (settings_.enforced.empty()) {  // the same for every zygote of this policy; calls refer to it
+    settings_.limits = policy_.limits;
+    for (const auto& [name, value] : plan_.environment) {
+      // Without mounts these two name the cell's own directory, which each call adds.
+      if (!plan_.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME") && !policy_.environment.set.contains(name)) continue;
+      settings_.environment.append(name).append("=").append(value).push_back('\0');
+      ++settings_.variables;
+    }
+    for (const char* name : {"TMPDIR", "HOME"})
+      if (!policy_.environment.set.contains(name)) settings_.scratch_variables.emplace_back(name);
+    settings_.enforced = plan_.enforced;
+  }
+
+  const UniqueFd block = sealed(plan_.block);
+  Message message{};
+  message.tag = Tag::plan;
+  const int fd = block.get();
+  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) throw_sys("starting the helper: sending the plan");
+  if (early) send_packet(slots_.at(0).cell.socket.get(), &message, sizeof message, &fd, 1);
+  if (single_ && !early) prepare_single();
   cgroups_.release();  // the janitor's from here on
   watch(janitor_socket_.get(), key(Key::janitor));
 }
@@ -208,9 +226,11 @@ void Warden::step(Clock::time_point until) {
 void Warden::on_janitor() {
   Message message;
   const Packet packet = recv_packet(janitor_socket_.get(), &message, sizeof message, MSG_DONTWAIT);
-  for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+  UniqueFd pidfd(packet.fds[0]);
+  for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message) {
+    if (message.tag == Tag::cell_made && single_) slots_.at(0).cell.pidfd = std::move(pidfd);
     if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
       lose_slot(message.index);
     else if (message.tag == Tag::failed)
@@ -267,7 +287,7 @@ void Warden::on_made_cell(unsigned id) {
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
     return;
   }
-  if (!make_pipe(slot.cell.out_read, slot.cell.out_write) || !make_pipe(slot.cell.err_read, slot.cell.err_write))
+  if (!make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) || !make_pipe(plan_.plan(), slot.cell.err_read, slot.cell.err_write))
     return set_up_failed("pipes for a cell's output: " + errno_text(errno), ErrorKind::resource);
   if (cgroups_.version) {
     if (!slot.cgroup) slot.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot.id, slot.generation);
@@ -401,6 +421,25 @@ void Warden::make_cell(Slot& slot) {
   ++making_;
 }
 
+// The one slot of a single plan: no keeper, its socket is the cell's own.
+void Warden::prepare_single() {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("runner: socketpair");
+  Slot& slot = slots_[0];
+  slot.cell.socket.reset(pair[0]);
+  const UniqueFd theirs(pair[1]);
+  slot.state = Slot::State::making;
+  making_ = 1;
+  Message message{};
+  message.tag = Tag::prepare;
+  if (policy_.isolation == Isolation::jail)
+    message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (geteuid() == 0 ? 0 : CLONE_NEWUSER) |
+                    (policy_.network == Network::host ? 0 : CLONE_NEWNET);
+  const int fd = theirs.get();
+  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) throw_sys("starting the helper: sending");
+  watch(slot.cell.socket.get(), key(Key::cell, 0));
+}
+
 void Warden::grow() {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("runner: socketpair");
@@ -415,9 +454,9 @@ void Warden::grow() {
   }
   const int fd = theirs.get();
   if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) return;
-  watch(ours.get(), key(Key::slot, message.index));
   Slot& slot = slots_[message.index];
   slot.id = message.index;
+  watch(ours.get(), key(Key::slot, message.index));
   slot.socket = std::move(ours);
   make_cell(slot);  // the keeper finds it waiting
 }

@@ -74,6 +74,7 @@ class Warden {
   void on_timers();
   void refill();
   void grow();
+  void prepare_single();
   void make_cell(Slot& slot);
   void cell_gone(Slot& slot);
   void lose_slot(unsigned id);

@@ -53,8 +53,13 @@ enum class Stage : uint32_t {
 };
 
 enum class Tag : uint32_t {
-  // host -> janitor, with a descriptor: the keeper's end of the slot's socket
-  grow = 1,
+  // host -> janitor, with the cell's socket: start a single cell at once; its plan follows, on the
+  // cell's socket too. `index` is the namespaces to make
+  prepare = 1,
+  // host -> janitor, with a descriptor: the plan. The first message of all, but for prepare
+  plan,
+  // host -> janitor, with a descriptor: the keeper's end of the slot's socket (a single plan: the cell's)
+  grow,
   // host -> janitor: give the slot's keeper a new pids cgroup (its peak can't be reset)
   refresh_pids,
   // janitor -> host
@@ -65,7 +70,8 @@ enum class Tag : uint32_t {
   new_slot,
   // keeper -> janitor, with credentials
   keeper_hello,
-  // keeper -> host, with descriptors: pidfd of the cell's init, the cell's socket
+  // keeper -> host, with descriptors: pidfd of the cell's init, the cell's socket; of a single plan,
+  // janitor -> host, with the pidfd alone
   cell_made,
   cell_gone,
   // host -> keeper

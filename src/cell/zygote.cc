@@ -19,32 +19,35 @@ namespace {
 
 using wire::Stage;
 
-// Raw calls: glibc's would signal other threads, of which there are none.
-bool become(const Plan& plan, Failure& failure) {
-  if (syscall(SYS_setgroups, 0, nullptr) != 0) return fail(failure, Stage::become_user, 0);
-  if (syscall(SYS_setresgid, plan.host_gid, plan.host_gid, plan.host_gid) != 0) return fail(failure, Stage::become_user, 1);
-  if (syscall(SYS_setresuid, plan.host_uid, plan.host_uid, plan.host_uid) != 0) return fail(failure, Stage::become_user, 2);
-  return true;
-}
-
 bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   // Rootless: the user namespace comes first, and gives the right to mount. As root: the root file
   // system is built with the host's rights, which then go for good, and the namespaces that cells
   // are made from belong to a user namespace of an unprivileged id, just as in the rootless case.
-  if (!plan.as_root && !map_ids(plan, plan.host_uid, plan.host_gid, failure)) return false;
+  int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (!plan.as_root && !map_ids(plan, proc, plan.host_uid, plan.host_gid, failure)) return false;
   if (!build_root(plan, id_map_fds, failure)) return false;
   if (plan.as_root) {
-    if (!become(plan, failure)) return false;
+    close(proc);
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // of this pid namespace
+    if (!become_user(plan, failure)) return false;
     if (unshare(CLONE_NEWUSER) != 0) return fail(failure, Stage::user_namespace);
-    if (!map_ids(plan, plan.host_uid, plan.host_gid, failure)) return false;
+    if (!map_ids(plan, proc, plan.host_uid, plan.host_gid, failure)) return false;
   }
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);
+  close(proc);
   const char* name = text(plan, plan.hostname);
   if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0) return fail(failure, Stage::hostname);
   return true;
 }
 
 }  // namespace
+
+bool become_user(const Plan& plan, Failure& failure) {
+  if (syscall(SYS_setgroups, 0, nullptr) != 0) return fail(failure, Stage::become_user, 0);
+  if (syscall(SYS_setresgid, plan.host_gid, plan.host_gid, plan.host_gid) != 0) return fail(failure, Stage::become_user, 1);
+  if (syscall(SYS_setresuid, plan.host_uid, plan.host_uid, plan.host_uid) != 0) return fail(failure, Stage::become_user, 2);
+  return true;
+}
 
 void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
   set_name("brig-zygote");
@@ -53,7 +56,7 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
   umask(022);
   if (plan.floor == Floor::jail) {
     if (!enter_jail(plan, id_map_fds, failure)) die(janitor_socket, failure);
-  } else if (plan.as_root && !become(plan, failure)) {
+  } else if (plan.as_root && !become_user(plan, failure)) {
     die(janitor_socket, failure);
   }
   // Changing ids cleared it: asked for now, and again by each process below.

@@ -1,5 +1,7 @@
 // The brig program: one file per sub-command.
 #include <brig/brig.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -9,7 +11,14 @@
 
 #include "cli/cli.h"
 
+// A descriptor that the caller closed would be taken by the next file opened, and given to the tool.
+static void open_standard_descriptors() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) _exit(brig::cli::kOwnFailure);
+}
+
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   CLI::App app("Runs commands in fresh, locked cells.", "brig");
   app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
   app.require_subcommand(1);

@@ -25,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string policy_file, timeout, grace, cpu_time, memory, output, output_total, scratch, file_size, net, cwd, root, isolation;
-  unsigned processes = 0, open_files = 0;
-  double cpus = 0;
+  std::optional<unsigned> processes, open_files;
+  std::optional<double> cpus;
   std::vector<std::string> read, write, hide, env, command;
   bool json = false, tty = false;
 };
@@ -77,9 +77,9 @@ Policy policy_of(const Options& options) {
   if (!options.output_total.empty()) set_size("--output-total", options.output_total, limits.output_total.emplace());
   if (!options.scratch.empty()) set_size("--scratch", options.scratch, limits.scratch);
   if (!options.file_size.empty()) set_size("--file-size", options.file_size, limits.file_size.emplace());
-  if (options.processes) limits.processes = options.processes;
-  if (options.open_files) limits.open_files = options.open_files;
-  if (options.cpus > 0) limits.cpus = options.cpus;
+  if (options.processes) limits.processes = *options.processes;
+  if (options.open_files) limits.open_files = *options.open_files;
+  if (options.cpus) limits.cpus = options.cpus;
   for (const std::string& path : options.read) policy.files.read.push_back(absolute(path));
   for (const std::string& path : options.write) policy.files.write.push_back(absolute(path));
   for (const std::string& path : options.hide) policy.files.hide.push_back(absolute(path));
@@ -159,7 +159,7 @@ int run_command(const Options& options) {
   command.argv = options.command;
   const UniqueFd signals = signals_as_descriptor();
   command.cancel_fd = signals.get();
-  if (!options.tty && !isatty(0)) command.stdin_fd = 0;
+  if (!options.tty && !isatty(0)) command.stdin_fd = 0;  // main() has seen to it that 0 is open
   std::unique_ptr<Tty> tty;
   if (options.tty) {
     tty = std::make_unique<Tty>();

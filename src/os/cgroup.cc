@@ -157,7 +157,7 @@ static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std
         continue;
       }
     }
-    remove_stale(at);
+    if (limits.sweep) remove_stale(at);
     const std::string base = at + "/" + name;
     if (mkdir(base.c_str(), 0755) != 0) {
       layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));
@@ -208,7 +208,7 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
       const std::string base = point + *own + "/" + name;
       auto same = std::find_if(layout.hierarchies.begin(), layout.hierarchies.end(), [&](const auto& tree) { return tree.base == base; });
       if (same == layout.hierarchies.end()) {  // cpu and cpuacct are often one hierarchy
-        remove_stale(point + *own);
+        if (limits.sweep) remove_stale(point + *own);
         if (mkdir(base.c_str(), 0755) != 0) {
           layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));
           continue;

@@ -16,6 +16,7 @@ struct CgroupLimits {
   std::uint64_t processes = 0;  // tasks, brig's own in the slot included
   std::optional<double> cpus;
   bool count_cpu = false;  // the tree's CPU time must be readable
+  bool sweep = true;       // remove what a killed brig left behind
 };
 
 // One hierarchy: the directory that holds the slots, and what each slot's files get.
@@ -53,7 +54,7 @@ class CgroupLayout {
 };
 
 // Finds where this process may make cgroups, by making them. What can't be had is absent in the
-// result, never an error. Also removes cgroups that a killed brig left behind.
+// result, never an error.
 CgroupLayout make_cgroups(const CgroupLimits& limits);
 
 struct CgroupUsage {

@@ -62,17 +62,17 @@ __attribute__((no_sanitize("address", "undefined", "thread"))) int start(void* a
   auto* start = static_cast<Start*>(argument);
   char* const argv[] = {const_cast<char*>(start->name), nullptr};
   char* const envp[] = {nullptr};
-  int high[5];
+  int high[4];
   const long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0);
-  const int sources[5] = {static_cast<int>(null), start->fds[0], start->fds[1], start->fds[2], start->program};
+  const int sources[4] = {static_cast<int>(null), start->fds[0], start->fds[1], start->program};
   bool ok = null >= 0;
-  // First out of the way of 0-5, then into place.
-  for (int i = 0; ok && i < 5; ++i) {
+  // First out of the way of 0-4, then into place.
+  for (int i = 0; ok && i < 4; ++i) {
     high[i] = static_cast<int>(syscall(SYS_fcntl, sources[i], F_DUPFD_CLOEXEC, 16));
     ok = high[i] >= 0;
   }
-  for (int i = 0; ok && i < 6; ++i) ok = syscall(SYS_dup3, high[i < 3 ? 0 : i - 2], i, 0) == i;
-  if (ok) syscall(SYS_execveat, high[4], "", argv, envp, AT_EMPTY_PATH);
+  for (int i = 0; ok && i < 5; ++i) ok = syscall(SYS_dup3, high[i < 3 ? 0 : i - 2], i, 0) == i;
+  if (ok) syscall(SYS_execveat, high[3], "", argv, envp, AT_EMPTY_PATH);
   start->error = errno;
   syscall(SYS_exit_group, 127);
   return 127;
@@ -80,7 +80,7 @@ __attribute__((no_sanitize("address", "undefined", "thread"))) int start(void* a
 
 }  // namespace
 
-Child spawn_clean(int program, const char* name, const int (&fds)[3]) {
+Child spawn_clean(int program, const char* name, const int (&fds)[2]) {
   constexpr std::size_t kStack = 64 * 1024;
   void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) throw_sys("starting the helper: mmap");

@@ -31,8 +31,8 @@ class Child {
 };
 
 // Runs the program open at `program` with no arguments, no environment, /dev/null as 0-2 and `fds` as
-// 3, 4, 5; no other descriptor is inherited that is not close-on-exec. The host is not copied
+// 3 and 4; no other descriptor is inherited that is not close-on-exec. The host is not copied
 // (CLONE_VM), so its size and its threads do not matter. Throws Error.
-Child spawn_clean(int program, const char* name, const int (&fds)[3]);
+Child spawn_clean(int program, const char* name, const int (&fds)[2]);
 
 }  // namespace brig

@@ -59,6 +59,10 @@ constexpr const char* kReturnable[] = {
     "migrate_pages", "memfd_secret", "modify_ldt", "remap_file_pages", "userfaultfd", "adjtimex",
 };
 
+// What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
+constexpr const char* kNeeded[] = {"brk", "clone", "close", "dup2", "dup3", "execve", "exit", "exit_group", "fork", "getrusage", "ioctl", "kill", "mmap",
+                                   "munmap", "pwrite64", "recvmsg", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sendmsg", "setsid", "wait4", "write", "writev"};
+
 constexpr int kNamespaceFlags[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                    CLONE_NEWUSER, CLONE_NEWPID,   CLONE_NEWNET};
 
@@ -108,7 +112,7 @@ class Builder {
 
 // Creating set-user-ID or set-group-ID files: nosuid protects the cell, not the host that later finds
 // them on a writable path, owned by the directory's owner.
-void refuse_set_id_modes(Builder& builder) {
+void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denied) {
   struct Call {
     const char* name;
     unsigned mode;
@@ -117,7 +121,8 @@ void refuse_set_id_modes(Builder& builder) {
   constexpr Call calls[] = {{"chmod", 1, -1},  {"fchmod", 1, -1}, {"fchmodat", 2, -1}, {"creat", 1, -1},
                             {"mkdir", 1, -1},  {"mkdirat", 2, -1}, {"mknod", 1, -1},   {"mknodat", 2, -1},
                             {"open", 2, 1},    {"openat", 3, 2}};
-  for (const Call& call : calls)
+  for (const Call& call : calls) {
+    if (contains(denied, call.name)) continue;  // refused whatever its mode
     for (const scmp_datum_t bit : {S_ISUID, S_ISGID}) {
       const scmp_arg_cmp mode = SCMP_CMP64(call.mode, SCMP_CMP_MASKED_EQ, bit, bit);
       if (call.flags < 0)
@@ -126,11 +131,14 @@ void refuse_set_id_modes(Builder& builder) {
         builder.rule(SCMP_ACT_NOTIFY, call.name,
                      {SCMP_CMP64(static_cast<unsigned>(call.flags), SCMP_CMP_MASKED_EQ, O_CREAT, O_CREAT), mode});
     }
+  }
 }
 
 }  // namespace
 
 bool is_syscall(const std::string& name) { return seccomp_syscall_resolve_name(name.c_str()) != __NR_SCMP_ERROR; }
+
+bool may_deny(const std::string& name) { return !contains(kNeeded, name); }
 
 bool may_allow(const std::string& name) { return contains(kReturnable, name); }
 
@@ -173,10 +181,7 @@ FilterProgram build_lock_filter(const FilterRules& rules) {
   if (!denied("seccomp")) builder.rule(SCMP_ACT_NOTIFY, "seccomp", {SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8)});  // NEW_LISTENER
   if (!denied("prctl")) builder.rule(SCMP_ACT_NOTIFY, "prctl", {SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffffu, PR_SET_MM)});
   if (!rules.inet && !denied("socket")) builder.rule(SCMP_ACT_NOTIFY, "socket", {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
-  if (std::none_of(rules.deny.begin(), rules.deny.end(), [](const std::string& name) {
-        return contains(std::initializer_list<const char*>{"chmod", "fchmod", "fchmodat", "creat", "mkdir", "mkdirat", "mknod", "mknodat", "open", "openat"}, name);
-      }))
-    refuse_set_id_modes(builder);
+  refuse_set_id_modes(builder, rules.deny);
   return builder.take();
 }
 
@@ -196,7 +201,7 @@ std::string describe_refusal(int number, const std::uint64_t* arguments) {
   }
   if (name == "clone") return "clone(CLONE_NEW*)";
   if (name == "ioctl") return static_cast<std::uint32_t>(arguments[1]) == TIOCSTI ? "ioctl(TIOCSTI)" : "ioctl(TIOCLINUX)";
-  if (name == "prctl") return "prctl(PR_SET_MM)";
+  if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";
   return name;
 }
 

@@ -36,6 +36,9 @@ bool is_syscall(const std::string& name);
 // Refused by default and safe to give back: it does not undo another layer.
 bool may_allow(const std::string& name);
 
+// Every call but those that a cell itself needs to start.
+bool may_deny(const std::string& name);
+
 // What a listener reports: "mount", "socket(AF_INET)"; and the errno the tool gets.
 std::string describe_refusal(int number, const std::uint64_t* arguments);
 int refusal_errno(int number);

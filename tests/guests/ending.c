@@ -29,6 +29,5 @@ int main(int argc, char** argv) {
     refused("still refused", syscall(SYS_mount, "x", "/tmp", "tmpfs", 0, 0));
     return guest_failed;
   }
-  if (is(argv[1], "hide-refusals")) return 0;
   return 2;
 }

@@ -1,7 +1,5 @@
 // Using up the machine, within bounds that hold even if the cell's do not. Arguments: what, how much.
 #include <pthread.h>
-#include <signal.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
@@ -105,10 +103,8 @@ int main(int argc, char** argv) {
   } else if (is(what, "bytes")) {  // single-byte writes
     for (size_t i = 0; i < amount; ++i) (void)!write(i % 2 ? 1 : 2, "z", 1);
   } else if (is(what, "kernel")) {  // things that are not pages of its own
-    size_t files = 0, watches = 0, polls = 0, layers = 0;
+    size_t files = 0, watches = 0, layers = 0;
     const int notify = inotify_init();
-    while (files < amount && eventfd(0, 0) >= 0) ++files;
-    printf("descriptors %zu\n", files);
     for (size_t i = 0; i < amount; ++i) {
       char path[64];
       snprintf(path, sizeof path, "/tmp/w%zu", i);
@@ -116,13 +112,14 @@ int main(int argc, char** argv) {
       if (inotify_add_watch(notify, path, IN_ALL_EVENTS) >= 0) ++watches;
     }
     printf("watches %zu\n", watches);
+    while (files < amount && eventfd(0, 0) >= 0) ++files;
+    printf("descriptors %zu\n", files);
     unsigned long attributes[3] = {1, 0, 0};
-    close(3 + 2);  // room for the ruleset
+    close(notify);  // room for the ruleset
     const int ruleset = (int)syscall(SYS_landlock_create_ruleset, attributes, 8, 0);
     while (layers < 64 && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0) ++layers;
     printf("layers %zu\n", layers);
-    (void)polls;
-    return layers < 16 ? 0 : 1;
+    return layers < 16 && files < amount ? 0 : 1;
   } else if (is(what, "spin")) {  // every core, for `amount` seconds at most
     alarm((unsigned)amount);
     for (int i = 0; i < 8; ++i)
