@@ -253,25 +253,39 @@ TEST(Escape, AFloodOfOutputIsCountedAndCut) {
   EXPECT_EQ(bytes.err.total, 10'000u);
 }
 
+// Cgroups of this process, in all hierarchies.
+long own_cgroups() {
+  const std::string list = "/tmp/brig-cgroups-" + std::to_string(getpid());
+  (void)!system(("find /sys/fs/cgroup -type d -name 'brig-*-" + std::to_string(getpid()) + "-*' > " + list + " 2>/dev/null").c_str());
+  const std::string found = read_file(list);
+  unlink(list.c_str());
+  return std::count(found.begin(), found.end(), '\n');
+}
+
 TEST(Escape, LeavesNoCgroupBehind) {
-  const auto count = [] {
-    const std::string list = "/tmp/brig-cgroups-" + std::to_string(getpid());
-    (void)!system(("find /sys/fs/cgroup -type d -name 'brig-*-" + std::to_string(getpid()) + "-*' > " + list + " 2>/dev/null").c_str());
-    const std::string found = read_file(list);
-    unlink(list.c_str());
-    return std::count(found.begin(), found.end(), '\n');
-  };
+  const long before = own_cgroups();
   {
     Policy few = policy();
     few.limits.processes = 16;
     brig::Runner runner(few);
     const Report report = runner.run(guest({"hog", "bomb", "8"}));
     if (enforces(report, "memory:cgroup")) {
-      EXPECT_GT(count(), 0);
+      EXPECT_GT(own_cgroups(), before);
     }
     runner.run(guest({"survivors", "storm", unique_marker("cgroup")}));
   }
-  EXPECT_EQ(count(), 0);
+  EXPECT_EQ(own_cgroups(), before);
+}
+
+TEST(Escape, APolicyThatIsRefusedLeavesNoCgroupBehind) {
+  const long before = own_cgroups();
+  Policy wrong = policy();
+  wrong.syscalls.allow = {"mount"};
+  EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
+  wrong = policy();
+  wrong.files.working_directory = "/nonexistent";
+  EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
+  EXPECT_EQ(own_cgroups(), before);
 }
 
 // --- reports and setting up ---

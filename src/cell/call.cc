@@ -26,9 +26,10 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// After SIGKILL a cell is gone in well under a millisecond. One that is stuck in the kernel is left
-// to the keeper after this long: the caller has a deadline.
-constexpr milliseconds kStuck{2000};
+// A cell is gone well under a millisecond after it was told to kill its processes. One that is stuck
+// in the kernel is killed itself after this long, and left to the keeper after as long again: the
+// caller has a deadline.
+constexpr milliseconds kStuck{1000};
 // A tool that is refused this often in one call gets plain errors from then on.
 constexpr std::uint64_t kMaxRefusals = 1000;
 constexpr std::size_t kReadSize = 256 * 1024;
@@ -225,7 +226,7 @@ void Call::end(Ending why) {
   ending_ = why;
   kill_at_ = Clock::now() + settings_.limits.grace;
   // The init passes it on to every process of the cell.
-  sys::pidfd_send_signal(cell_.pidfd.get(), settings_.limits.grace.count() > 0 ? SIGTERM : SIGKILL);
+  if (settings_.limits.grace.count() > 0) sys::pidfd_send_signal(cell_.pidfd.get(), SIGTERM);
   timer_ = kill_at_;
 }
 
@@ -242,11 +243,12 @@ void Call::arm(Clock::time_point now) {
 
 void Call::on_timer(Clock::time_point now) {
   if (over_ || now < timer_) return;
-  if (killed_) {
+  if (kills_ == 2) {
     finish();  // stuck in the kernel
   } else if (ending_ != Ending::none) {
-    killed_ = true;
-    sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+    // First the init is asked to kill all others, so that it can still tell how they ended and what
+    // they used; then it goes too.
+    sys::pidfd_send_signal(cell_.pidfd.get(), kills_++ == 0 ? SIGUSR1 : SIGKILL);
     timer_ = now + kStuck;
   } else if (now >= deadline_) {
     end(Ending::wall);
@@ -280,6 +282,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   const Limits& limits = settings_.limits;
   if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
   if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
+  if (!ended_ && kills_ == 2) report.signal = SIGKILL;
   const auto say = [&](Outcome outcome, std::string message) {
     report.outcome = outcome;
     report.message = std::move(message);

@@ -95,7 +95,7 @@ class Call {
   ReadyCell cell_;
   OutputBuffer out_, err_;
   Ending ending_ = Ending::none;
-  bool killed_ = false;
+  int kills_ = 0;
   bool over_ = false;
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};

@@ -42,8 +42,8 @@ void on_term(int) {
   errno = error;
 }
 
-// Floors without a pid namespace: the keeper died, so the host is gone or ends.
-void on_orphaned(int) {
+// The host says that it is enough; or, in floors without a pid namespace, the keeper died.
+void on_kill(int) {
   const int error = errno;
   if (g_kill_all) kill(-1, SIGKILL);
   if (g_tool > 0) {
@@ -53,6 +53,12 @@ void on_orphaned(int) {
     _exit(1);
   }
   errno = error;
+}
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  sigaction(number, &action, nullptr);
 }
 
 bool loopback_up(Failure& failure) {
@@ -286,8 +292,10 @@ uint64_t micros(const timeval& time) {
   }
   message.status = status;
   // Atomic against forks: a process with a pending SIGKILL can't fork any more.
-  if (g_kill_all && kill(-1, SIGKILL) == 0) message.survivors = 1;
-  if (!g_kill_all) end_descendants();
+  if (g_kill_all)
+    kill(-1, SIGKILL);
+  else
+    end_descendants();
   while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
   rusage usage{};
@@ -336,9 +344,8 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   int listener = -1;
   if (!lock(plan, scratch, &listener, failure)) die(socket, failure);
 
-  struct sigaction action{};
-  action.sa_handler = on_term;
-  sigaction(SIGTERM, &action, nullptr);
+  handle(SIGTERM, on_term);
+  handle(SIGUSR1, on_kill);
   if (oom >= 0) (void)!write(oom, "800", 3);
   const pid_t tool = sys::clone_process(SIGCHLD, nullptr);
   if (tool < 0) die(socket, Stage::fork_tool);
@@ -362,9 +369,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
 
 // Floors without a pid namespace: this process sees to the end of its tree, also when it is orphaned.
 static void watch_over_tree() {
-  struct sigaction orphaned{};
-  orphaned.sa_handler = on_orphaned;
-  sigaction(SIGUSR1, &orphaned, nullptr);
+  handle(SIGUSR1, on_kill);
   prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }

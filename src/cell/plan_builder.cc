@@ -185,7 +185,11 @@ class Planner {
       rule("/dev", kDeviceUse, false);
       for (const std::string& path : writable_) rule(path, kWrite, false);
     } else {
-      for (const char* path : {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc"}) rule(path, kRead, true);
+      for (const char* path : {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc"}) rule(path, kRead, true);
+      for (const std::string& path : shared_etc()) rule(path, kRead, true);
+      // The jail writes its own of these; here the host's must do.
+      for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) rule(path, kRead, true);
+      if (policy_.network == Network::host) rule("/etc/resolv.conf", kRead, true);
       for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) rule(path, kDeviceUse, true);
       rule("", kWrite, false);
       for (const std::string& path : policy_.files.read) rule(normal_path(path), kRead, false);

@@ -22,8 +22,6 @@ constexpr std::size_t kMaxPathBytes = 4096;
 constexpr std::size_t kMaxVariables = 4096;
 constexpr std::size_t kMaxVariableBytes = 128_KiB;  // MAX_ARG_STRLEN: execve refuses a longer one
 constexpr std::size_t kMaxSyscalls = 1024;
-// In a user namespace the kernel shows every owner that is not mapped as this one, and the caller
-// too, if it is not: equal, and yet not the same.
 // "And up" ends here, so that no sum of limits can overflow.
 constexpr std::uint64_t kNoEnd = 1024_GiB << 20;
 constexpr std::uint64_t kDay = 24 * 3600 * 1000;

@@ -119,6 +119,13 @@ std::vector<std::pair<std::string, bool>> listed_paths(const Files& files) {
 
 }  // namespace
 
+std::vector<std::string> shared_etc() {
+  std::vector<std::string> paths(std::begin(kEtcFiles), std::end(kEtcFiles));
+  paths.insert(paths.end(), std::begin(kEtcDirectories), std::end(kEtcDirectories));
+  for (std::string& path : java_directories()) paths.push_back(std::move(path));
+  return paths;
+}
+
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root) {
   RootLayout layout;
   if (policy.files.root.empty())

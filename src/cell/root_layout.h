@@ -32,6 +32,10 @@ struct RootLayout {
 inline constexpr const char* kWorkspace = "/workspace";
 inline constexpr const char* kAside = "/.brig";
 
+// The files and directories of /etc that every cell may read, where they exist: what programs need to
+// run. The jail mounts or copies them; the landlock floor allows them.
+std::vector<std::string> shared_etc();
+
 // `home` gets a private directory. With `as_root` writable paths are id-mapped to their owners.
 // Reads the host's directory tree (which links /bin is, what files.root holds); throws Error.
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root);

@@ -150,7 +150,10 @@ void Warden::stop_zygote() {
   free_ids_.clear();
   making_ = 0;
   next_slot_ = 0;
-  janitor_socket_.reset();  // its end of file is the janitor's signal to clean up and leave
+  // End of file is the janitor's signal to clean up and leave. Said so that a child the host has
+  // forked, which holds a copy of the descriptor, can't keep it from being heard.
+  if (janitor_socket_) shutdown(janitor_socket_.get(), SHUT_RDWR);
+  janitor_socket_.reset();
   janitor_.wait(10'000);
   janitor_ = Child();
   // A janitor that never came to life could not do its part.
@@ -220,6 +223,7 @@ void Warden::step(Clock::time_point until) {
     retry_at_ = {};
     if (!janitor_socket_) start_zygote();
   }
+  hand_out();
   refill();
 }
 
@@ -238,7 +242,7 @@ void Warden::on_janitor() {
     const auto slot = slots_.find(message.index);
     if (message.tag == Tag::slot_refreshed && slot != slots_.end() && slot->second.state == Slot::State::refreshing) {
       slot->second.generation = static_cast<unsigned>(message.status);
-      slot->second.cgroup.reset();
+      slot->second.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot->second.id, slot->second.generation);
       slot->second.state = Slot::State::idle;
     }
     return;
@@ -368,6 +372,9 @@ void Warden::lose_slot(unsigned id) {
   if (slot.state == Slot::State::making) --making_;
   if (slot.cgroup)
     retired_.emplace_back(id, slot.cgroup);
+  else
+    free_ids_.push_back(id);
+  if (slot.socket) shutdown(slot.socket.get(), SHUT_RDWR);
   slots_.erase(found);
 }
 
@@ -449,8 +456,8 @@ void Warden::grow() {
   if (free_ids_.empty()) {
     message.index = next_slot_++;
   } else {
-    message.index = free_ids_.back();
-    free_ids_.pop_back();
+    message.index = free_ids_.front();  // the one that has been free longest
+    free_ids_.pop_front();
   }
   const int fd = theirs.get();
   if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) return;

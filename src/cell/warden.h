@@ -113,7 +113,7 @@ class Warden {
   UniqueFd janitor_socket_;
   std::map<unsigned, Slot> slots_;
   std::vector<std::pair<unsigned, std::shared_ptr<SlotCgroup>>> retired_;
-  std::vector<unsigned> free_ids_;
+  std::deque<unsigned> free_ids_;
   unsigned next_slot_ = 0;
   unsigned making_ = 0;
   unsigned failures_ = 0;  // in a row

@@ -91,7 +91,7 @@ struct Message {
   int32_t error;   // failed, exec_failed: errno
   uint32_t index;  // failed: which mount, rule, rlimit...; otherwise the slot
   int32_t status;  // tool_ended, cell_gone: a wait status
-  uint32_t survivors;     // tool_ended: 1 if processes were left to kill
+  uint32_t unused;
   uint64_t cpu_micros;    // tool_ended, cell_gone: of the tree so far
   uint64_t max_rss_kib;   // likewise: of the largest process
 };

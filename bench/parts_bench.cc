@@ -1,0 +1,76 @@
+// The parts of a call under Google Benchmark, for profiling and for comparing two builds.
+#include <benchmark/benchmark.h>
+#include <brig/brig.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "cell/output_buffer.h"
+#include "cell/plan_builder.h"
+#include "os/seccomp.h"
+
+namespace {
+
+using namespace brig;
+
+void bare_spawn(benchmark::State& state) {
+  char name[] = "/bin/true";
+  char* argv[] = {name, nullptr};
+  for (auto _ : state) {
+    pid_t pid;
+    posix_spawn(&pid, name, nullptr, nullptr, argv, environ);
+    int status;
+    waitpid(pid, &status, 0);
+  }
+}
+BENCHMARK(bare_spawn)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+void ready_cell(benchmark::State& state) {
+  Runner runner(Policy{}, {.ready = static_cast<unsigned>(state.range(0))});
+  const Command command{.argv = {"/bin/true"}};
+  for (auto _ : state)
+    if (!runner.run(command).ok()) state.SkipWithError("not ok");
+}
+BENCHMARK(ready_cell)->Arg(1)->Arg(3)->Arg(8)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+void new_runner(benchmark::State& state) {
+  for (auto _ : state) Runner runner(Policy{}, {.ready = 1});
+}
+BENCHMARK(new_runner)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+void single_run(benchmark::State& state) {
+  const Command command{.argv = {"/bin/true"}};
+  for (auto _ : state)
+    if (!run(command).ok()) state.SkipWithError("not ok");
+}
+BENCHMARK(single_run)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+void work_out_a_plan(benchmark::State& state) {
+  const Policy policy;
+  const CgroupLayout none;
+  for (auto _ : state) benchmark::DoNotOptimize(build_plan(policy, none, true));
+}
+BENCHMARK(work_out_a_plan)->Unit(benchmark::kMicrosecond);
+
+void build_filters_at_run_time(benchmark::State& state) {
+  const FilterRules rules{.inet = false, .allow = {"ptrace"}, .deny = {}};
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(build_filter(rules));
+    benchmark::DoNotOptimize(build_lock_filter(rules));
+  }
+}
+BENCHMARK(build_filters_at_run_time)->Unit(benchmark::kMicrosecond);
+
+void keep_output(benchmark::State& state) {
+  const std::string piece(static_cast<std::size_t>(state.range(0)), 'x');
+  OutputBuffer buffer(100 << 10);
+  for (auto _ : state) buffer.append(piece);
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0));
+}
+BENCHMARK(keep_output)->Arg(64)->Arg(65536);
+
+}  // namespace
+
+BENCHMARK_MAIN();
