@@ -27,13 +27,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace brig::literals;
 
-double micros(Clock::duration duration) { return std::chrono::duration<double, std::micro>(duration).count(); }
+double micros(Clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
 
 struct Samples {
   std::vector<double> values;
   double at(double quantile) {
     std::sort(values.begin(), values.end());
-    return values.empty() ? 0 : values[std::min(values.size() - 1, static_cast<std::size_t>(quantile * static_cast<double>(values.size())))];
+    return values.empty()
+               ? 0
+               : values[std::min(
+                     values.size() - 1,
+                     static_cast<std::size_t>(quantile * static_cast<double>(values.size())))];
   }
 };
 
@@ -73,9 +79,12 @@ void race(std::vector<Contender>& contenders, unsigned rounds) {
 
 void table(std::vector<Contender>& contenders) {
   const double base = contenders[0].samples.at(0.5), base99 = contenders[0].samples.at(0.99);
-  fmt::print("{:<44} {:>7} {:>10} {:>10} {:>8} {:>8}\n", "", "n", "median us", "p99 us", "x median", "x p99");
+  fmt::print("{:<44} {:>7} {:>10} {:>10} {:>8} {:>8}\n", "", "n", "median us", "p99 us", "x median",
+             "x p99");
   for (Contender& each : contenders) {
-    fmt::print("{:<44} {:>7} {:>10.0f} {:>10.0f} {:>8.2f} {:>8.2f}", each.name, each.samples.values.size(), each.samples.at(0.5), each.samples.at(0.99), each.samples.at(0.5) / base, each.samples.at(0.99) / base99);
+    fmt::print("{:<44} {:>7} {:>10.0f} {:>10.0f} {:>8.2f} {:>8.2f}", each.name,
+               each.samples.values.size(), each.samples.at(0.5), each.samples.at(0.99),
+               each.samples.at(0.5) / base, each.samples.at(0.99) / base99);
     fmt::print("{}\n", each.failures ? fmt::format("  ({} FAILED)", each.failures) : "");
   }
 }
@@ -83,7 +92,8 @@ void table(std::vector<Contender>& contenders) {
 bool installed(const char* path) { return access(path, X_OK) == 0; }
 
 void wait_ready(const brig::Runner& runner, unsigned count = 1) {
-  for (int i = 0; runner.ready() < count && i < 100000; ++i) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  for (int i = 0; runner.ready() < count && i < 100000; ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 std::string first_line(const char* path, const char* prefix) {
@@ -96,7 +106,9 @@ std::string first_line(const char* path, const char* prefix) {
 void machine() {
   utsname name{};
   uname(&name);
-  fmt::print("machine: {} cores,{}, Linux {}, brig {}, as uid {}\n\n", std::thread::hardware_concurrency(), first_line("/proc/cpuinfo", "model name"), name.release, BRIG_VERSION, geteuid());
+  fmt::print("machine: {} cores,{}, Linux {}, brig {}, as uid {}\n\n",
+             std::thread::hardware_concurrency(), first_line("/proc/cpuinfo", "model name"),
+             name.release, BRIG_VERSION, geteuid());
 }
 
 void commands(const std::string& program, unsigned rounds) {
@@ -104,23 +116,40 @@ void commands(const std::string& program, unsigned rounds) {
   const brig::Command command{.argv = {"/bin/true"}};
   std::vector<Contender> contenders;
   contenders.push_back({"posix_spawn + waitpid", [] { return spawn({"/bin/true"}); }});
-  contenders.push_back({"brig: a ready cell (Runner::run)", [&] {
-                          return runner.run(command).ok();
+  contenders.push_back(
+      {"brig: a ready cell (Runner::run)", [&] { return runner.run(command).ok(); }});
+  contenders.push_back({"brig run -- /bin/true (cold program)", [&] {
+                          return spawn({program, "run", "--", "/bin/true"});
                         }});
-  contenders.push_back({"brig run -- /bin/true (cold program)", [&] { return spawn({program, "run", "--", "/bin/true"}); }});
   if (installed("/usr/bin/bwrap"))
-    contenders.push_back({"bwrap --unshare-all ...", [] { return spawn({"/usr/bin/bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "/bin/true"}); }});
+    contenders.push_back({"bwrap --unshare-all ...", [] {
+                            return spawn({"/usr/bin/bwrap", "--unshare-all", "--ro-bind", "/", "/",
+                                          "--proc", "/proc", "--dev", "/dev", "/bin/true"});
+                          }});
   if (installed("/usr/bin/firejail"))
-    contenders.push_back({"firejail --quiet --noprofile", [] { return spawn({"/usr/bin/firejail", "--quiet", "--noprofile", "--net=none", "/bin/true"}); }, 20});
+    contenders.push_back(
+        {"firejail --quiet --noprofile",
+         [] {
+           return spawn({"/usr/bin/firejail", "--quiet", "--noprofile", "--net=none", "/bin/true"});
+         },
+         20});
   fmt::print("-- /bin/true, one after the other\n");
   race(contenders, rounds);
   table(contenders);
   const auto ratio = [&](const char* name, const char* other, double quantile) {
-    const auto find = [&](const char* wanted) { return std::find_if(contenders.begin(), contenders.end(), [&](const auto& each) { return each.name.rfind(wanted, 0) == 0; }); };
-    return find(name) == contenders.end() || find(other) == contenders.end() ? 0 : find(name)->samples.at(quantile) / find(other)->samples.at(quantile);
+    const auto find = [&](const char* wanted) {
+      return std::find_if(contenders.begin(), contenders.end(),
+                          [&](const auto& each) { return each.name.rfind(wanted, 0) == 0; });
+    };
+    return find(name) == contenders.end() || find(other) == contenders.end()
+               ? 0
+               : find(name)->samples.at(quantile) / find(other)->samples.at(quantile);
   };
-  fmt::print("\nready cell / posix_spawn: median {:.2f} (bar 1.20), p99 {:.2f} (bar 2.00)\n", ratio("brig: a", "posix", 0.5), ratio("brig: a", "posix", 0.99));
-  if (installed("/usr/bin/bwrap")) fmt::print("cold brig run / bwrap: median {:.2f} (bar 0.70)\n", ratio("brig run", "bwrap", 0.5));
+  fmt::print("\nready cell / posix_spawn: median {:.2f} (bar 1.20), p99 {:.2f} (bar 2.00)\n",
+             ratio("brig: a", "posix", 0.5), ratio("brig: a", "posix", 0.99));
+  if (installed("/usr/bin/bwrap"))
+    fmt::print("cold brig run / bwrap: median {:.2f} (bar 0.70)\n",
+               ratio("brig run", "bwrap", 0.5));
 }
 
 void throughput() {
@@ -141,7 +170,8 @@ void throughput() {
   for (const unsigned threads : {1u, 4u}) {
     const double bare = rate(threads, 1000 / threads, [] { return spawn({"/bin/true"}); });
     const double cells = rate(threads, 1000 / threads, [&] { return runner.run(command).ok(); });
-    fmt::print("{} thread(s): posix_spawn {:.0f}, brig {:.0f} ({:.2f}x)\n", threads, bare, cells, cells / bare);
+    fmt::print("{} thread(s): posix_spawn {:.0f}, brig {:.0f} ({:.2f}x)\n", threads, bare, cells,
+               cells / bare);
   }
 }
 
@@ -169,7 +199,10 @@ void host_size() {
   { brig::Runner second(brig::Policy{}, {.ready = 1}); }
   const double made = micros(Clock::now() - start);
   munmap(ballast, size);
-  fmt::print("\n-- the host's size: median {:.0f} us small, {:.0f} us with 1 GiB resident: {:.2f} (bar 1.10); a new Runner there {:.1f} ms\n", small, large, large / small, made / 1000);
+  fmt::print(
+      "\n-- the host's size: median {:.0f} us small, {:.0f} us with 1 GiB resident: {:.2f} (bar "
+      "1.10); a new Runner there {:.1f} ms\n",
+      small, large, large / small, made / 1000);
 }
 
 std::uint64_t memory_in_use() {
@@ -204,7 +237,8 @@ void crowd(unsigned count) {
   const std::uint64_t before = memory_in_use();
   std::vector<brig::Runner::Pending> sleeping;
   const auto start = Clock::now();
-  for (unsigned i = 0; i < count; ++i) sleeping.push_back(runner.run_async({.argv = {"/bin/sleep", "200"}}));
+  for (unsigned i = 0; i < count; ++i)
+    sleeping.push_back(runner.run_async({.argv = {"/bin/sleep", "200"}}));
   wait_ready(runner, 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   wait_ready(runner, 2);
@@ -213,8 +247,13 @@ void crowd(unsigned count) {
   const double beside = measure();
   for (const auto& pending : sleeping) runner.cancel(pending.id);
   unsigned cancelled = 0;
-  for (auto& pending : sleeping) cancelled += pending.report.get().outcome == brig::Outcome::cancelled;
-  fmt::print("\n-- {} commands asleep at once ({} were cancelled at the end): all started in {:.2f} s, {:.2f} MiB each (bar 1.50);\n   a call beside them {:.0f} us, alone {:.0f} us: {:.2f} (bar 2.00)\n", count, cancelled, ramp, each, beside, alone, beside / alone);
+  for (auto& pending : sleeping)
+    cancelled += pending.report.get().outcome == brig::Outcome::cancelled;
+  fmt::print(
+      "\n-- {} commands asleep at once ({} were cancelled at the end): all started in {:.2f} s, "
+      "{:.2f} MiB each (bar 1.50);\n   a call beside them {:.0f} us, alone {:.0f} us: {:.2f} (bar "
+      "2.00)\n",
+      count, cancelled, ramp, each, beside, alone, beside / alone);
 }
 
 void flood() {
@@ -227,7 +266,11 @@ void flood() {
     const double seconds = micros(Clock::now() - start) / 1e6;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    fmt::print("{}-- output of `{}`: {} bytes counted, {} kept, {:.2f} GiB/s (bar 1.00); host's peak {} MiB\n", line[0] == 'h' ? "\n" : "", line, report.out.total, report.out.bytes.size(), static_cast<double>(report.out.total) / seconds / (1 << 30), usage.ru_maxrss / 1024);
+    fmt::print(
+        "{}-- output of `{}`: {} bytes counted, {} kept, {:.2f} GiB/s (bar 1.00); host's peak {} "
+        "MiB\n",
+        line[0] == 'h' ? "\n" : "", line, report.out.total, report.out.bytes.size(),
+        static_cast<double>(report.out.total) / seconds / (1 << 30), usage.ru_maxrss / 1024);
   }
 }
 

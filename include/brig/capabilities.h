@@ -10,10 +10,10 @@
 namespace brig {
 
 struct Layer {
-  std::string name;    // "user_namespace", "landlock", "cgroup_memory", ...
+  std::string name;  // "user_namespace", "landlock", "cgroup_memory", ...
   bool present = false;
-  std::string detail;  // what was found, or the error: "ABI 7", "clone: Operation not permitted"
-  std::string fix;     // how to get it, empty if present
+  std::string detail;     // what was found, or the error: "ABI 7", "clone: Operation not permitted"
+  std::string fix;        // how to get it, empty if present
   bool required = false;  // the jail floor needs it
 };
 

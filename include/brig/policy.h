@@ -51,7 +51,8 @@ struct Files {
   std::vector<std::string> write;  // writable too; new files belong to the directory's owner
   std::vector<std::string> hide;   // seen as empty, even below a path listed above
   std::string working_directory;   // inside the cell; empty: the private workspace, /workspace
-  std::string root;  // a directory that takes the place of the host's system directories; empty: the host's
+  std::string
+      root;  // a directory that takes the place of the host's system directories; empty: the host's
 };
 
 enum class Network {

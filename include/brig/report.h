@@ -10,16 +10,16 @@
 namespace brig {
 
 enum class Outcome {
-  ok,                 // exit code 0
-  tool_error,         // a tool raised (functions, not commands)
-  exit,               // another exit code: Report::exit_code
-  signal,             // died of Report::signal, not sent by brig
-  timeout,            // wall or CPU time, or waiting in the queue: the message says which
-  memory_limit,       // the kernel's OOM killer ended it at limits.memory
-  output_limit,       // wrote more than limits.output_total
-  process_limit,      // failed after being refused a process at limits.processes
-  denied,             // the policy refused it
-  cancelled,          // by the caller
+  ok,             // exit code 0
+  tool_error,     // a tool raised (functions, not commands)
+  exit,           // another exit code: Report::exit_code
+  signal,         // died of Report::signal, not sent by brig
+  timeout,        // wall or CPU time, or waiting in the queue: the message says which
+  memory_limit,   // the kernel's OOM killer ended it at limits.memory
+  output_limit,   // wrote more than limits.output_total
+  process_limit,  // failed after being refused a process at limits.processes
+  denied,         // the policy refused it
+  cancelled,      // by the caller
   invalid_arguments,  // not run: the command or the arguments are malformed, or there is no such program
   unknown_tool,       // not run
   overloaded,         // not run: the queue was full

@@ -29,7 +29,7 @@ struct SandboxResult {
 };
 
 struct SandboxedOptions {
-  double timeout = 30.0;  // seconds
+  double timeout = 30.0;                   // seconds
   std::optional<std::string> working_dir;  // writable inside; one that does not exist is an error
   std::vector<std::string> env_passthrough;
   std::map<std::string, std::string> env_extra;

@@ -57,7 +57,8 @@ std::string signal_name(int number) {
 
 }  // namespace
 
-Call::Call(const CallSettings& settings, const Command& command, OutputCallback on_output, Clock::time_point asked)
+Call::Call(const CallSettings& settings, const Command& command, OutputCallback on_output,
+           Clock::time_point asked)
     : settings_(settings),
       command_(command),
       on_output_(std::move(on_output)),
@@ -72,18 +73,25 @@ std::string Call::defect(const Command& command) {
   if (command.argv[0].empty()) return "the command has no program: argv[0] is empty";
   std::size_t size = 0;
   for (const std::string& each : command.argv) {
-    if (each.find('\0') != std::string::npos) return "an argument holds a NUL byte, which no command can receive";
-    if (each.size() >= 128 * 1024) return "an argument is longer than 128 KiB, which Linux refuses; pass it on stdin";
+    if (each.find('\0') != std::string::npos)
+      return "an argument holds a NUL byte, which no command can receive";
+    if (each.size() >= 128 * 1024)
+      return "an argument is longer than 128 KiB, which Linux refuses; pass it on stdin";
     size += each.size() + 1;
   }
-  if (command.argv.size() > wire::kMaxStrings / 2 || size > wire::kMaxRequest / 2) return "the arguments are longer than 2 MiB in all, which Linux refuses; pass them on stdin";
+  if (command.argv.size() > wire::kMaxStrings / 2 || size > wire::kMaxRequest / 2)
+    return "the arguments are longer than 2 MiB in all, which Linux refuses; pass them on stdin";
   if (command.stdin_fd >= 0) {
     struct stat info;
     const int flags = fcntl(command.stdin_fd, F_GETFL);
-    if (flags < 0 || fstat(command.stdin_fd, &info) != 0) return fmt::format("stdin: descriptor {} is not open", command.stdin_fd);
-    if ((flags & O_PATH) || S_ISDIR(info.st_mode) || S_ISBLK(info.st_mode)) return "stdin is a directory or a device, which would lead out of the cell; give a file, a pipe or nothing";
+    if (flags < 0 || fstat(command.stdin_fd, &info) != 0)
+      return fmt::format("stdin: descriptor {} is not open", command.stdin_fd);
+    if ((flags & O_PATH) || S_ISDIR(info.st_mode) || S_ISBLK(info.st_mode))
+      return "stdin is a directory or a device, which would lead out of the cell; give a file, a "
+             "pipe or nothing";
   }
-  if (command.tty_fd >= 0 && !isatty(command.tty_fd)) return fmt::format("tty: descriptor {} is not a terminal", command.tty_fd);
+  if (command.tty_fd >= 0 && !isatty(command.tty_fd))
+    return fmt::format("tty: descriptor {} is not a terminal", command.tty_fd);
   return "";
 }
 
@@ -118,7 +126,9 @@ void Call::send_request(const Command& command) {
       strings.append(name).append("=").append(cell_.scratch).push_back('\0');
       ++variables;
     }
-  wire::Request request{wire::Tag::request, static_cast<std::uint32_t>(strings.size()), static_cast<std::uint32_t>(command.argv.size()), variables, command.tty_fd >= 0};
+  wire::Request request{wire::Tag::request, static_cast<std::uint32_t>(strings.size()),
+                        static_cast<std::uint32_t>(command.argv.size()), variables,
+                        command.tty_fd >= 0};
   std::memcpy(strings.data(), &request, sizeof request);
 
   UniqueFd input, large;
@@ -137,13 +147,15 @@ void Call::send_request(const Command& command) {
     fds[3] = large.get();
     packet = sizeof request;
   }
-  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, large ? 4 : 3)) throw_sys("sending the request to the cell");
+  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, large ? 4 : 3))
+    throw_sys("sending the request to the cell");
   cell_.out_write.reset();
   cell_.err_write.reset();
 }
 
 std::array<int, Call::kSources> Call::descriptors() const {
-  return {cell_.socket.get(), cell_.out_read.get(), cell_.err_read.get(), cell_.listener.get(), ending_ == Ending::none ? command_.cancel_fd : -1};
+  return {cell_.socket.get(), cell_.out_read.get(), cell_.err_read.get(), cell_.listener.get(),
+          ending_ == Ending::none ? command_.cancel_fd : -1};
 }
 
 void Call::on_readable(Source source) {
@@ -196,7 +208,9 @@ bool Call::drain(Source source, bool to_the_end) {
     if (piece.size() == 64 * 1024) fcntl(pipe.get(), F_SETPIPE_SZ, 1 << 20);
     buffer.append(piece);
     if (on_output_) on_output_(source == kOut ? Stream::out : Stream::err, piece);
-    if (settings_.limits.output_total && out_.total() + err_.total() > *settings_.limits.output_total) end(Ending::output);
+    if (settings_.limits.output_total &&
+        out_.total() + err_.total() > *settings_.limits.output_total)
+      end(Ending::output);
   } while (to_the_end);
   return true;
 }
@@ -252,7 +266,8 @@ void Call::on_timer(Clock::time_point now) {
     timer_ = now + kStuck;
   } else if (now >= deadline_) {
     end(Ending::wall);
-  } else if (cell_.cgroup && microseconds(cell_.cgroup->cpu_micros().value_or(0)) >= *settings_.limits.cpu_time) {
+  } else if (cell_.cgroup &&
+             microseconds(cell_.cgroup->cpu_micros().value_or(0)) >= *settings_.limits.cpu_time) {
     end(Ending::cpu);
   } else {
     arm(now);
@@ -267,10 +282,16 @@ void Call::finish() {
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu = microseconds(end_.cpu_micros);
   report_.usage.memory_peak = usage.memory_peak.value_or(end_.max_rss_kib * 1024);
-  if (usage.processes_peak) report_.usage.processes_peak = *usage.processes_peak > settings_.own_tasks ? *usage.processes_peak - settings_.own_tasks : 0;
-  for (const auto& [what, count] : refusals_) report_.violations.push_back({"seccomp", what, count});
-  if (usage.oom_kills) report_.violations.push_back({"memory", "killed by the out-of-memory killer", usage.oom_kills});
-  if (usage.fork_failures) report_.violations.push_back({"processes", "refused a new process", usage.fork_failures});
+  if (usage.processes_peak)
+    report_.usage.processes_peak = *usage.processes_peak > settings_.own_tasks
+                                       ? *usage.processes_peak - settings_.own_tasks
+                                       : 0;
+  for (const auto& [what, count] : refusals_)
+    report_.violations.push_back({"seccomp", what, count});
+  if (usage.oom_kills)
+    report_.violations.push_back({"memory", "killed by the out-of-memory killer", usage.oom_kills});
+  if (usage.fork_failures)
+    report_.violations.push_back({"processes", "refused a new process", usage.fork_failures});
   report_.out = out_.take();
   report_.err = err_.take();
   judge(report_, usage);
@@ -288,43 +309,79 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     report.message = std::move(message);
   };
   const auto out_of_memory = [&] {
-    say(Outcome::memory_limit, fmt::format("the command was killed because its processes together used more than {} of memory; raise limits.memory or make it use less", format_size(limits.memory)));
+    say(Outcome::memory_limit,
+        fmt::format("the command was killed because its processes together used more than {} of "
+                    "memory; raise limits.memory or make it use less",
+                    format_size(limits.memory)));
   };
   if (exec_error_) {
     report.exit_code = exec_error_ == ENOENT ? 127 : 126;
     const std::string& program = command_.argv[0];
     const bool path = program.find('/') != std::string::npos;
     if (exec_error_ == ENOENT)
-      return say(Outcome::invalid_arguments, path ? fmt::format("'{}' does not exist in the cell, or its interpreter doesn't; list its directory in files.read", program)
-                                                  : fmt::format("'{}' was not found in the cell's PATH; check the name, or list its directory in files.read and in PATH", program));
-    return say(Outcome::invalid_arguments, fmt::format("'{}' could not be run in the cell: {}", program, errno_text(exec_error_)));
+      return say(Outcome::invalid_arguments,
+                 path ? fmt::format("'{}' does not exist in the cell, or its interpreter doesn't; "
+                                    "list its directory in files.read",
+                                    program)
+                      : fmt::format("'{}' was not found in the cell's PATH; check the name, or "
+                                    "list its directory in files.read and in PATH",
+                                    program));
+    return say(Outcome::invalid_arguments, fmt::format("'{}' could not be run in the cell: {}",
+                                                       program, errno_text(exec_error_)));
   }
   switch (ending_) {
-    case Ending::wall: return say(Outcome::timeout, fmt::format("the command was ended after its wall time limit of {}; raise limits.wall_time or make it faster", format_duration(limits.wall_time)));
-    case Ending::cpu: return say(Outcome::timeout, fmt::format("the command was ended after it had used its CPU time limit of {}; raise limits.cpu_time or make it compute less", format_duration(*limits.cpu_time)));
-    case Ending::output: return say(Outcome::output_limit, fmt::format("the command was ended after it had written more than {}; raise limits.output_total or make it write less", format_size(*limits.output_total)));
+    case Ending::wall:
+      return say(Outcome::timeout, fmt::format("the command was ended after its wall time limit of "
+                                               "{}; raise limits.wall_time or make it faster",
+                                               format_duration(limits.wall_time)));
+    case Ending::cpu:
+      return say(Outcome::timeout,
+                 fmt::format("the command was ended after it had used its CPU time limit of {}; "
+                             "raise limits.cpu_time or make it compute less",
+                             format_duration(*limits.cpu_time)));
+    case Ending::output:
+      return say(Outcome::output_limit,
+                 fmt::format("the command was ended after it had written more than {}; raise "
+                             "limits.output_total or make it write less",
+                             format_size(*limits.output_total)));
     case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
     case Ending::none: break;
   }
   if (!ended_) {
     if (usage.oom_kills) return out_of_memory();
-    return say(Outcome::internal, "the cell ended without a report: its init was killed from outside, or the zygote ended; try again");
+    return say(Outcome::internal,
+               "the cell ended without a report: its init was killed from outside, or the zygote "
+               "ended; try again");
   }
   if (report.signal) {
     if (usage.oom_kills && *report.signal == SIGKILL) return out_of_memory();
     if (*report.signal == SIGXCPU && limits.cpu_time)
-      return say(Outcome::timeout, fmt::format("the command was ended after a process of it had used its CPU time limit of {}; raise limits.cpu_time or make it compute less", format_duration(*limits.cpu_time)));
+      return say(Outcome::timeout,
+                 fmt::format("the command was ended after a process of it had used its CPU time "
+                             "limit of {}; raise limits.cpu_time or make it compute less",
+                             format_duration(*limits.cpu_time)));
     if (*report.signal == SIGXFSZ && limits.file_size)
-      return say(Outcome::signal, fmt::format("the command was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}", format_size(*limits.file_size)));
-    return say(Outcome::signal, fmt::format("the command was ended by {} ({})", signal_name(*report.signal), sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown"));
+      return say(
+          Outcome::signal,
+          fmt::format(
+              "the command was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}",
+              format_size(*limits.file_size)));
+    return say(Outcome::signal,
+               fmt::format("the command was ended by {} ({})", signal_name(*report.signal),
+                           sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown"));
   }
   if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
   if (usage.oom_kills) return out_of_memory();
   if (usage.fork_failures)
-    return say(Outcome::process_limit, fmt::format("the command failed with exit code {} after it was refused more than {} processes; raise limits.processes or make it start fewer", *report.exit_code, limits.processes));
+    return say(Outcome::process_limit,
+               fmt::format("the command failed with exit code {} after it was refused more than {} "
+                           "processes; raise limits.processes or make it start fewer",
+                           *report.exit_code, limits.processes));
   std::string hint;
-  if (refusals_.contains("socket(AF_INET)") || refusals_.contains("socket(AF_INET6)")) hint = "; it tried to use the network, which the policy forbids (network = \"none\")";
-  say(Outcome::exit, fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
+  if (refusals_.contains("socket(AF_INET)") || refusals_.contains("socket(AF_INET6)"))
+    hint = "; it tried to use the network, which the policy forbids (network = \"none\")";
+  say(Outcome::exit,
+      fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
 }
 
 Report Call::take() {

@@ -27,11 +27,11 @@ using Clock = std::chrono::steady_clock;
 // A cell that waits for its one request, with all it needs made ahead.
 struct ReadyCell {
   unsigned slot = 0;
-  std::string scratch;  // floors without mounts: its private directory
+  std::string scratch;                 // floors without mounts: its private directory
   std::shared_ptr<SlotCgroup> cgroup;  // null where there is none; begin() was called
-  UniqueFd pidfd;     // of the cell's init
-  UniqueFd socket;    // to the init, and to the tool until it has exec'ed
-  UniqueFd listener;  // of the lock filter
+  UniqueFd pidfd;                      // of the cell's init
+  UniqueFd socket;                     // to the init, and to the tool until it has exec'ed
+  UniqueFd listener;                   // of the lock filter
   UniqueFd out_read, out_write, err_read, err_write;
 };
 
@@ -51,7 +51,8 @@ class Call {
   enum Source { kSocket, kOut, kErr, kListener, kCancel, kSources };
 
   // The clock of the wall limit starts at `asked`.
-  Call(const CallSettings& settings, const Command& command, OutputCallback on_output, Clock::time_point asked);
+  Call(const CallSettings& settings, const Command& command, OutputCallback on_output,
+       Clock::time_point asked);
 
   // An error in the command itself, in words, or empty.
   static std::string defect(const Command& command);

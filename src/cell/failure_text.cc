@@ -16,7 +16,9 @@ std::string target_of(const Plan& plan, unsigned index) {
   return text(plan, begin_of(plan, plan.root)[index].target);
 }
 
-constexpr const char* kLandlockFloor = "; run `brig doctor` to see what this machine offers, or accept the weaker floor with isolation = \"landlock\"";
+constexpr const char* kLandlockFloor =
+    "; run `brig doctor` to see what this machine offers, or accept the weaker floor with "
+    "isolation = \"landlock\"";
 
 std::string describe(const Plan& plan, Stage stage, unsigned index) {
   switch (stage) {
@@ -26,13 +28,16 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::clone_zygote: return "namespaces: clone of the zygote";
     case Stage::clone_cell: return "namespaces: clone of a cell";
     case Stage::id_map: return "user namespace: writing the id maps";
-    case Stage::id_mapped_mount: return fmt::format("mounts: id-mapping '{}'", source_of(plan, index));
+    case Stage::id_mapped_mount:
+      return fmt::format("mounts: id-mapping '{}'", source_of(plan, index));
     case Stage::private_mounts: return "mounts: making them private";
     case Stage::root_tmpfs: return "mounts: tmpfs for the root";
     case Stage::bind_source: return fmt::format("mounts: opening '{}'", source_of(plan, index));
-    case Stage::bind_target: return fmt::format("mounts: the place for '{}' in the cell", target_of(plan, index));
+    case Stage::bind_target:
+      return fmt::format("mounts: the place for '{}' in the cell", target_of(plan, index));
     case Stage::bind_attach: return fmt::format("mounts: attaching '{}'", target_of(plan, index));
-    case Stage::bind_attributes: return fmt::format("mounts: mount_setattr of '{}'", target_of(plan, index));
+    case Stage::bind_attributes:
+      return fmt::format("mounts: mount_setattr of '{}'", target_of(plan, index));
     case Stage::make_node: return fmt::format("mounts: making '{}'", target_of(plan, index));
     case Stage::proc: return "mounts: a fresh /proc";
     case Stage::pivot: return "mounts: pivot_root";
@@ -46,13 +51,25 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::scratch: return "scratch: private space";
     case Stage::scratch_bind: return "scratch: bind mount";
     case Stage::late_bind:
-      return fmt::format("mounts: putting '{}' in its place", index + 1 < plan.late_binds.count ? text(plan, begin_of(plan, plan.late_binds)[index + 1]) : "?");
-    case Stage::mask: return fmt::format("mounts: hiding '{}'", index < plan.proc_masks.count ? text(plan, begin_of(plan, plan.proc_masks)[index]) : "?");
-    case Stage::working_directory: return fmt::format("working directory '{}' in the cell", plan.working_directory ? text(plan, plan.working_directory) : "");
+      return fmt::format("mounts: putting '{}' in its place",
+                         index + 1 < plan.late_binds.count
+                             ? text(plan, begin_of(plan, plan.late_binds)[index + 1])
+                             : "?");
+    case Stage::mask:
+      return fmt::format(
+          "mounts: hiding '{}'",
+          index < plan.proc_masks.count ? text(plan, begin_of(plan, plan.proc_masks)[index]) : "?");
+    case Stage::working_directory:
+      return fmt::format("working directory '{}' in the cell",
+                         plan.working_directory ? text(plan, plan.working_directory) : "");
     case Stage::rlimit: return "rlimits: setrlimit";
     case Stage::no_new_privileges: return "no_new_privs: prctl";
     case Stage::landlock_ruleset: return "landlock: creating the ruleset";
-    case Stage::landlock_rule: return fmt::format("landlock: rule for '{}'", index < plan.landlock_rules.count ? text(plan, begin_of(plan, plan.landlock_rules)[index].path) : "?");
+    case Stage::landlock_rule:
+      return fmt::format("landlock: rule for '{}'",
+                         index < plan.landlock_rules.count
+                             ? text(plan, begin_of(plan, plan.landlock_rules)[index].path)
+                             : "?");
     case Stage::landlock_restrict: return "landlock: landlock_restrict_self";
     case Stage::capabilities: return "capabilities: dropping them";
     case Stage::seccomp: return "seccomp: loading the filter";
@@ -71,18 +88,29 @@ std::string fix_for(Stage stage, int error) {
     case Stage::user_namespace:
     case Stage::id_map:
       if (error == EPERM || error == EACCES || error == ENOSPC || error == EINVAL)
-        return "; user namespaces are off for this user: set the sysctls kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0 and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for brig), or start brig as root" + std::string(kLandlockFloor);
+        return "; user namespaces are off for this user: set the sysctls "
+               "kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0 and, on "
+               "Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for "
+               "brig), or start brig as root" +
+               std::string(kLandlockFloor);
       return "";
     case Stage::proc:
-      if (error == EPERM) return "; inside a container whose /proc is masked the kernel refuses a fresh one: start the container with an unmasked /proc" + std::string(kLandlockFloor);
+      if (error == EPERM)
+        return "; inside a container whose /proc is masked the kernel refuses a fresh one: start "
+               "the container with an unmasked /proc" +
+               std::string(kLandlockFloor);
       return "";
     case Stage::bind_source:
-      if (error == ELOOP) return "; the path goes through a symlink, which is not followed: list the real path";
+      if (error == ELOOP)
+        return "; the path goes through a symlink, which is not followed: list the real path";
       return error == ENOENT ? "; the path must exist" : "";
     case Stage::bind_target:
       return "; a path below another listed one must exist there, and must not be behind a symlink";
-    case Stage::id_mapped_mount: return "; the file system does not support id-mapped mounts: keep writable paths on ext4, xfs, btrfs or tmpfs, or start brig as an ordinary user";
-    case Stage::working_directory: return "; it must be inside the cell: add it to files.read or files.write";
+    case Stage::id_mapped_mount:
+      return "; the file system does not support id-mapped mounts: keep writable paths on ext4, "
+             "xfs, btrfs or tmpfs, or start brig as an ordinary user";
+    case Stage::working_directory:
+      return "; it must be inside the cell: add it to files.read or files.write";
     default: return "";
   }
 }
@@ -104,7 +132,8 @@ ErrorKind failure_kind(Stage stage, int error) {
     case Stage::proc:
     case Stage::id_mapped_mount:
     case Stage::seccomp:
-    case Stage::seccomp_lock: return error == ENOMEM || error == EAGAIN ? ErrorKind::resource : ErrorKind::unsupported;
+    case Stage::seccomp_lock:
+      return error == ENOMEM || error == EAGAIN ? ErrorKind::resource : ErrorKind::unsupported;
     default: return kind_of_errno(error);
   }
 }

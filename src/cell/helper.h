@@ -43,17 +43,24 @@ bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure);
 // Gives up root for the plan's unprivileged id.
 bool become_user(const Plan& plan, Failure& failure);
 // Maps the cell's user to `outside_uid`, for this process' new user namespace. `proc` is a /proc.
-bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure);
+bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid,
+             Failure& failure);
 // Scratch space, listed paths on top of it, masks of /proc, the loopback interface.
 bool mount_private(const Plan& plan, Failure& failure);
 // The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc
 // that may be written to, or -1; `scratch` the private directory of floors without mounts, or "".
 [[noreturn]] void run_cell(const Plan& plan, int socket, int proc, const char* scratch);
-bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags, int* listener);
+bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags,
+                 int* listener);
 
 // The host works a plan out while the helper starts, and sends it then.
 const Plan& receive_plan(int socket);
 const Plan& map_plan(int socket, int file);
+
+// Waits for the one request and runs its program; never returns.
+[[noreturn]] void tool_main(const Plan& plan, int socket);
+// Floors without a pid namespace: this process sees to the end of its tree, also when it is orphaned.
+void watch_over_tree();
 
 // --- small tools ---
 bool write_file(int dir, const char* path, const char* text);

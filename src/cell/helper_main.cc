@@ -36,7 +36,9 @@ void die(int socket, const Failure& failure) {
   _exit(1);
 }
 
-void die(int socket, wire::Stage stage, unsigned index) { die(socket, Failure{stage, errno, index}); }
+void die(int socket, wire::Stage stage, unsigned index) {
+  die(socket, Failure{stage, errno, index});
+}
 
 bool write_file(int dir, const char* path, const char* text) {
   const int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
@@ -170,15 +172,15 @@ bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned f
                  int* listener) {
   sock_fprog filter;
   filter.len = static_cast<unsigned short>(program.count);
-  filter.filter =
-      reinterpret_cast<sock_filter*>(const_cast<uint64_t*>(begin_of(plan, program)));
+  filter.filter = reinterpret_cast<sock_filter*>(const_cast<uint64_t*>(begin_of(plan, program)));
   const long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
   if (result < 0) return false;
   if (listener) *listener = static_cast<int>(result);
   return true;
 }
 
-bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure) {
+bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid,
+             Failure& failure) {
   char line[80], number[24];
   // Writing one's own maps needs the files to be one's own, which they are not while non-dumpable.
   // Nothing that could trace this process exists yet in a namespace that sees it.
@@ -216,8 +218,10 @@ const Plan& receive_plan(int socket) {
 
 const Plan& map_plan(int socket, int file) {
   struct stat info;
-  if (fstat(file, &info) != 0 || info.st_size < static_cast<off_t>(sizeof(Plan))) die(socket, wire::Stage::plan);
-  void* block = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
+  if (fstat(file, &info) != 0 || info.st_size < static_cast<off_t>(sizeof(Plan)))
+    die(socket, wire::Stage::plan);
+  void* block = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ,
+                     MAP_PRIVATE | MAP_POPULATE, file, 0);
   if (block == MAP_FAILED) die(socket, wire::Stage::plan);
   close(file);
   const Plan& plan = *static_cast<const Plan*>(block);
@@ -232,7 +236,8 @@ const Plan& map_plan(int socket, int file) {
 
 int main() {
   constexpr int kSocketFd = 3, kHostFd = 4;
-  if (brig::sys::close_range(kHostFd + 1, ~0u, 0) != 0 || fcntl(kSocketFd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(kHostFd, F_SETFD, FD_CLOEXEC) != 0) {
+  if (brig::sys::close_range(kHostFd + 1, ~0u, 0) != 0 ||
+      fcntl(kSocketFd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(kHostFd, F_SETFD, FD_CLOEXEC) != 0) {
     const char hint[] = "brig-helper is started by the brig library, not by hand\n";
     (void)!write(2, hint, sizeof hint - 1);
     return 125;

@@ -80,7 +80,8 @@ bool make_cgroup(const Plan& plan, const CgroupTree& tree, unsigned slot, unsign
   return true;
 }
 
-bool attach(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation, pid_t pid) {
+bool attach(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation,
+            pid_t pid) {
   char name[64], path[4096], file[4096], number[24];
   slot_name(name, slot, generation);
   return join(path, text(plan, tree.base), name) && join(file, path, "cgroup.procs") &&
@@ -109,7 +110,8 @@ void grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   message.index = slot;
   const int gate = eventfd(0, EFD_CLOEXEC);
   bool ok = slot < kMaxSlots && gate >= 0;
-  for (unsigned i = 0; ok && i < plan.cgroups.count; ++i) ok = make_cgroup(plan, begin_of(plan, plan.cgroups)[i], slot, 0);
+  for (unsigned i = 0; ok && i < plan.cgroups.count; ++i)
+    ok = make_cgroup(plan, begin_of(plan, plan.cgroups)[i], slot, 0);
   if (ok) {
     g_slots[slot] = {0, gate};
     message.tag = Tag::new_slot;
@@ -131,7 +133,8 @@ void admit(const Plan& plan, unsigned slot, pid_t keeper) {
   g_slots[slot].keeper = keeper;
   uint64_t go = 1;
   for (unsigned i = 0; go == 1 && i < plan.cgroups.count; ++i)
-    if (!attach(plan, begin_of(plan, plan.cgroups)[i], slot, 0, keeper)) go = 2 + static_cast<uint64_t>(errno);
+    if (!attach(plan, begin_of(plan, plan.cgroups)[i], slot, 0, keeper))
+      go = 2 + static_cast<uint64_t>(errno);
   (void)!write(g_slots[slot].gate, &go, sizeof go);
   close(g_slots[slot].gate);
   g_slots[slot].gate = -1;
@@ -146,7 +149,8 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
   for (unsigned i = 0; i < plan.cgroups.count; ++i) {
     const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
     if (!tree.is_pids) continue;
-    if (!make_cgroup(plan, tree, slot, generation) || !attach(plan, tree, slot, generation, g_slots[slot].keeper)) {
+    if (!make_cgroup(plan, tree, slot, generation) ||
+        !attach(plan, tree, slot, generation, g_slots[slot].keeper)) {
       message.tag = Tag::failed;
       message.stage = Stage::cgroup;
       message.error = errno;
@@ -162,26 +166,34 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
 [[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
   sys::pidfd_send_signal(zygote_pidfd, SIGKILL);
   siginfo_t info;
-  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(zygote_pidfd), &info, WEXITED | __WALL) < 0 && errno == EINTR) {
+  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(zygote_pidfd), &info,
+                WEXITED | __WALL) < 0 &&
+         errno == EINTR) {
   }
   if (plan.floor != Floor::jail) {
     end_descendants();
     if (plan.scratch_directory) remove_tree(text(plan, plan.scratch_directory));
   }
-  for (unsigned i = 0; i < plan.cgroups.count; ++i) remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
+  for (unsigned i = 0; i < plan.cgroups.count; ++i)
+    remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
   _exit(0);
 }
 
 uint64_t zygote_flags(const Plan& plan) {
   const uint64_t flags = SIGCHLD | CLONE_PIDFD;
-  return plan.floor == Floor::jail ? flags | CLONE_NEWPID | CLONE_NEWNS | (plan.as_root ? 0 : CLONE_NEWUSER) : flags;
+  return plan.floor == Floor::jail
+             ? flags | CLONE_NEWPID | CLONE_NEWNS | (plan.as_root ? 0 : CLONE_NEWUSER)
+             : flags;
 }
 
-void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps, int* pidfd, int* socket) {
+void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps, int* pidfd,
+                  int* socket) {
   int pair[2];
   const int on = 1;
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) die(host_socket, Stage::sockets);
-  if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) die(host_socket, Stage::sockets);
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    die(host_socket, Stage::sockets);
+  if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+    die(host_socket, Stage::sockets);
   const pid_t zygote = sys::clone_process(zygote_flags(plan), pidfd);
   if (zygote < 0) die(host_socket, Stage::clone_zygote);
   if (zygote == 0) {
@@ -202,7 +214,8 @@ struct Single {
 
 // One cell. Making namespaces takes longest (a network namespace above all), so it is started before
 // there is a plan, which then comes over the cell's socket; `plan` is set if it was there first.
-Single start_single(const Plan* plan, const wire::Message& message, int cell_socket, int host_socket, int host_pidfd, const int* id_maps) {
+Single start_single(const Plan* plan, const wire::Message& message, int cell_socket,
+                    int host_socket, int host_pidfd, const int* id_maps) {
   Single single;
   single.gate = eventfd(0, EFD_CLOEXEC);
   if (single.gate < 0) die(host_socket, Stage::sockets);
@@ -260,7 +273,8 @@ void janitor_main(int host_socket, int host_pidfd) {
   int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
   const Plan* known = nullptr;
   if (message.tag == Tag::prepare) {
-    const Single single = start_single(nullptr, message, packet.fds[0], host_socket, host_pidfd, id_maps);
+    const Single single =
+        start_single(nullptr, message, packet.fds[0], host_socket, host_pidfd, id_maps);
     known = &receive_plan(host_socket);
     zygote_pidfd = single.pidfd;
     admit_single(*known, single, host_socket);
@@ -269,8 +283,10 @@ void janitor_main(int host_socket, int host_pidfd) {
     make_id_maps(*known, host_socket, id_maps);
     if (known->single) {
       const Packet start = recv_packet(host_socket, &message, sizeof message, 0);
-      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count != 1) _exit(1);
-      const Single single = start_single(known, message, start.fds[0], host_socket, host_pidfd, id_maps);
+      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count != 1)
+        _exit(1);
+      const Single single =
+          start_single(known, message, start.fds[0], host_socket, host_pidfd, id_maps);
       zygote_pidfd = single.pidfd;
       admit_single(*known, single, host_socket);
     } else {
@@ -280,7 +296,10 @@ void janitor_main(int host_socket, int host_pidfd) {
   }
   const Plan& plan = *known;
 
-  pollfd polls[] = {{host_socket, POLLIN, 0}, {host_pidfd, POLLIN, 0}, {zygote_socket, POLLIN, 0}, {zygote_pidfd, POLLIN, 0}};
+  pollfd polls[] = {{host_socket, POLLIN, 0},
+                    {host_pidfd, POLLIN, 0},
+                    {zygote_socket, POLLIN, 0},
+                    {zygote_pidfd, POLLIN, 0}};
   for (;;) {
     if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
     if (polls[2].revents & POLLIN) {
@@ -299,10 +318,12 @@ void janitor_main(int host_socket, int host_pidfd) {
       if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
       if (asked.size == sizeof message && message.tag == Tag::grow && asked.fd_count == 1)
         grow(plan, zygote_socket, message.index, asked.fds[0]);
-      else if (asked.size == sizeof message && message.tag == Tag::refresh_pids && message.index < kMaxSlots)
+      else if (asked.size == sizeof message && message.tag == Tag::refresh_pids &&
+               message.index < kMaxSlots)
         refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
     }
-    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents || polls[3].revents) finish(plan, zygote_pidfd);
+    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents || polls[3].revents)
+      finish(plan, zygote_pidfd);
   }
 }
 

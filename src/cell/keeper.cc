@@ -32,7 +32,8 @@ uint64_t cell_flags(const Plan& plan) {
 pid_t make_cell(const Plan& plan, int slot_socket, unsigned slot) {
   int pair[2], pidfd = -1;
   wire::Message message{};
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) die(slot_socket, Stage::sockets);
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    die(slot_socket, Stage::sockets);
   const pid_t pid = sys::clone_process(cell_flags(plan), &pidfd);
   if (pid == 0) {
     close(pair[0]);
@@ -76,11 +77,13 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
   char scratch[4096] = "";
   if (plan.floor == Floor::jail) {
     if (unshare(CLONE_NEWCGROUP) != 0) die(slot_socket, Stage::namespaces);
-    if (plan.network_namespace == 1 && unshare(CLONE_NEWNET) != 0) die(slot_socket, Stage::network_namespace);
+    if (plan.network_namespace == 1 && unshare(CLONE_NEWNET) != 0)
+      die(slot_socket, Stage::network_namespace);
   } else {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     char number[24];
-    if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot))) die(slot_socket, Stage::scratch);
+    if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot)))
+      die(slot_socket, Stage::scratch);
   }
   for (;;) {
     const Packet packet = recv_packet(slot_socket, &message, sizeof message, 0);
@@ -100,8 +103,9 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
     message.tag = wire::Tag::cell_gone;
     message.index = slot;
     message.status = status;
-    message.cpu_micros = static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-                         static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    message.cpu_micros =
+        static_cast<uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+        static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
     if (!send_packet(slot_socket, &message, sizeof message, nullptr, 0)) _exit(0);
   }

@@ -20,12 +20,12 @@ enum class Floor : uint32_t { jail, landlock, process };
 
 // Building the root file system, once per zygote. Targets are below the new root.
 enum class RootOp : uint32_t {
-  directory,   // target
-  symlink,     // target -> source
-  file,        // target, with the text `source`
-  copy,        // target, a copy of the small host file `source`, if there is one
-  bind,        // source (a host path) at target; flags
-  cover,       // an empty directory or file over target, if target exists
+  directory,  // target
+  symlink,    // target -> source
+  file,       // target, with the text `source`
+  copy,       // target, a copy of the small host file `source`, if there is one
+  bind,       // source (a host path) at target; flags
+  cover,      // an empty directory or file over target, if target exists
 };
 inline constexpr uint32_t kBindWritable = 1, kBindDevice = 2, kBindNoexec = 4, kBindOptional = 8;
 
@@ -76,10 +76,10 @@ struct Plan {
   uint32_t size;
 
   Floor floor;
-  uint32_t as_root;    // started as root: build the root first, then become uid:gid
-  uint32_t host_uid;   // ids of the tool outside
+  uint32_t as_root;   // started as root: build the root first, then become uid:gid
+  uint32_t host_uid;  // ids of the tool outside
   uint32_t host_gid;
-  uint32_t cell_uid;   // and inside
+  uint32_t cell_uid;  // and inside
   uint32_t cell_gid;
 
   uint32_t network_namespace;  // 0: the host's; 1: one per slot; 2: one per cell

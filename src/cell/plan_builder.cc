@@ -26,20 +26,26 @@ constexpr std::uint32_t kSmallHostId = 65533;  // for hosts that themselves have
 
 // What /proc tells about the machine beyond the cell. Most of it only root may read, which no cell is;
 // masking it does not rest on that. All of /proc is read-only.
-constexpr const char* kProcMasks[] = {"/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sysrq-trigger",
-                                      "/proc/kallsyms", "/proc/interrupts", "/proc/cmdline", "/proc/sched_debug"};
+constexpr const char* kProcMasks[] = {"/proc/kcore",      "/proc/kmsg",       "/proc/keys",
+                                      "/proc/key-users",  "/proc/timer_list", "/proc/sysrq-trigger",
+                                      "/proc/kallsyms",   "/proc/interrupts", "/proc/cmdline",
+                                      "/proc/sched_debug"};
 
 constexpr std::uint64_t kRead = sys::kFsExecute | sys::kFsReadFile | sys::kFsReadDir;
-constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir | sys::kFsRemoveFile | sys::kFsMakeDir |
-                                 sys::kFsMakeReg | sys::kFsMakeSock | sys::kFsMakeFifo | sys::kFsMakeSym | sys::kFsRefer | sys::kFsTruncate;
-constexpr std::uint64_t kDeviceUse = sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
+constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir |
+                                 sys::kFsRemoveFile | sys::kFsMakeDir | sys::kFsMakeReg |
+                                 sys::kFsMakeSock | sys::kFsMakeFifo | sys::kFsMakeSym |
+                                 sys::kFsRefer | sys::kFsTruncate;
+constexpr std::uint64_t kDeviceUse =
+    sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
 
 bool id_is_mapped(std::uint32_t id) {
   std::FILE* map = std::fopen("/proc/self/uid_map", "re");
   if (!map) return false;
   unsigned long inside, outside, count;
   bool found = false;
-  while (std::fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3) found |= id >= inside && id - inside < count;
+  while (std::fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3)
+    found |= id >= inside && id - inside < count;
   std::fclose(map);
   return found;
 }
@@ -49,16 +55,22 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
   const auto home = environment.find("HOME");
   if (home == environment.end()) return "/home/brig";
   const std::string path = normal_path(home->second);
-  for (const char* taken : {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev", "/tmp", "/var/tmp", kWorkspace})
+  for (const char* taken : {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys",
+                            "/dev", "/tmp", "/var/tmp", kWorkspace})
     if (is_at_or_below(path, taken)) return "/home/brig";
-  if (path.size() < 2 || path[0] != '/' || path.size() > 1000 || path.find("/..") != std::string::npos || path.find("/./") != std::string::npos || path.find(':') != std::string::npos || path.find('\n') != std::string::npos)
+  if (path.size() < 2 || path[0] != '/' || path.size() > 1000 ||
+      path.find("/..") != std::string::npos || path.find("/./") != std::string::npos ||
+      path.find(':') != std::string::npos || path.find('\n') != std::string::npos)
     return "/home/brig";
   return path;
 }
 
 class Planner {
  public:
-  Planner(const Policy& policy, const CgroupLayout& cgroups, bool single) : policy_(policy), cgroups_(cgroups) { plan_.single = single; }
+  Planner(const Policy& policy, const CgroupLayout& cgroups, bool single)
+      : policy_(policy), cgroups_(cgroups) {
+    plan_.single = single;
+  }
 
   BuiltPlan build() {
     plan_.floor = static_cast<Floor>(policy_.isolation);
@@ -72,7 +84,9 @@ class Planner {
     rlimits();
     cgroups();
     if (plan_.floor == Floor::jail || !policy_.files.working_directory.empty())
-      plan_.working_directory = writer_.text(policy_.files.working_directory.empty() ? kWorkspace : normal_path(policy_.files.working_directory));
+      plan_.working_directory = writer_.text(policy_.files.working_directory.empty()
+                                                 ? kWorkspace
+                                                 : normal_path(policy_.files.working_directory));
     built_.block = writer_.take(plan_);
     return std::move(built_);
   }
@@ -88,7 +102,10 @@ class Planner {
     if (!plan_.as_root) return;
     const std::uint32_t id = id_is_mapped(kHostId) ? kHostId : kSmallHostId;
     if (!id_is_mapped(id))
-      throw_error(ErrorKind::unsupported, "user: brig runs as root of a user namespace without a spare id ({} is not mapped); start it as an ordinary user, or map more ids", id);
+      throw_error(ErrorKind::unsupported,
+                  "user: brig runs as root of a user namespace without a spare id ({} is not "
+                  "mapped); start it as an ordinary user, or map more ids",
+                  id);
     plan_.host_uid = plan_.host_gid = id;
     enforce("unprivileged_user");
   }
@@ -97,21 +114,29 @@ class Planner {
     const std::string home = home_of(built_.environment);
     auto& environment = built_.environment;
     const auto named = [&](const char* name) {
-      return policy_.environment.set.contains(name) || std::count(policy_.environment.passthrough.begin(), policy_.environment.passthrough.end(), name);
+      return policy_.environment.set.contains(name) ||
+             std::count(policy_.environment.passthrough.begin(),
+                        policy_.environment.passthrough.end(), name);
     };
     if (!policy_.environment.set.contains("HOME")) environment["HOME"] = home;
     if (!named("TMPDIR")) environment["TMPDIR"] = "/tmp";
     if (!named("USER")) environment["USER"] = "brig";
     const RootLayout layout = root_layout(policy_, home, plan_.as_root != 0);
     if (layout.id_maps.size() > kMaxIdMaps)
-      throw_error(ErrorKind::config, "policy: files.write: the paths have {} different owners, more than {}; list paths of fewer owners", layout.id_maps.size(), kMaxIdMaps);
+      throw_error(ErrorKind::config,
+                  "policy: files.write: the paths have {} different owners, more than {}; list "
+                  "paths of fewer owners",
+                  layout.id_maps.size(), kMaxIdMaps);
     std::vector<RootStep> steps;
     for (const LayoutStep& step : layout.steps)
-      steps.push_back({step.op, step.flags, writer_.text(step.source), writer_.text(step.target), step.id_map, step.mode});
+      steps.push_back({step.op, step.flags, writer_.text(step.source), writer_.text(step.target),
+                       step.id_map, step.mode});
     plan_.root = writer_.list(steps);
     plan_.id_maps = writer_.list(layout.id_maps);
     const Limits& limits = policy_.limits;
-    plan_.scratch_options = writer_.text(fmt::format("size={},nr_inodes={},mode=0755", limits.scratch, std::max<std::uint64_t>(1024, limits.scratch / 4096)));
+    plan_.scratch_options =
+        writer_.text(fmt::format("size={},nr_inodes={},mode=0755", limits.scratch,
+                                 std::max<std::uint64_t>(1024, limits.scratch / 4096)));
     plan_.workspace = writer_.text(kWorkspace);
     const auto pairs = [&](const auto& list) {
       std::vector<PlanText> texts;
@@ -137,24 +162,36 @@ class Planner {
         break;
       case Network::host: break;
     }
-    for (const char* layer : {"user_namespace", "mount_namespace", "pid_namespace", "ipc_namespace", "uts_namespace", "cgroup_namespace"}) enforce(layer);
+    for (const char* layer : {"user_namespace", "mount_namespace", "pid_namespace", "ipc_namespace",
+                              "uts_namespace", "cgroup_namespace"})
+      enforce(layer);
     if (policy_.network != Network::host) enforce("network_namespace");
     enforce("capabilities");
   }
 
   void directories() {
     if (policy_.network == Network::loopback)
-      throw_error(ErrorKind::unsupported, "network: 'loopback' needs the jail floor (a network namespace); use isolation = \"jail\", or network \"none\" or \"host\"");
+      throw_error(ErrorKind::unsupported,
+                  "network: 'loopback' needs the jail floor (a network namespace); use isolation = "
+                  "\"jail\", or network \"none\" or \"host\"");
     if (policy_.isolation == Isolation::process && policy_.network == Network::none)
-      throw_error(ErrorKind::unsupported, "network: the process floor can't take the network away; use isolation = \"jail\" or \"landlock\", or say network = \"host\"");
+      throw_error(ErrorKind::unsupported,
+                  "network: the process floor can't take the network away; use isolation = "
+                  "\"jail\" or \"landlock\", or say network = \"host\"");
     if (!policy_.files.root.empty() || !policy_.files.hide.empty())
-      throw_error(ErrorKind::unsupported, "files: 'root' and 'hide' need the jail floor (mounts); use isolation = \"jail\"");
-    if (policy_.isolation == Isolation::process && (!policy_.files.read.empty() || !policy_.files.write.empty()))
-      throw_error(ErrorKind::unsupported, "files: the process floor can't restrict files, so 'read' and 'write' mean nothing there; use isolation = \"jail\" or \"landlock\"");
+      throw_error(
+          ErrorKind::unsupported,
+          "files: 'root' and 'hide' need the jail floor (mounts); use isolation = \"jail\"");
+    if (policy_.isolation == Isolation::process &&
+        (!policy_.files.read.empty() || !policy_.files.write.empty()))
+      throw_error(ErrorKind::unsupported,
+                  "files: the process floor can't restrict files, so 'read' and 'write' mean "
+                  "nothing there; use isolation = \"jail\" or \"landlock\"");
     const char* parent = std::getenv("TMPDIR");
     std::string path = std::string(parent && parent[0] == '/' ? parent : "/tmp") + "/brig-XXXXXX";
     if (!mkdtemp(path.data())) throw_sys("making a private directory '{}'", path);
-    if (plan_.as_root && chown(path.c_str(), plan_.host_uid, plan_.host_gid) != 0) throw_sys("chown '{}'", path);
+    if (plan_.as_root && chown(path.c_str(), plan_.host_uid, plan_.host_gid) != 0)
+      throw_sys("chown '{}'", path);
     built_.scratch_directory = path;
     plan_.scratch_directory = writer_.text(path);
     enforce("capabilities");
@@ -165,7 +202,10 @@ class Planner {
     const int abi = sys::landlock_abi();
     if (abi < 1) {
       if (policy_.isolation == Isolation::landlock)
-        throw_error(ErrorKind::unsupported, "landlock: this kernel has none ({}); it needs Linux 5.13 or newer with \"landlock\" in the lsm= boot parameter", errno_text(errno));
+        throw_error(ErrorKind::unsupported,
+                    "landlock: this kernel has none ({}); it needs Linux 5.13 or newer with "
+                    "\"landlock\" in the lsm= boot parameter",
+                    errno_text(errno));
       return;
     }
     plan_.landlock_abi = static_cast<std::uint32_t>(abi);
@@ -174,7 +214,8 @@ class Planner {
     if (abi >= 3) handled |= sys::kFsTruncate;
     if (abi >= 5) handled |= sys::kFsIoctlDev;
     plan_.landlock_fs = handled;
-    if (abi >= 4 && policy_.network == Network::none) plan_.landlock_net = sys::kNetBindTcp | sys::kNetConnectTcp;
+    if (abi >= 4 && policy_.network == Network::none)
+      plan_.landlock_net = sys::kNetBindTcp | sys::kNetConnectTcp;
     if (abi >= 6) plan_.landlock_scoped = sys::kScopeAbstractUnix | sys::kScopeSignal;
     std::vector<LandlockRule> rules;
     const auto rule = [&](const std::string& path, std::uint64_t access, bool optional) {
@@ -185,12 +226,17 @@ class Planner {
       rule("/dev", kDeviceUse, false);
       for (const std::string& path : writable_) rule(path, kWrite, false);
     } else {
-      for (const char* path : {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc"}) rule(path, kRead, true);
+      for (const char* path :
+           {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc"})
+        rule(path, kRead, true);
       for (const std::string& path : shared_etc()) rule(path, kRead, true);
       // The jail writes its own of these; here the host's must do.
-      for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) rule(path, kRead, true);
+      for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"})
+        rule(path, kRead, true);
       if (policy_.network == Network::host) rule("/etc/resolv.conf", kRead, true);
-      for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) rule(path, kDeviceUse, true);
+      for (const char* path :
+           {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
+        rule(path, kDeviceUse, true);
       rule("", kWrite, false);
       for (const std::string& path : policy_.files.read) rule(normal_path(path), kRead, false);
     }
@@ -202,13 +248,21 @@ class Planner {
 
   void seccomp() {
     if (policy_.isolation == Isolation::process) return;
-    FilterRules rules{.inet = policy_.network != Network::none, .allow = policy_.syscalls.allow, .deny = policy_.syscalls.deny};
+    FilterRules rules{.inet = policy_.network != Network::none,
+                      .allow = policy_.syscalls.allow,
+                      .deny = policy_.syscalls.deny};
     for (const std::string& name : rules.allow)
       if (!may_allow(name))
-        throw_error(ErrorKind::config, "policy: syscalls.allow: '{}' {}", name, is_syscall(name) ? "is allowed already, or would undo the jail; it can't be listed" : "is not a system call");
+        throw_error(ErrorKind::config, "policy: syscalls.allow: '{}' {}", name,
+                    is_syscall(name)
+                        ? "is allowed already, or would undo the jail; it can't be listed"
+                        : "is not a system call");
     for (const std::string& name : rules.deny)
       if (!is_syscall(name) || !may_deny(name))
-        throw_error(ErrorKind::config, "policy: syscalls.deny: '{}' {}", name, is_syscall(name) ? "can't be denied: a cell needs it to start (to forbid new processes, use limits.processes = 1)" : "is not a system call");
+        throw_error(ErrorKind::config, "policy: syscalls.deny: '{}' {}", name,
+                    is_syscall(name) ? "can't be denied: a cell needs it to start (to forbid new "
+                                       "processes, use limits.processes = 1)"
+                                     : "is not a system call");
     if (rules.allow.empty() && rules.deny.empty()) {
       plan_.filter = writer_.list(default_filter());
       plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));
@@ -222,17 +276,21 @@ class Planner {
   void rlimits() {
     const Limits& limits = policy_.limits;
     std::vector<RlimitStep> steps;
-    const auto limit = [&](int resource, std::uint64_t value) { steps.push_back({static_cast<std::uint32_t>(resource), 0, value}); };
+    const auto limit = [&](int resource, std::uint64_t value) {
+      steps.push_back({static_cast<std::uint32_t>(resource), 0, value});
+    };
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_NOFILE, limits.open_files);
     limit(RLIMIT_RTPRIO, 0);
     limit(RLIMIT_NICE, 0);
     limit(RLIMIT_MEMLOCK, 64 << 10);
     if (limits.file_size) limit(RLIMIT_FSIZE, *limits.file_size);
-    if (limits.cpu_time) limit(RLIMIT_CPU, static_cast<std::uint64_t>((limits.cpu_time->count() + 999) / 1000));
+    if (limits.cpu_time)
+      limit(RLIMIT_CPU, static_cast<std::uint64_t>((limits.cpu_time->count() + 999) / 1000));
     // In a user namespace of its own the count is the cell's own; init is one of it.
     // Where a pids cgroup counts too, this second lock stands back: only the cgroup tells of its refusals.
-    if (policy_.isolation == Isolation::jail) limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : 1));
+    if (policy_.isolation == Isolation::jail)
+      limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : 1));
     limit(RLIMIT_STACK, 8 << 20);
     if (!cgroups_.memory) limit(RLIMIT_AS, limits.memory);
     plan_.rlimits = writer_.list(steps);
@@ -243,20 +301,27 @@ class Planner {
     std::vector<CgroupTree> trees;
     for (const CgroupHierarchy& tree : cgroups_.hierarchies) {
       std::vector<CgroupSetting> settings;
-      for (const auto& setting : tree.settings) settings.push_back({writer_.text(setting.file), writer_.text(setting.value), setting.optional});
+      for (const auto& setting : tree.settings)
+        settings.push_back(
+            {writer_.text(setting.file), writer_.text(setting.value), setting.optional});
       trees.push_back({writer_.text(tree.base), tree.has_pids, writer_.list(settings)});
     }
     plan_.cgroups = writer_.list(trees);
     const int version = cgroups_.version;
     if (policy_.limits.cpus && !cgroups_.cpu)
-      throw_error(ErrorKind::unsupported, "limits.cpus: needs a cgroup with the cpu controller ({}); run as root or in a delegated cgroup, or leave the limit out", cgroups_.why_not);
+      throw_error(ErrorKind::unsupported,
+                  "limits.cpus: needs a cgroup with the cpu controller ({}); run as root or in a "
+                  "delegated cgroup, or leave the limit out",
+                  cgroups_.why_not);
     enforce(cgroups_.memory ? fmt::format("memory:cgroup_v{}", version) : "memory:per_process");
     if (cgroups_.pids)
       enforce(fmt::format("processes:cgroup_v{}", version));
     else if (policy_.isolation == Isolation::jail)
       enforce("processes:rlimit");
     if (policy_.limits.cpus) enforce(fmt::format("cpus:cgroup_v{}", version));
-    if (policy_.limits.cpu_time) enforce(cgroups_.cpuacct ? fmt::format("cpu_time:cgroup_v{}", version) : "cpu_time:per_process");
+    if (policy_.limits.cpu_time)
+      enforce(cgroups_.cpuacct ? fmt::format("cpu_time:cgroup_v{}", version)
+                               : "cpu_time:per_process");
   }
 
   const Policy& policy_;
@@ -269,6 +334,8 @@ class Planner {
 
 }  // namespace
 
-BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single) { return Planner(policy, cgroups, single).build(); }
+BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single) {
+  return Planner(policy, cgroups, single).build();
+}
 
 }  // namespace brig

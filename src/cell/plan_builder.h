@@ -16,10 +16,11 @@
 namespace brig {
 
 struct BuiltPlan {
-  std::vector<std::byte> block;       // a Plan
-  std::vector<std::string> enforced;  // the layers that a cell made by it has
+  std::vector<std::byte> block;                    // a Plan
+  std::vector<std::string> enforced;               // the layers that a cell made by it has
   std::map<std::string, std::string> environment;  // what each command starts with
-  std::string scratch_directory;  // floors without mounts; made by this call, removed by the janitor
+  std::string
+      scratch_directory;  // floors without mounts; made by this call, removed by the janitor
 
   const Plan& plan() const { return *reinterpret_cast<const Plan*>(block.data()); }
 };

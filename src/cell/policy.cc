@@ -164,9 +164,10 @@ Reason walk(std::string_view path, mode_t& mode) {
     if (::lstat(here.c_str(), &status) != 0) return missing_fault(path, here, errno);
     mode = status.st_mode;
     if (!S_ISLNK(mode)) continue;
-    const std::unique_ptr<char, decltype(&::free)> real(::realpath(std::string(path).c_str(), nullptr), ::free);
-    return fmt::format("{} is a symlink, and those are not followed; list the real path{} instead", in_quotes(here),
-                       real ? " " + in_quotes(real.get()) : "");
+    const std::unique_ptr<char, decltype(&::free)> real(
+        ::realpath(std::string(path).c_str(), nullptr), ::free);
+    return fmt::format("{} is a symlink, and those are not followed; list the real path{} instead",
+                       in_quotes(here), real ? " " + in_quotes(real.get()) : "");
   }
   return std::nullopt;
 }

@@ -239,7 +239,8 @@ TEST_F(PolicyFiles, RefusesASymlinkAnywhereOnTheWayAndNamesTheRealPath) {
   std::filesystem::create_directories(path("a/b"));
   const std::string last = link("last", "a/b");
   EXPECT_NE(read_fault(last).find("'" + last + "' is a symlink"), std::string::npos);
-  EXPECT_NE(read_fault(last).find("list the real path '" + path("a/b") + "' instead"), std::string::npos);
+  EXPECT_NE(read_fault(last).find("list the real path '" + path("a/b") + "' instead"),
+            std::string::npos);
   const std::string middle = link("middle", "a");
   EXPECT_NE(read_fault(middle + "/b").find("'" + middle + "' is a symlink"), std::string::npos);
   EXPECT_NE(read_fault(link("broken", "missing")).find("is a symlink"), std::string::npos);

@@ -52,39 +52,62 @@ struct Ids {
   std::string gid_map = fmt::format("1000 {} 1", root ? 65533 : getegid());
 
   bool enter(int flags) const {
-    if (root && (syscall(SYS_setresgid, 65533, 65533, 65533) != 0 || syscall(SYS_setresuid, 65533, 65533, 65533) != 0)) return false;
+    if (root && (syscall(SYS_setresgid, 65533, 65533, 65533) != 0 ||
+                 syscall(SYS_setresuid, 65533, 65533, 65533) != 0))
+      return false;
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     if (unshare(CLONE_NEWUSER) != 0) return false;
-    if (!write_text("/proc/self/setgroups", "deny", 4) || !write_text("/proc/self/uid_map", uid_map.data(), uid_map.size()) || !write_text("/proc/self/gid_map", gid_map.data(), gid_map.size())) return false;
+    if (!write_text("/proc/self/setgroups", "deny", 4) ||
+        !write_text("/proc/self/uid_map", uid_map.data(), uid_map.size()) ||
+        !write_text("/proc/self/gid_map", gid_map.data(), gid_map.size()))
+      return false;
     return flags == 0 || unshare(flags) == 0;
   }
 };
 
 constexpr const char* kUserFix =
-    "set the sysctls kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0; on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for brig; or start brig as root";
+    "set the sysctls kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0; on "
+    "Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for brig; "
+    "or start brig as root";
 
 class Prober {
  public:
   explicit Prober(Capabilities& found) : found_(found) {}
 
-  void layer(const char* name, int error, bool required, std::string detail, const std::string& fix) {
-    found_.layers.push_back({name, error == 0, error == 0 ? std::move(detail) : errno_text(error), error == 0 ? "" : fix, required});
+  void layer(const char* name, int error, bool required, std::string detail,
+             const std::string& fix) {
+    found_.layers.push_back({name, error == 0, error == 0 ? std::move(detail) : errno_text(error),
+                             error == 0 ? "" : fix, required});
   }
 
   void namespaces() {
     const Ids ids;
-    layer("user_namespace", try_in_child([&] { return ids.enter(0); }), true, "made, and ids mapped in it", kUserFix);
+    layer("user_namespace", try_in_child([&] { return ids.enter(0); }), true,
+          "made, and ids mapped in it", kUserFix);
     layer("mount_namespace", try_in_child([&] {
-            return ids.enter(CLONE_NEWNS) && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 && mount("none", "/proc", "tmpfs", 0, "size=4k") == 0;
+            return ids.enter(CLONE_NEWNS) &&
+                   mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                   mount("none", "/proc", "tmpfs", 0, "size=4k") == 0;
           }),
           true, "made, and a tmpfs mounted in it", kUserFix);
-    for (const auto& [name, flag] : {std::pair{"pid_namespace", CLONE_NEWPID}, {"ipc_namespace", CLONE_NEWIPC}, {"uts_namespace", CLONE_NEWUTS}, {"cgroup_namespace", CLONE_NEWCGROUP}, {"network_namespace", CLONE_NEWNET}})
-      layer(name, try_in_child([&, flag = flag] { return ids.enter(flag); }), true, "made", "a kernel with all namespaces (CONFIG_PID_NS, CONFIG_NET_NS ...); " + std::string(kUserFix));
+    for (const auto& [name, flag] : {std::pair{"pid_namespace", CLONE_NEWPID},
+                                     {"ipc_namespace", CLONE_NEWIPC},
+                                     {"uts_namespace", CLONE_NEWUTS},
+                                     {"cgroup_namespace", CLONE_NEWCGROUP},
+                                     {"network_namespace", CLONE_NEWNET}})
+      layer(name, try_in_child([&, flag = flag] { return ids.enter(flag); }), true, "made",
+            "a kernel with all namespaces (CONFIG_PID_NS, CONFIG_NET_NS ...); " +
+                std::string(kUserFix));
     layer("mount_api", try_in_child([&] {
             if (!ids.enter(CLONE_NEWNS)) return false;
-            const int tree = sys::open_tree(AT_FDCWD, "/", sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive);
-            sys::MountAttr attributes{.set = sys::kAttrRdonly | sys::kAttrNosuid, .clear = 0, .propagation = 0, .userns_fd = 0};
-            return tree >= 0 && sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) == 0;
+            const int tree = sys::open_tree(
+                AT_FDCWD, "/", sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive);
+            sys::MountAttr attributes{.set = sys::kAttrRdonly | sys::kAttrNosuid,
+                                      .clear = 0,
+                                      .propagation = 0,
+                                      .userns_fd = 0};
+            return tree >= 0 && sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive,
+                                                   &attributes) == 0;
           }),
           true, "open_tree and a recursive mount_setattr", "Linux 5.12 or newer");
   }
@@ -94,17 +117,28 @@ class Prober {
     const int error = abi < 1 ? errno : try_in_child([] {
       const sys::LandlockRulesetAttr attributes{sys::kFsWriteFile, 0, 0};
       const int ruleset = sys::landlock_create_ruleset(attributes, 8);
-      return ruleset >= 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && sys::landlock_restrict_self(ruleset) == 0;
+      return ruleset >= 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+             sys::landlock_restrict_self(ruleset) == 0;
     });
-    layer("landlock", error, false, fmt::format("ABI {}", abi), "Linux 5.13 or newer with \"landlock\" in the lsm= boot parameter");
-    if (abi >= 1 && abi < 6) found_.layers.back().detail += "; signals and abstract sockets are scoped from ABI 6 (Linux 6.12) on";
+    layer("landlock", error, false, fmt::format("ABI {}", abi),
+          "Linux 5.13 or newer with \"landlock\" in the lsm= boot parameter");
+    if (abi >= 1 && abi < 6)
+      found_.layers.back().detail +=
+          "; signals and abstract sockets are scoped from ABI 6 (Linux 6.12) on";
     layer("seccomp", try_in_child([] {
             const auto program = default_lock_filter(false);
-            sock_fprog filter{static_cast<unsigned short>(program.size()), reinterpret_cast<sock_filter*>(const_cast<std::uint64_t*>(program.data()))};
+            sock_fprog filter{
+                static_cast<unsigned short>(program.size()),
+                reinterpret_cast<sock_filter*>(const_cast<std::uint64_t*>(program.data()))};
             return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-                   syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter) >= 0;
+                   syscall(
+                       SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                       SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+                       &filter) >= 0;
           }),
-          true, "a filter with a listener was loaded", "Linux 5.19 or newer with CONFIG_SECCOMP_FILTER; in a container, a runtime profile that allows seccomp(2)");
+          true, "a filter with a listener was loaded",
+          "Linux 5.19 or newer with CONFIG_SECCOMP_FILTER; in a container, a runtime profile that "
+          "allows seccomp(2)");
   }
 
   void cgroups(const Policy& policy) {
@@ -113,9 +147,15 @@ class Prober {
     limits.processes = policy.limits.processes + 2;
     limits.cpus = 1.0;
     const CgroupLayout layout = make_cgroups(limits);  // removed again when it goes
-    const std::string fix = "start brig as root, or in a cgroup that is yours: systemd-run --user --scope -p Delegate=yes brig ...; without it the limit holds per process";
-    for (const auto& [name, present] : {std::pair{"cgroup_memory", layout.memory}, {"cgroup_pids", layout.pids}, {"cgroup_cpu", layout.cpu}})
-      found_.layers.push_back({name, present, present ? fmt::format("version {}", layout.version) : layout.why_not, present ? "" : fix, false});
+    const std::string fix =
+        "start brig as root, or in a cgroup that is yours: systemd-run --user --scope -p "
+        "Delegate=yes brig ...; without it the limit holds per process";
+    for (const auto& [name, present] : {std::pair{"cgroup_memory", layout.memory},
+                                        {"cgroup_pids", layout.pids},
+                                        {"cgroup_cpu", layout.cpu}})
+      found_.layers.push_back({name, present,
+                               present ? fmt::format("version {}", layout.version) : layout.why_not,
+                               present ? "" : fix, false});
   }
 
   bool floor(const char* name, Isolation isolation, const Policy& base) {
@@ -132,7 +172,8 @@ class Prober {
     } catch (const Error& error) {
       detail = error.what();
     }
-    found_.layers.push_back({name, works, detail, works ? "" : "see the layers above", isolation == Isolation::jail});
+    found_.layers.push_back(
+        {name, works, detail, works ? "" : "see the layers above", isolation == Isolation::jail});
     return works;
   }
 
@@ -152,7 +193,10 @@ Capabilities probe(const Policy& policy) {
   found.landlock = prober.floor("floor_landlock", Isolation::landlock, policy);
   found.process = prober.floor("floor_process", Isolation::process, policy);
   found.available = found.jail;
-  found.isolation_level = found.jail ? "jail" : found.landlock ? "landlock" : found.process ? "process" : "none";
+  found.isolation_level = found.jail       ? "jail"
+                          : found.landlock ? "landlock"
+                          : found.process  ? "process"
+                                           : "none";
   found.filesystem_isolation = found.jail || found.landlock;
   found.network_isolation = found.jail || found.landlock;
   found.memory_limit_mb = policy.limits.memory >> 20;

@@ -25,8 +25,10 @@ int new_mount(const char* type, const char* size, unsigned attributes) {
   const int fs = sys::fsopen(type, 1 /* FSOPEN_CLOEXEC */);
   if (fs < 0) return -1;
   int mount = -1;
-  if (!size || (sys::fsconfig_string(fs, "size", size) == 0 && sys::fsconfig_string(fs, "mode", "0755") == 0))
-    if (sys::fsconfig_create(fs) == 0) mount = sys::fsmount(fs, 1 /* FSMOUNT_CLOEXEC */, attributes);
+  if (!size || (sys::fsconfig_string(fs, "size", size) == 0 &&
+                sys::fsconfig_string(fs, "mode", "0755") == 0))
+    if (sys::fsconfig_create(fs) == 0)
+      mount = sys::fsmount(fs, 1 /* FSMOUNT_CLOEXEC */, attributes);
   const int error = errno;
   close(fs);
   errno = error;
@@ -36,10 +38,11 @@ int new_mount(const char* type, const char* size, unsigned attributes) {
 // Opens `path` below `root`, never through a symlink: a component that someone swapped for one is
 // an error, not another place.
 int open_below(int root, const char* path, uint64_t flags) {
-  return sys::openat2(root, path[1] ? path + 1 : ".",
-                      {.flags = flags | O_CLOEXEC,
-                       .mode = 0,
-                       .resolve = sys::kResolveInRoot | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks});
+  return sys::openat2(
+      root, path[1] ? path + 1 : ".",
+      {.flags = flags | O_CLOEXEC,
+       .mode = 0,
+       .resolve = sys::kResolveInRoot | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks});
 }
 
 // Opens the directory that holds the last component of `path`, making missing ones, but only on the
@@ -61,7 +64,8 @@ int open_parent(int root, dev_t root_device, const char* path, const char** last
     // lint: mkdir before open would also be asked of foreign file systems
     int next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0 && errno == ENOENT && fstat(dir, &info) == 0 && info.st_dev == root_device) {
-      if (mkdirat(dir, name, 0755) == 0) next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      if (mkdirat(dir, name, 0755) == 0)
+        next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
     const int error = errno;
     close(dir);
@@ -132,7 +136,8 @@ bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const
   bool ok = to >= 0;
   char buffer[65536];
   ssize_t size = 0;
-  while (ok && (size = read(from, buffer, sizeof buffer)) > 0) ok = write(to, buffer, static_cast<size_t>(size)) == size;
+  while (ok && (size = read(from, buffer, sizeof buffer)) > 0)
+    ok = write(to, buffer, static_cast<size_t>(size)) == size;
   ok = ok && size == 0;
   const int error = errno;
   close(from);
@@ -152,22 +157,27 @@ bool attach(int tree, int root, const char* target) {
   return ok;
 }
 
-bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, int root, dev_t device,
-          const int* id_map_fds, Failure& failure) {
+bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, int root,
+          dev_t device, const int* id_map_fds, Failure& failure) {
   const bool follow = (step.flags & kBindOptional) != 0;  // only brig's own system list is optional
   const char* path = text(plan, step.source);
-  const int source = follow ? openat(old_root, path + 1, O_PATH | O_CLOEXEC) : open_below(old_root, path, O_PATH);
+  const int source =
+      follow ? openat(old_root, path + 1, O_PATH | O_CLOEXEC) : open_below(old_root, path, O_PATH);
   if (source < 0) {
     if (follow && errno == ENOENT) return true;
     return fail(failure, Stage::bind_source, index);
   }
   struct stat info;
   bool ok = fstat(source, &info) == 0;
-  if (ok && (step.flags & kBindDevice) && (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(step.mode >> 8, step.mode & 255))) {
+  if (ok && (step.flags & kBindDevice) &&
+      (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(step.mode >> 8, step.mode & 255))) {
     errno = ENODEV;  // something else stands where the device should be
     ok = false;
   }
-  const int tree = ok ? sys::open_tree(source, "", AT_EMPTY_PATH | sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive) : -1;
+  const int tree = ok ? sys::open_tree(source, "",
+                                       AT_EMPTY_PATH | sys::kOpenTreeClone | sys::kOpenTreeCloexec |
+                                           sys::kAtRecursive)
+                      : -1;
   int error = errno;
   close(source);
   errno = error;
@@ -180,14 +190,20 @@ bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, 
   if (step.flags & kBindDevice) attributes.set &= ~sys::kAttrRdonly;
   Stage stage = Stage::none;
   if (step.id_map >= 0) {
-    sys::MountAttr id_map{.set = sys::kAttrIdmap, .clear = 0, .propagation = 0,
+    sys::MountAttr id_map{.set = sys::kAttrIdmap,
+                          .clear = 0,
+                          .propagation = 0,
                           .userns_fd = static_cast<uint64_t>(id_map_fds[step.id_map])};
-    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &id_map) != 0) stage = Stage::id_mapped_mount;
+    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &id_map) != 0)
+      stage = Stage::id_mapped_mount;
   }
-  if (stage == Stage::none && sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) != 0)
+  if (stage == Stage::none &&
+      sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) != 0)
     stage = Stage::bind_attributes;
-  if (stage == Stage::none && !make_node(root, device, step, plan, S_ISDIR(info.st_mode))) stage = Stage::bind_target;
-  if (stage == Stage::none && !attach(tree, root, text(plan, step.target))) stage = Stage::bind_attach;
+  if (stage == Stage::none && !make_node(root, device, step, plan, S_ISDIR(info.st_mode)))
+    stage = Stage::bind_target;
+  if (stage == Stage::none && !attach(tree, root, text(plan, step.target)))
+    stage = Stage::bind_attach;
   error = errno;
   close(tree);
   errno = error;
@@ -202,14 +218,22 @@ bool cover(const Plan& plan, const RootStep& step, unsigned index, int root, Fai
   int tree = -1;
   if (fstat(at, &info) == 0) {
     tree = S_ISDIR(info.st_mode)
-               ? new_mount("tmpfs", "4k", sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec)
+               ? new_mount("tmpfs", "4k",
+                           sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec)
                : sys::open_tree(root, kEmptyFile, sys::kOpenTreeClone | sys::kOpenTreeCloexec);
   }
   if (tree >= 0 && !S_ISDIR(info.st_mode)) {
-    sys::MountAttr attributes{.set = sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec, .clear = 0, .propagation = 0, .userns_fd = 0};
-    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) != 0) return fail(failure, Stage::bind_attributes, index);
+    sys::MountAttr attributes{
+        .set = sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec,
+        .clear = 0,
+        .propagation = 0,
+        .userns_fd = 0};
+    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) != 0)
+      return fail(failure, Stage::bind_attributes, index);
   }
-  const bool ok = tree >= 0 && sys::move_mount(tree, "", at, "", sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) == 0;
+  const bool ok =
+      tree >= 0 &&
+      sys::move_mount(tree, "", at, "", sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) == 0;
   const int error = errno;
   if (tree >= 0) close(tree);
   close(at);
@@ -221,15 +245,18 @@ bool cover(const Plan& plan, const RootStep& step, unsigned index, int root, Fai
 
 bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
   // Nothing done here may propagate to the host, or the other way.
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return fail(failure, Stage::private_mounts);
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return fail(failure, Stage::private_mounts);
   const int old_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   const int root = new_mount("tmpfs", "8m", sys::kAttrNosuid | sys::kAttrNodev);
   if (old_root < 0 || root < 0) return fail(failure, Stage::root_tmpfs);
   // The fresh proc is made before the stage covers the host's: the kernel lets a user namespace
   // have one only while it can see another, unobscured.
-  const int proc = new_mount("proc", nullptr, sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec);
+  const int proc =
+      new_mount("proc", nullptr, sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec);
   if (proc < 0) return fail(failure, Stage::proc);
-  if (sys::move_mount(root, "", AT_FDCWD, kStage, sys::kMoveMountFromEmpty) != 0) return fail(failure, Stage::root_tmpfs, 1);
+  if (sys::move_mount(root, "", AT_FDCWD, kStage, sys::kMoveMountFromEmpty) != 0)
+    return fail(failure, Stage::root_tmpfs, 1);
 
   struct stat info;
   if (fstat(root, &info) != 0) return fail(failure, Stage::root_tmpfs, 2);
@@ -249,9 +276,12 @@ bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
         ok = make_node(root, info.st_dev, step, plan, false) || fail(failure, Stage::make_node, i);
         break;
       case RootOp::copy:
-        ok = copy_file(old_root, root, info.st_dev, step, plan) || fail(failure, Stage::make_node, i);
+        ok = copy_file(old_root, root, info.st_dev, step, plan) ||
+             fail(failure, Stage::make_node, i);
         break;
-      case RootOp::bind: ok = bind(plan, step, i, old_root, root, info.st_dev, id_map_fds, failure); break;
+      case RootOp::bind:
+        ok = bind(plan, step, i, old_root, root, info.st_dev, id_map_fds, failure);
+        break;
       case RootOp::cover: ok = cover(plan, step, i, root, failure); break;
     }
     if (!ok) return false;
@@ -265,7 +295,8 @@ bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
   if (fchdir(root) != 0 || sys::pivot_root(".", ".") != 0) return fail(failure, Stage::pivot, 0);
   if (umount2(".", MNT_DETACH) != 0 || chdir("/") != 0) return fail(failure, Stage::pivot, 1);
   sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
-  if (sys::mount_setattr(AT_FDCWD, "/", 0, &read_only) != 0) return fail(failure, Stage::read_only_root);
+  if (sys::mount_setattr(AT_FDCWD, "/", 0, &read_only) != 0)
+    return fail(failure, Stage::read_only_root);
   close(root);
   return true;
 }

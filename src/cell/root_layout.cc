@@ -19,15 +19,20 @@ constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/
 
 // Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
 // Small files are copied into the root, which costs a tenth of a mount.
-constexpr const char* kEtcFiles[] = {"/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf", "/etc/protocols", "/etc/services", "/etc/os-release"};
-constexpr const char* kEtcDirectories[] = {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/fonts"};
+constexpr const char* kEtcFiles[] = {"/etc/ld.so.cache",     "/etc/localtime", "/etc/timezone",
+                                     "/etc/ssl/openssl.cnf", "/etc/protocols", "/etc/services",
+                                     "/etc/os-release"};
+constexpr const char* kEtcDirectories[] = {"/etc/alternatives",    "/etc/ssl/certs",
+                                           "/etc/pki/tls/certs",   "/etc/pki/ca-trust",
+                                           "/etc/crypto-policies", "/etc/fonts"};
 
 struct Device {
   const char* path;
   unsigned number;  // major << 8 | minor
 };
-constexpr Device kDevices[] = {{"/dev/null", 0x103},   {"/dev/zero", 0x105},    {"/dev/full", 0x107},
-                               {"/dev/random", 0x108}, {"/dev/urandom", 0x109}, {"/dev/tty", 0x500}};
+constexpr Device kDevices[] = {{"/dev/null", 0x103},    {"/dev/zero", 0x105},
+                               {"/dev/full", 0x107},    {"/dev/random", 0x108},
+                               {"/dev/urandom", 0x109}, {"/dev/tty", 0x500}};
 
 std::string link_target(const std::string& path) {
   char buffer[PATH_MAX];
@@ -54,7 +59,9 @@ void add_root_directory(RootLayout& layout, const std::string& root) {
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     // These are the cell's own.
-    if (name == "." || name == ".." || name == "proc" || name == "sys" || name == "dev" || name == "tmp" || "/" + name == kWorkspace) continue;
+    if (name == "." || name == ".." || name == "proc" || name == "sys" || name == "dev" ||
+        name == "tmp" || "/" + name == kWorkspace)
+      continue;
     add_system(layout, root + "/" + name, "/" + name);
   }
 }
@@ -64,7 +71,8 @@ std::vector<std::string> java_directories() {
   std::vector<std::string> found;
   if (DIR* etc = opendir("/etc")) {
     while (const dirent* entry = readdir(etc))
-      if (!strncmp(entry->d_name, "java-", 5)) found.push_back(std::string("/etc/") + entry->d_name);
+      if (!strncmp(entry->d_name, "java-", 5))
+        found.push_back(std::string("/etc/") + entry->d_name);
     closedir(etc);
   }
   return found;
@@ -75,7 +83,8 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
   for (const char* path : kEtcDirectories)
     if (access(path, F_OK) == 0) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
-  for (const std::string& path : java_directories()) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
+  for (const std::string& path : java_directories())
+    layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
   const auto file = [&](const char* path, std::string content) {
     layout.steps.push_back({RootOp::file, std::move(content), path});
   };
@@ -84,8 +93,10 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   file("/etc/group", "root:x:0:\nbrig:x:1000:\nnogroup:x:65534:\n");
   file("/etc/hosts", "127.0.0.1 localhost brig\n::1 localhost\n");
   file("/etc/hostname", "brig\n");
-  file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
-  if (policy.network == Network::host) layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
+  file("/etc/nsswitch.conf",
+       "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
+  if (policy.network == Network::host)
+    layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
   layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
   layout.steps.push_back({RootOp::directory, "", "/run"});
@@ -93,8 +104,12 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
 
 void add_devices(RootLayout& layout) {
   layout.steps.push_back({RootOp::directory, "", "/dev"});
-  for (const Device& device : kDevices) layout.steps.push_back({RootOp::bind, device.path, device.path, kBindDevice, device.number});
-  for (const auto& [target, name] : {std::pair{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}})
+  for (const Device& device : kDevices)
+    layout.steps.push_back({RootOp::bind, device.path, device.path, kBindDevice, device.number});
+  for (const auto& [target, name] : {std::pair{"/proc/self/fd", "/dev/fd"},
+                                     {"/proc/self/fd/0", "/dev/stdin"},
+                                     {"/proc/self/fd/1", "/dev/stdout"},
+                                     {"/proc/self/fd/2", "/dev/stderr"}})
     layout.steps.push_back({RootOp::symlink, target, name});
   layout.steps.push_back({RootOp::directory, "", "/dev/shm"});
 }
@@ -102,7 +117,9 @@ void add_devices(RootLayout& layout) {
 int id_map_of(RootLayout& layout, const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) throw_sys("policy: files.write: '{}'", path);
-  const auto same = std::find_if(layout.id_maps.begin(), layout.id_maps.end(), [&](const IdMap& map) { return map.uid == info.st_uid && map.gid == info.st_gid; });
+  const auto same = std::find_if(
+      layout.id_maps.begin(), layout.id_maps.end(),
+      [&](const IdMap& map) { return map.uid == info.st_uid && map.gid == info.st_gid; });
   if (same != layout.id_maps.end()) return static_cast<int>(same - layout.id_maps.begin());
   layout.id_maps.push_back({info.st_uid, info.st_gid});
   return static_cast<int>(layout.id_maps.size()) - 1;
@@ -113,7 +130,8 @@ std::vector<std::pair<std::string, bool>> listed_paths(const Files& files) {
   std::vector<std::pair<std::string, bool>> paths;
   for (const std::string& path : files.read) paths.emplace_back(normal_path(path), false);
   for (const std::string& path : files.write) paths.emplace_back(normal_path(path), true);
-  std::stable_sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(paths.begin(), paths.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   return paths;
 }
 
@@ -133,21 +151,27 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
   else
     add_root_directory(layout, normal_path(policy.files.root));
   add_devices(layout);
-  for (const char* path : {"/proc", "/tmp", kWorkspace}) layout.steps.push_back({RootOp::directory, "", path});
+  for (const char* path : {"/proc", "/tmp", kWorkspace})
+    layout.steps.push_back({RootOp::directory, "", path});
 
   const auto paths = listed_paths(policy.files);
   const auto listed = [&](const std::string& place) {
-    return std::any_of(paths.begin(), paths.end(), [&](const auto& path) { return is_at_or_below(place, path.first); });
+    return std::any_of(paths.begin(), paths.end(),
+                       [&](const auto& path) { return is_at_or_below(place, path.first); });
   };
   // A place that the policy lists, or lists a parent of, is the host's; the others are private. The
   // workspace comes last: it covers the stage of the scratch space.
-  for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"}, {"shm", "/dev/shm"}, {"home", home}, {"workspace", kWorkspace}}) {
+  for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"},
+                                    {"shm", "/dev/shm"},
+                                    {"home", home},
+                                    {"workspace", kWorkspace}}) {
     if (listed(place)) continue;
     if (name == "home") layout.steps.push_back({RootOp::directory, "", place});
     layout.scratch.emplace_back(name, place);
   }
   const auto below_scratch = [&](const std::string& path) {
-    return std::any_of(layout.scratch.begin(), layout.scratch.end(), [&](const auto& part) { return is_at_or_below(path, part.second); });
+    return std::any_of(layout.scratch.begin(), layout.scratch.end(),
+                       [&](const auto& part) { return is_at_or_below(path, part.second); });
   };
 
   for (const auto& [path, writable] : paths) {
@@ -162,8 +186,11 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
   for (const std::string& each : policy.files.hide) {
     std::string path = normal_path(each);
     if (below_scratch(path)) {
-      const auto holder = std::find_if(layout.late.rbegin(), layout.late.rend(), [&](const auto& late) { return is_at_or_below(path, late.second); });
-      if (holder == layout.late.rend()) continue;  // private already: nothing of the host's is there
+      const auto holder =
+          std::find_if(layout.late.rbegin(), layout.late.rend(),
+                       [&](const auto& late) { return is_at_or_below(path, late.second); });
+      if (holder == layout.late.rend())
+        continue;  // private already: nothing of the host's is there
       path = holder->first + path.substr(holder->second.size());
     }
     layout.steps.push_back({RootOp::cover, "", path});

@@ -8,19 +8,23 @@ struct Runner::Impl {
   Warden warden;
 };
 
-Runner::Runner(Policy policy, RunnerOptions options) : impl_(new Impl{{std::move(policy), options, false}}) {}
+Runner::Runner(Policy policy, RunnerOptions options)
+    : impl_(new Impl{{std::move(policy), options, false}}) {}
 Runner::~Runner() = default;
 
-Report Runner::run(const Command& command, const OutputCallback& on_output) { return impl_->warden.run(command, on_output); }
+Report Runner::run(const Command& command, const OutputCallback& on_output) {
+  return impl_->warden.run(command, on_output);
+}
 
 Runner::Pending Runner::run_async(Command command, OutputCallback on_output, DoneCallback on_done) {
   auto promise = std::make_shared<std::promise<Report>>();
   Pending pending;
   pending.report = promise->get_future();
-  pending.id = impl_->warden.submit(std::move(command), std::move(on_output), [promise, done = std::move(on_done)](const Report& report) {
-    if (done) done(report);
-    promise->set_value(report);
-  });
+  pending.id = impl_->warden.submit(std::move(command), std::move(on_output),
+                                    [promise, done = std::move(on_done)](const Report& report) {
+                                      if (done) done(report);
+                                      promise->set_value(report);
+                                    });
   return pending;
 }
 

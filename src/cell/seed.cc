@@ -37,7 +37,8 @@ std::vector<Process> all_processes() {
     const char* got = std::fgets(line, sizeof line, file);
     std::fclose(file);
     const char* paren = got ? strrchr(line, ')') : nullptr;
-    if (paren && strlen(paren) > 4) processes.push_back({pid, static_cast<pid_t>(strtol(paren + 4, nullptr, 10))});
+    if (paren && strlen(paren) > 4)
+      processes.push_back({pid, static_cast<pid_t>(strtol(paren + 4, nullptr, 10))});
   }
   closedir(proc);
   return processes;
@@ -49,7 +50,9 @@ std::vector<pid_t> tree_of(pid_t root) {
   const std::vector<Process> processes = all_processes();
   for (std::size_t i = 0; i < tree.size(); ++i)
     for (const Process& process : processes)
-      if (process.parent == tree[i] && std::find(tree.begin(), tree.end(), process.pid) == tree.end()) tree.push_back(process.pid);
+      if (process.parent == tree[i] &&
+          std::find(tree.begin(), tree.end(), process.pid) == tree.end())
+        tree.push_back(process.pid);
   return tree;
 }
 
@@ -77,8 +80,10 @@ SandboxResult run_sandboxed(const std::string& command, const SandboxedOptions& 
   SandboxResult result;
   try {
     Policy policy;
-    if (!(options.timeout > 0) || !std::isfinite(options.timeout)) throw_error(ErrorKind::config, "timeout must be a positive number of seconds");
-    policy.limits.wall_time = std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(options.timeout * 1000)));
+    if (!(options.timeout > 0) || !std::isfinite(options.timeout))
+      throw_error(ErrorKind::config, "timeout must be a positive number of seconds");
+    policy.limits.wall_time =
+        std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(options.timeout * 1000)));
     policy.limits.output = options.max_output_bytes;
     policy.environment.passthrough = options.env_passthrough;
     policy.environment.set = options.env_extra;

@@ -23,20 +23,15 @@ using std::chrono::milliseconds;
 using wire::Message;
 using wire::Tag;
 
-constexpr unsigned kMaxMaking = 8;   // cells being made at once: more would only compete
+constexpr unsigned kMaxMaking = 8;    // cells being made at once: more would only compete
 constexpr unsigned kMaxFailures = 3;  // in a row, before waiting calls are told
 constexpr milliseconds kRetry{100};
 constexpr Clock::time_point kNever = Clock::time_point::max();
 
-// epoll keys: what, and which.
-enum class Key : std::uint64_t { wake, janitor, slot, cell, call };
-constexpr std::uint64_t key(Key what, std::uint64_t which = 0, unsigned source = 0) {
-  return static_cast<std::uint64_t>(what) << 60 | which << 3 | source;
-}
-
 UniqueFd sealed(const std::vector<std::byte>& block) {
   UniqueFd file(memfd_create("brig-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file || write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size())) throw_sys("plan: writing a memfd");
+  if (!file || write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size()))
+    throw_sys("plan: writing a memfd");
   fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
   return file;
 }
@@ -53,9 +48,11 @@ bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
 
 }  // namespace
 
-Warden::Warden(Policy policy, RunnerOptions options, bool single) : policy_(std::move(policy)), options_(options), single_(single) {
+Warden::Warden(Policy policy, RunnerOptions options, bool single)
+    : policy_(std::move(policy)), options_(options), single_(single) {
   validate(policy_);
-  if (options_.max_cells < 1 || options_.max_cells > 60000) throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
+  if (options_.max_cells < 1 || options_.max_cells > 60000)
+    throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
   if (options_.ready > 1024) throw Error(ErrorKind::config, "runner: ready must be at most 1024");
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -100,7 +97,8 @@ void Warden::start_zygote() {
   // The helper starts up while the plan is worked out; an error in that is its end of file.
   const UniqueFd self(sys::pidfd_open(getpid()));
   int pair[2];
-  if (!self || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("starting the helper: pidfd_open, socketpair");
+  if (!self || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    throw_sys("starting the helper: pidfd_open, socketpair");
   janitor_socket_.reset(pair[0]);
   {
     const UniqueFd theirs(pair[1]);
@@ -123,7 +121,9 @@ void Warden::start_zygote() {
     settings_.limits = policy_.limits;
     for (const auto& [name, value] : plan_.environment) {
       // Without mounts these two name the cell's own directory, which each call adds.
-      if (!plan_.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME") && !policy_.environment.set.contains(name)) continue;
+      if (!plan_.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME") &&
+          !policy_.environment.set.contains(name))
+        continue;
       settings_.environment.append(name).append("=").append(value).push_back('\0');
       ++settings_.variables;
     }
@@ -136,7 +136,8 @@ void Warden::start_zygote() {
   Message message{};
   message.tag = Tag::plan;
   const int fd = block.get();
-  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) throw_sys("starting the helper: sending the plan");
+  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1))
+    throw_sys("starting the helper: sending the plan");
   if (early) send_packet(slots_.at(0).cell.socket.get(), &message, sizeof message, &fd, 1);
   if (single_ && !early) prepare_single();
   cgroups_.release();  // the janitor's from here on
@@ -238,11 +239,14 @@ void Warden::on_janitor() {
     if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
       lose_slot(message.index);
     else if (message.tag == Tag::failed)
-      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index), failure_kind(message.stage, message.error));
+      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index),
+                    failure_kind(message.stage, message.error));
     const auto slot = slots_.find(message.index);
-    if (message.tag == Tag::slot_refreshed && slot != slots_.end() && slot->second.state == Slot::State::refreshing) {
+    if (message.tag == Tag::slot_refreshed && slot != slots_.end() &&
+        slot->second.state == Slot::State::refreshing) {
       slot->second.generation = static_cast<unsigned>(message.status);
-      slot->second.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot->second.id, slot->second.generation);
+      slot->second.cgroup =
+          std::make_shared<SlotCgroup>(cgroups_, slot->second.id, slot->second.generation);
       slot->second.state = Slot::State::idle;
     }
     return;
@@ -258,7 +262,8 @@ void Warden::on_slot(unsigned id) {
   Packet packet = recv_packet(slot.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   UniqueFd pidfd(packet.fds[0]), socket(packet.fds[1]);
   if (packet.size < 0 && errno == EAGAIN) return;
-  if (packet.size == sizeof message && message.tag == Tag::cell_made && packet.fd_count == 2 && slot.state == Slot::State::making) {
+  if (packet.size == sizeof message && message.tag == Tag::cell_made && packet.fd_count == 2 &&
+      slot.state == Slot::State::making) {
     slot.cell.slot = id;
     slot.cell.pidfd = std::move(pidfd);
     slot.cell.socket = std::move(socket);
@@ -267,7 +272,8 @@ void Warden::on_slot(unsigned id) {
     cell_gone(slot);
   } else {
     if (packet.size == sizeof message && message.tag == Tag::failed)
-      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index), failure_kind(message.stage, message.error));
+      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index),
+                    failure_kind(message.stage, message.error));
     lose_slot(id);
   }
 }
@@ -286,19 +292,23 @@ void Warden::on_made_cell(unsigned id) {
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
     slot.cell = ReadyCell();  // the keeper tells when it is gone
     if (packet.size == sizeof message && message.tag == Tag::failed)
-      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index), failure_kind(message.stage, message.error));
+      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index),
+                    failure_kind(message.stage, message.error));
     else
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
     return;
   }
-  if (!make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) || !make_pipe(plan_.plan(), slot.cell.err_read, slot.cell.err_write))
+  if (!make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) ||
+      !make_pipe(plan_.plan(), slot.cell.err_read, slot.cell.err_write))
     return set_up_failed("pipes for a cell's output: " + errno_text(errno), ErrorKind::resource);
   if (cgroups_.version) {
-    if (!slot.cgroup) slot.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot.id, slot.generation);
+    if (!slot.cgroup)
+      slot.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot.id, slot.generation);
     slot.cgroup->begin();
     slot.cell.cgroup = slot.cgroup;
   }
-  if (!plan_.scratch_directory.empty()) slot.cell.scratch = fmt::format("{}/{}", plan_.scratch_directory, id);
+  if (!plan_.scratch_directory.empty())
+    slot.cell.scratch = fmt::format("{}/{}", plan_.scratch_directory, id);
   slot.state = Slot::State::ready;
   --making_;
   failures_ = 0;
@@ -323,21 +333,24 @@ void Warden::hand_out() {
       cell = std::move(ready_.front());
       ready_.pop_front();
       ++busy_;
-      if (const auto slot = slots_.find(cell.slot); slot != slots_.end()) slot->second.state = Slot::State::busy;
+      if (const auto slot = slots_.find(cell.slot); slot != slots_.end())
+        slot->second.state = Slot::State::busy;
       if (waiter->call == 0) {
         waiter->cell = std::move(cell);
         waiter->arrived.notify_one();
         continue;
       }
     }
-    if (AsyncCall* call = find_call(waiter->call)) start_async(waiter->call, *call, std::move(cell));
+    if (AsyncCall* call = find_call(waiter->call))
+      start_async(waiter->call, *call, std::move(cell));
   }
 }
 
 void Warden::cell_gone(Slot& slot) {
   {
     const std::lock_guard lock(mutex_);
-    const auto unused = std::find_if(ready_.begin(), ready_.end(), [&](const ReadyCell& cell) { return cell.slot == slot.id; });
+    const auto unused = std::find_if(ready_.begin(), ready_.end(),
+                                     [&](const ReadyCell& cell) { return cell.slot == slot.id; });
     if (unused != ready_.end())
       ready_.erase(unused);  // it died before its call
     else if (slot.state != Slot::State::making)
@@ -352,7 +365,8 @@ void Warden::cell_gone(Slot& slot) {
     message.tag = Tag::refresh_pids;
     message.index = slot.id;
     message.status = static_cast<int>(slot.generation + 1);
-    if (send_packet(janitor_socket_.get(), &message, sizeof message, nullptr, 0)) slot.state = Slot::State::refreshing;
+    if (send_packet(janitor_socket_.get(), &message, sizeof message, nullptr, 0))
+      slot.state = Slot::State::refreshing;
   } else {
     slot.cgroup->shrink();
   }
@@ -366,7 +380,8 @@ void Warden::lose_slot(unsigned id) {
   {
     const std::lock_guard lock(mutex_);
     // A slot whose cell a thread in run() took still says `ready`: who is in ready_ tells.
-    const auto unused = std::erase_if(ready_, [&](const ReadyCell& cell) { return cell.slot == id; });
+    const auto unused =
+        std::erase_if(ready_, [&](const ReadyCell& cell) { return cell.slot == id; });
     if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy)) --busy_;
   }
   if (slot.state == Slot::State::making) --making_;
@@ -422,7 +437,8 @@ void Warden::make_cell(Slot& slot) {
   Message message{};
   message.tag = Tag::make_cell;
   message.index = slot.id;
-  if (!send_packet(slot.socket.get(), &message, sizeof message, nullptr, 0)) return;  // its end of file follows
+  if (!send_packet(slot.socket.get(), &message, sizeof message, nullptr, 0))
+    return;  // its end of file follows
   slot.state = Slot::State::making;
   slot.cell = ReadyCell();
   ++making_;
@@ -431,7 +447,8 @@ void Warden::make_cell(Slot& slot) {
 // The one slot of a single plan: no keeper, its socket is the cell's own.
 void Warden::prepare_single() {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("runner: socketpair");
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    throw_sys("runner: socketpair");
   Slot& slot = slots_[0];
   slot.cell.socket.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
@@ -440,16 +457,19 @@ void Warden::prepare_single() {
   Message message{};
   message.tag = Tag::prepare;
   if (policy_.isolation == Isolation::jail)
-    message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (geteuid() == 0 ? 0 : CLONE_NEWUSER) |
+    message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
+                    (geteuid() == 0 ? 0 : CLONE_NEWUSER) |
                     (policy_.network == Network::host ? 0 : CLONE_NEWNET);
   const int fd = theirs.get();
-  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) throw_sys("starting the helper: sending");
+  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1))
+    throw_sys("starting the helper: sending");
   watch(slot.cell.socket.get(), key(Key::cell, 0));
 }
 
 void Warden::grow() {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_sys("runner: socketpair");
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    throw_sys("runner: socketpair");
   UniqueFd ours(pair[0]), theirs(pair[1]);
   Message message{};
   message.tag = Tag::grow;
@@ -481,7 +501,9 @@ void Warden::refill() {
     const std::lock_guard lock(mutex_);
     // A waiter above the limit waits for a running call to end, not for a cell.
     wanted = (options_.ready > busy_ ? options_.ready - busy_ : 0);
-    wanted = std::max(wanted, (options_.ready + 1) / 2) + static_cast<unsigned>(std::min<std::size_t>(waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
+    wanted = std::max(wanted, (options_.ready + 1) / 2) +
+             static_cast<unsigned>(std::min<std::size_t>(
+                 waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
     ready = static_cast<unsigned>(ready_.size());
   }
   unsigned idle = 0;
@@ -493,220 +515,10 @@ void Warden::refill() {
     else if (++idle > options_.ready + 2)
       surplus.push_back(id);
   }
-  while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 && slots_.size() < options_.max_cells + options_.ready) grow();
+  while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 &&
+         slots_.size() < options_.max_cells + options_.ready)
+    grow();
   for (const unsigned id : surplus) lose_slot(id);
-}
-
-// --- calls that the stepping thread drives ---
-
-// Only the stepping thread removes calls, so the pointer is good until it does.
-Warden::AsyncCall* Warden::find_call(std::uint64_t id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = calls_.find(id);
-  return found == calls_.end() ? nullptr : &found->second;
-}
-
-void Warden::on_call(std::uint64_t id, Call::Source source) {
-  AsyncCall* async = find_call(id);
-  if (!async || async->waiting) return;
-  async->call->on_readable(source);
-  update_async(id, *async);
-}
-
-void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
-  async.waiting = false;
-  async.call->start(std::move(cell));
-  if (async.cancelled) async.call->cancel();
-  const auto fds = async.call->descriptors();
-  for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
-    if (fds[i] >= 0) {
-      if (i == Call::kCancel) {
-        // Shared with other calls, perhaps: a descriptor of this call's own can be watched and closed.
-        async.cancel_fd.reset(fcntl(fds[i], F_DUPFD_CLOEXEC, 0));
-        if (async.cancel_fd) watch(async.cancel_fd.get(), key(Key::call, id, i));
-        continue;
-      }
-      watch(fds[i], key(Key::call, id, i));
-    }
-  update_async(id, async);
-}
-
-void Warden::update_async(std::uint64_t id, AsyncCall& async) {
-  if (async.call->over()) return finish_async(id);
-  // A descriptor that the call has closed left the epoll set by that; a cancelled call needs no more.
-  if (async.call->descriptors()[Call::kCancel] < 0) async.cancel_fd.reset();
-  if (async.timer != async.call->timer()) {
-    const std::lock_guard lock(mutex_);
-    timers_.erase({async.timer, id});
-    async.timer = async.call->timer();
-    timers_.emplace(async.timer, id);
-  }
-}
-
-void Warden::finish_async(std::uint64_t id) {
-  AsyncCall async;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = calls_.find(id);
-    async = std::move(found->second);
-    calls_.erase(found);
-    timers_.erase({async.timer, id});
-  }
-  const Report report = async.call->take();
-  if (async.on_done) async.on_done(report);
-}
-
-void Warden::on_timers() {
-  const Clock::time_point now = Clock::now();
-  std::vector<std::uint64_t> due, cancels;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [time, id] : timers_) {
-      if (time > now) break;
-      due.push_back(id);
-    }
-    cancels.swap(cancels_);
-  }
-  const auto leave_queue = [&](std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message) {
-    {
-      const std::lock_guard lock(mutex_);
-      std::erase_if(waiters_, [&](const auto& waiter) { return waiter->call == id; });
-    }
-    async.call->refuse(outcome, message);
-    finish_async(id);
-  };
-  for (const std::uint64_t id : cancels) {
-    AsyncCall* async = find_call(id);
-    if (!async) continue;
-    if (async->waiting) {
-      leave_queue(id, *async, Outcome::cancelled, "the call was cancelled before it ran");
-      continue;
-    }
-    async->call->cancel();
-    update_async(id, *async);
-  }
-  for (const std::uint64_t id : due) {
-    AsyncCall* async = find_call(id);
-    if (!async) continue;
-    if (async->waiting) {
-      leave_queue(id, *async, Outcome::timeout, "the call's time was over while it waited in the queue; it was not run");
-      continue;
-    }
-    async->call->on_timer(now);
-    update_async(id, *async);
-  }
-}
-
-std::uint64_t Warden::submit(Command command, OutputCallback on_output, DoneCallback on_done) {
-  const auto now = Clock::now();
-  AsyncCall async;
-  async.call = std::make_unique<Call>(settings_, command, std::move(on_output), now);
-  async.on_done = std::move(on_done);
-  std::string defect = Call::defect(command);
-  Outcome outcome = Outcome::invalid_arguments;
-  std::uint64_t id;
-  {
-    const std::lock_guard lock(mutex_);
-    id = next_call_++;
-    if (defect.empty() && waiters_.size() >= options_.max_queue) {
-      outcome = Outcome::overloaded;
-      defect = "too many calls wait already; try again later";
-    }
-    if (defect.empty()) {
-      async.timer = async.call->timer();
-      timers_.emplace(async.timer, id);
-      calls_.emplace(id, std::move(async));
-      auto waiter = std::make_shared<Waiter>();
-      waiter->call = id;
-      waiters_.push_back(std::move(waiter));
-    }
-  }
-  if (!defect.empty()) {
-    async.call->refuse(outcome, defect);
-    const Report report = async.call->take();
-    if (async.on_done) async.on_done(report);
-    return id;
-  }
-  wake();
-  return id;
-}
-
-bool Warden::cancel(std::uint64_t id) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!calls_.contains(id)) return false;
-    cancels_.push_back(id);
-  }
-  wake();
-  return true;
-}
-
-unsigned Warden::ready() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<unsigned>(ready_.size());
-}
-
-// --- calls that the caller drives ---
-
-std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& outcome, std::string& message) {
-  std::unique_lock lock(mutex_);
-  if (waiters_.empty() && !ready_.empty() && busy_ < options_.max_cells) {
-    ReadyCell cell = std::move(ready_.front());
-    ready_.pop_front();
-    ++busy_;
-    // The slot makes its next cell when this call is over; more are made beside it only if the pool
-    // runs low, so that making cells does not compete with the call for a core.
-    const bool low = ready_.size() < (options_.ready + 1) / 2;
-    lock.unlock();
-    if (low && !single_) wake();
-    return cell;
-  }
-  if (waiters_.size() >= options_.max_queue) {
-    outcome = Outcome::overloaded;
-    message = "too many calls wait already; try again later";
-    return std::nullopt;
-  }
-  const auto waiter = std::make_shared<Waiter>();
-  waiters_.push_back(waiter);
-  wake();
-  waiter->arrived.wait_until(lock, deadline, [&] { return waiter->cell || !waiter->failure.empty(); });
-  if (waiter->cell) return std::move(*waiter->cell);
-  std::erase(waiters_, waiter);
-  outcome = waiter->failure.empty() ? Outcome::timeout : Outcome::internal;
-  message = waiter->failure.empty() ? "the call's time was over while it waited in the queue; it was not run" : waiter->failure;
-  return std::nullopt;
-}
-
-void Warden::drive(Call& call) {
-  const auto fds = call.descriptors();
-  pollfd polls[Call::kSources];
-  for (unsigned i = 0; i < Call::kSources; ++i) polls[i] = {fds[i], POLLIN, 0};
-  const auto left = std::max(Clock::duration::zero(), call.timer() - Clock::now());
-  timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(), (left % std::chrono::seconds(1)).count()};
-  const int count = ppoll(polls, Call::kSources, &wait, nullptr);
-  // Output before the end: what is in the pipes belongs to the report either way.
-  for (const Call::Source source : {Call::kListener, Call::kOut, Call::kErr, Call::kSocket, Call::kCancel})
-    if (count > 0 && polls[source].revents) call.on_readable(source);
-  if (!call.over()) call.on_timer(Clock::now());
-}
-
-Report Warden::run(const Command& command, const OutputCallback& on_output) {
-  Call call(settings_, command, on_output, Clock::now());
-  const std::string defect = Call::defect(command);
-  if (!defect.empty()) {
-    call.refuse(Outcome::invalid_arguments, defect);
-    return call.take();
-  }
-  Outcome outcome = Outcome::internal;
-  std::string message;
-  std::optional<ReadyCell> cell = take_cell(call.deadline(), outcome, message);
-  if (!cell) {
-    call.refuse(outcome, message);
-    return call.take();
-  }
-  call.start(std::move(*cell));
-  while (!call.over()) drive(call);
-  return call.take();
 }
 
 }  // namespace brig

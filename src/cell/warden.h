@@ -37,6 +37,12 @@ class Warden {
   unsigned ready() const;
 
  private:
+  // epoll keys: what, and which.
+  enum class Key : std::uint64_t { wake, janitor, slot, cell, call };
+  static constexpr std::uint64_t key(Key what, std::uint64_t which = 0, unsigned source = 0) {
+    return static_cast<std::uint64_t>(what) << 60 | which << 3 | source;
+  }
+
   // A keeper, its cgroups, and the cell it is making or has made.
   struct Slot {
     unsigned id = 0;
@@ -85,7 +91,8 @@ class Warden {
   void start_async(std::uint64_t id, AsyncCall& call, ReadyCell cell);
   void update_async(std::uint64_t id, AsyncCall& call);
   void finish_async(std::uint64_t id);
-  std::optional<ReadyCell> take_cell(Clock::time_point deadline, Outcome& outcome, std::string& message);
+  std::optional<ReadyCell> take_cell(Clock::time_point deadline, Outcome& outcome,
+                                     std::string& message);
   void drive(Call& call);
   void watch(int fd, std::uint64_t key);
   void wake() const;

@@ -78,7 +78,7 @@ enum class Tag : uint32_t {
   make_cell,
   // cell's init -> host; cell_ready carries the seccomp listener
   cell_ready,
-  tool_ended,   // status, usage
+  tool_ended,  // status, usage
   // the tool before exec -> host
   exec_failed,  // error
   // host -> tool before exec
@@ -87,13 +87,13 @@ enum class Tag : uint32_t {
 
 struct Message {
   Tag tag;
-  Stage stage;          // failed
+  Stage stage;     // failed
   int32_t error;   // failed, exec_failed: errno
   uint32_t index;  // failed: which mount, rule, rlimit...; otherwise the slot
   int32_t status;  // tool_ended, cell_gone: a wait status
   uint32_t unused;
-  uint64_t cpu_micros;    // tool_ended, cell_gone: of the tree so far
-  uint64_t max_rss_kib;   // likewise: of the largest process
+  uint64_t cpu_micros;   // tool_ended, cell_gone: of the tree so far
+  uint64_t max_rss_kib;  // likewise: of the largest process
 };
 
 // A request: this header, then argv strings and environment strings, each NUL-terminated, argv first.

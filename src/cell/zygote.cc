@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <errno.h>
@@ -36,7 +36,8 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);
   close(proc);
   const char* name = text(plan, plan.hostname);
-  if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0) return fail(failure, Stage::hostname);
+  if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0)
+    return fail(failure, Stage::hostname);
   return true;
 }
 
@@ -44,8 +45,10 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
 
 bool become_user(const Plan& plan, Failure& failure) {
   if (syscall(SYS_setgroups, 0, nullptr) != 0) return fail(failure, Stage::become_user, 0);
-  if (syscall(SYS_setresgid, plan.host_gid, plan.host_gid, plan.host_gid) != 0) return fail(failure, Stage::become_user, 1);
-  if (syscall(SYS_setresuid, plan.host_uid, plan.host_uid, plan.host_uid) != 0) return fail(failure, Stage::become_user, 2);
+  if (syscall(SYS_setresgid, plan.host_gid, plan.host_gid, plan.host_gid) != 0)
+    return fail(failure, Stage::become_user, 1);
+  if (syscall(SYS_setresuid, plan.host_uid, plan.host_uid, plan.host_uid) != 0)
+    return fail(failure, Stage::become_user, 2);
   return true;
 }
 
@@ -64,7 +67,8 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die(janitor_socket, Stage::no_new_privileges);
-  if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr)) die(janitor_socket, Stage::seccomp);
+  if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr))
+    die(janitor_socket, Stage::seccomp);
 
   signal(SIGCHLD, SIG_IGN);  // keepers and orphans are reaped by the kernel
   wire::Message message{};
@@ -73,7 +77,8 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
   for (;;) {
     const Packet packet = recv_packet(janitor_socket, &message, sizeof message, 0);
     if (packet.size <= 0) _exit(0);  // the janitor is gone: so is everything in this pid namespace
-    if (packet.size != sizeof message || message.tag != wire::Tag::new_slot || packet.fd_count != 2) _exit(1);
+    if (packet.size != sizeof message || message.tag != wire::Tag::new_slot || packet.fd_count != 2)
+      _exit(1);
     const pid_t pid = sys::clone_process(SIGCHLD, nullptr);
     if (pid == 0) keeper_main(plan, janitor_socket, packet.fds[0], packet.fds[1], message.index);
     if (pid < 0) {

@@ -13,11 +13,13 @@ class App;
 namespace brig::cli {
 
 // Exit codes as timeout(1) and env(1) have them.
-inline constexpr int kTimedOut = 124, kOwnFailure = 125, kCannotRun = 126, kNotFound = 127, kSignalBase = 128;
+inline constexpr int kTimedOut = 124, kOwnFailure = 125, kCannotRun = 126, kNotFound = 127,
+                     kSignalBase = 128;
 
 // Each adds its sub-command; the returned code is set when it was chosen and has run.
 // `after_dashes`: the words behind "--", taken off before the options are parsed.
-void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes, int& exit_code);
+void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes,
+             int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
 // --- terminal.cc ---

@@ -17,16 +17,22 @@ int show(bool json) {
     fmt::print("{}\n", to_json(found, isatty(1) ? 2 : -1));
     return found.jail ? 0 : 1;
   }
-  fmt::print("{}\n\n", styled(fmt::format("brig {}, as {}", BRIG_VERSION, geteuid() == 0 ? "root" : "an ordinary user"), Style::bold, 1));
+  fmt::print("{}\n\n", styled(fmt::format("brig {}, as {}", BRIG_VERSION,
+                                          geteuid() == 0 ? "root" : "an ordinary user"),
+                              Style::bold, 1));
   for (const Layer& layer : found.layers) {
     const Style style = layer.present ? Style::good : layer.required ? Style::bad : Style::dim;
     const char* mark = layer.present ? "yes" : layer.required ? "NO" : "no";
-    fmt::print("  {}  {:<18} {}\n", styled(fmt::format("{:<3}", mark), style, 1), layer.name, styled(layer.detail, Style::dim, 1));
+    fmt::print("  {}  {:<18} {}\n", styled(fmt::format("{:<3}", mark), style, 1), layer.name,
+               styled(layer.detail, Style::dim, 1));
     if (!layer.present && !layer.fix.empty()) fmt::print("       to get it: {}\n", layer.fix);
   }
   fmt::print("\n{}\n", found.jail ? styled("The jail, brig's default, works here.", Style::good, 1)
-                                  : styled("The jail, brig's default, does not work here: brig refuses to run until the lines marked NO are fixed.", Style::bad, 1));
-  if (!found.jail && found.landlock) fmt::print("The weaker floor works: brig run --isolation landlock -- ...\n");
+                                  : styled("The jail, brig's default, does not work here: brig "
+                                           "refuses to run until the lines marked NO are fixed.",
+                                           Style::bad, 1));
+  if (!found.jail && found.landlock)
+    fmt::print("The weaker floor works: brig run --isolation landlock -- ...\n");
   return found.jail ? 0 : 1;
 }
 
@@ -34,7 +40,8 @@ int show(bool json) {
 
 void add_doctor(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* doctor = app.add_subcommand("doctor", "Tells what this machine can enforce, by trying it.");
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Tells what this machine can enforce, by trying it.");
   doctor->add_flag("--json", *json, "As JSON");
   doctor->footer("Exit code 0 if the default isolation (jail) works here, else 1.");
   doctor->callback([json, &exit_code] { exit_code = show(*json); });

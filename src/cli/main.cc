@@ -14,7 +14,8 @@
 // A descriptor that the caller closed would be taken by the next file opened, and given to the tool.
 static void open_standard_descriptors() {
   for (int fd = 0; fd < 3; ++fd)
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) _exit(brig::cli::kOwnFailure);
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+      _exit(brig::cli::kOwnFailure);
 }
 
 int main(int argc, char** argv) {
@@ -28,7 +29,8 @@ int main(int argc, char** argv) {
       "  brig run --timeout 5s --memory 256M --read ~/data -- wc -l ~/data/big.csv\n"
       "  echo hello | brig run --json -- tr a-z A-Z\n"
       "  brig doctor\n"
-      "`brig COMMAND --help` tells more. Exit codes: 124 time was over, 125 brig failed, 126 can't be\n"
+      "`brig COMMAND --help` tells more. Exit codes: 124 time was over, 125 brig failed, 126 can't "
+      "be\n"
       "run, 127 not found, 128+N ended by signal N, otherwise the command's own.");
   int exit_code = 0;
   // Taken off here, untouched: no option parser gets to see the command's own words.

@@ -24,7 +24,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string policy_file, timeout, grace, cpu_time, memory, output, output_total, scratch, file_size, net, cwd, root, isolation;
+  std::string policy_file, timeout, grace, cpu_time, memory, output, output_total, scratch,
+      file_size, net, cwd, root, isolation;
   std::optional<unsigned> processes, open_files;
   std::optional<double> cpus;
   std::vector<std::string> read, write, hide, env, command;
@@ -67,16 +68,19 @@ std::string absolute(const std::string& path) {
 }
 
 Policy policy_of(const Options& options) {
-  Policy policy = options.policy_file.empty() ? Policy{} : policy_from_toml_file(options.policy_file);
+  Policy policy =
+      options.policy_file.empty() ? Policy{} : policy_from_toml_file(options.policy_file);
   Limits& limits = policy.limits;
   if (!options.timeout.empty()) limits.wall_time = duration_of("--timeout", options.timeout);
   if (!options.grace.empty()) limits.grace = duration_of("--grace", options.grace);
   if (!options.cpu_time.empty()) limits.cpu_time = duration_of("--cpu-time", options.cpu_time);
   if (!options.memory.empty()) set_size("--memory", options.memory, limits.memory);
   if (!options.output.empty()) set_size("--output", options.output, limits.output);
-  if (!options.output_total.empty()) set_size("--output-total", options.output_total, limits.output_total.emplace());
+  if (!options.output_total.empty())
+    set_size("--output-total", options.output_total, limits.output_total.emplace());
   if (!options.scratch.empty()) set_size("--scratch", options.scratch, limits.scratch);
-  if (!options.file_size.empty()) set_size("--file-size", options.file_size, limits.file_size.emplace());
+  if (!options.file_size.empty())
+    set_size("--file-size", options.file_size, limits.file_size.emplace());
   if (options.processes) limits.processes = *options.processes;
   if (options.open_files) limits.open_files = *options.open_files;
   if (options.cpus) limits.cpus = options.cpus;
@@ -109,10 +113,12 @@ class Passer {
     struct stat info;
     const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
     while (!bytes.empty()) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
       pollfd wait{fd, POLLOUT, 0};
       if (poll(&wait, 1, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0) return;
-      const ssize_t size = write(fd, bytes.data(), file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
+      const ssize_t size = write(
+          fd, bytes.data(), file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
       if (size < 0 && errno == EINTR) continue;
       if (size < 0) return;  // a broken pipe cancels the call, by its signal
       bytes.remove_prefix(static_cast<std::size_t>(size));
@@ -167,14 +173,18 @@ int run_command(const Options& options) {
   }
   const Passer passer(Clock::now() + policy.limits.wall_time + policy.limits.grace);
   OutputCallback live;
-  if (!options.json) live = [&](Stream stream, std::string_view bytes) { passer.pass(stream == Stream::out ? 1 : 2, bytes); };
+  if (!options.json)
+    live = [&](Stream stream, std::string_view bytes) {
+      passer.pass(stream == Stream::out ? 1 : 2, bytes);
+    };
   const Report report = run(command, policy, live);
   tty.reset();
   if (options.json) {
     const std::string text = to_json(report, isatty(1) ? 2 : -1) + "\n";
     std::fwrite(text.data(), 1, text.size(), stdout);
     if (std::fflush(stdout) != 0) return kOwnFailure;
-  } else if (report.outcome != Outcome::ok && (report.outcome != Outcome::exit || !report.violations.empty())) {
+  } else if (report.outcome != Outcome::ok &&
+             (report.outcome != Outcome::exit || !report.violations.empty())) {
     complain(report.message);
   }
   return code_of(report, signals.get());
@@ -182,39 +192,58 @@ int run_command(const Options& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes, int& exit_code) {
+void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes,
+             int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* run = app.add_subcommand("run", "Runs a command in a cell of its own.");
-  run->add_option("--policy", options->policy_file, "Policy file (TOML); the options below come on top")->type_name("FILE");
+  run->add_option("--policy", options->policy_file,
+                  "Policy file (TOML); the options below come on top")
+      ->type_name("FILE");
   run->add_option("--timeout", options->timeout, "Wall time [30s]")->type_name("TIME");
-  run->add_option("--grace", options->grace, "Between SIGTERM and SIGKILL [500ms]")->type_name("TIME");
+  run->add_option("--grace", options->grace, "Between SIGTERM and SIGKILL [500ms]")
+      ->type_name("TIME");
   run->add_option("--cpu-time", options->cpu_time, "CPU time of the tree")->type_name("TIME");
   run->add_option("--memory", options->memory, "Memory of the tree [512M]")->type_name("SIZE");
-  run->add_option("--processes", options->processes, "Processes and threads at once [64]")->type_name("N");
+  run->add_option("--processes", options->processes, "Processes and threads at once [64]")
+      ->type_name("N");
   run->add_option("--cpus", options->cpus, "CPUs' worth of time")->type_name("N");
-  run->add_option("--output", options->output, "Kept of each stream in the report [100K]")->type_name("SIZE");
-  run->add_option("--output-total", options->output_total, "Stop the command when it writes more")->type_name("SIZE");
-  run->add_option("--scratch", options->scratch, "Private file space: /tmp, HOME, /workspace [64M]")->type_name("SIZE");
-  run->add_option("--file-size", options->file_size, "Largest file it may write")->type_name("SIZE");
-  run->add_option("--open-files", options->open_files, "Open files per process [256]")->type_name("N");
+  run->add_option("--output", options->output, "Kept of each stream in the report [100K]")
+      ->type_name("SIZE");
+  run->add_option("--output-total", options->output_total, "Stop the command when it writes more")
+      ->type_name("SIZE");
+  run->add_option("--scratch", options->scratch, "Private file space: /tmp, HOME, /workspace [64M]")
+      ->type_name("SIZE");
+  run->add_option("--file-size", options->file_size, "Largest file it may write")
+      ->type_name("SIZE");
+  run->add_option("--open-files", options->open_files, "Open files per process [256]")
+      ->type_name("N");
   // One value each: `--read A B` would swallow the command.
-  const auto list = [&](const char* name, std::vector<std::string>& target, const char* help, const char* type) {
+  const auto list = [&](const char* name, std::vector<std::string>& target, const char* help,
+                        const char* type) {
     run->add_option(name, target, help)->type_name(type)->expected(1)->take_all();
   };
   list("--read", options->read, "Let it read PATH (repeatable)", "PATH");
   list("--write", options->write, "Let it write PATH too (repeatable)", "PATH");
   list("--hide", options->hide, "Show PATH as empty (repeatable)", "PATH");
-  run->add_option("--root", options->root, "Directory to take the place of the host's system")->type_name("DIR");
-  run->add_option("--net", options->net, "none, loopback or host [none]")->type_name("MODE")->check(CLI::IsMember({"none", "loopback", "host"}));
+  run->add_option("--root", options->root, "Directory to take the place of the host's system")
+      ->type_name("DIR");
+  run->add_option("--net", options->net, "none, loopback or host [none]")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"none", "loopback", "host"}));
   list("--env", options->env, "Pass variable K on, or set it to V (repeatable)", "K[=V]");
-  run->add_option("--cwd", options->cwd, "Working directory in the cell [/workspace]")->type_name("PATH");
-  run->add_option("--isolation", options->isolation, "Least isolation accepted: jail, landlock or process [jail]")->type_name("FLOOR")->check(CLI::IsMember({"jail", "landlock", "process"}));
+  run->add_option("--cwd", options->cwd, "Working directory in the cell [/workspace]")
+      ->type_name("PATH");
+  run->add_option("--isolation", options->isolation,
+                  "Least isolation accepted: jail, landlock or process [jail]")
+      ->type_name("FLOOR")
+      ->check(CLI::IsMember({"jail", "landlock", "process"}));
   run->add_flag("--json", options->json, "Print the whole report as JSON instead of the output");
   run->add_flag("--tty", options->tty, "Give it a terminal of its own");
   run->prefix_command();  // the first word that is no option, and all behind it, is the command
   run->footer(
       "Usage: brig run [OPTIONS] -- CMD [ARGS...]\n\n"
-      "The cell sees the system read-only, a private /tmp, HOME and /workspace, the safe part of the\n"
+      "The cell sees the system read-only, a private /tmp, HOME and /workspace, the safe part of "
+      "the\n"
       "environment, and nothing else: no network, no file of yours that is not listed.\n"
       "Examples:\n"
       "  brig run -- gcc --version\n"
@@ -222,8 +251,12 @@ void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after
       "  brig run --net loopback --env DEBUG=1 --json -- ./server-test");
   run->callback([options, run, &after_dashes, &exit_code] {
     options->command = after_dashes ? *after_dashes : run->remaining();
-    if (after_dashes && !run->remaining().empty()) throw_error(ErrorKind::config, "'{}' before -- is neither an option nor the value of one; see `brig run --help`", run->remaining().front());
-    if (options->command.empty()) throw_error(ErrorKind::config, "no command: say brig run [OPTIONS] -- CMD [ARGS...]");
+    if (after_dashes && !run->remaining().empty())
+      throw_error(ErrorKind::config,
+                  "'{}' before -- is neither an option nor the value of one; see `brig run --help`",
+                  run->remaining().front());
+    if (options->command.empty())
+      throw_error(ErrorKind::config, "no command: say brig run [OPTIONS] -- CMD [ARGS...]");
     exit_code = run_command(*options);
   });
 }

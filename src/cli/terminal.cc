@@ -11,9 +11,13 @@ namespace brig::cli {
 std::string styled(std::string_view text, Style style, int fd) {
   const char* term = std::getenv("TERM");
   const char* no_color = std::getenv("NO_COLOR");
-  const bool colour = isatty(fd) && !(no_color && *no_color) && !(term && std::string_view(term) == "dumb");
+  const bool colour =
+      isatty(fd) && !(no_color && *no_color) && !(term && std::string_view(term) == "dumb");
   if (!colour || style == Style::plain) return std::string(text);
-  const char* code = style == Style::good ? "32" : style == Style::bad ? "31" : style == Style::dim ? "2" : "1";
+  const char* code = style == Style::good  ? "32"
+                     : style == Style::bad ? "31"
+                     : style == Style::dim ? "2"
+                                           : "1";
   return fmt::format("\033[{}m{}\033[0m", code, text);
 }
 

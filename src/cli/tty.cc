@@ -35,7 +35,8 @@ void copy_size(int from, int to) {
 
 Tty::Tty() {
   outside_.reset(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!outside_ || grantpt(outside_.get()) != 0 || unlockpt(outside_.get()) != 0) throw_sys("--tty: opening a terminal");
+  if (!outside_ || grantpt(outside_.get()) != 0 || unlockpt(outside_.get()) != 0)
+    throw_sys("--tty: opening a terminal");
   inside_.reset(ioctl(outside_.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   stop_.reset(eventfd(0, EFD_CLOEXEC));
   if (!inside_ || !stop_) throw_sys("--tty: opening a terminal");
@@ -65,7 +66,10 @@ void Tty::relay() {
   sigemptyset(&set);
   sigaddset(&set, SIGWINCH);
   const UniqueFd resized(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  pollfd polls[] = {{outside_.get(), POLLIN, 0}, {0, POLLIN, 0}, {resized.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+  pollfd polls[] = {{outside_.get(), POLLIN, 0},
+                    {0, POLLIN, 0},
+                    {resized.get(), POLLIN, 0},
+                    {stop_.get(), POLLIN, 0}};
   bool stopping = false;
   for (;;) {
     // Once stopped, read on while there is something, without waiting.

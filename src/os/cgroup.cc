@@ -22,7 +22,8 @@ std::string read_text(const std::string& path) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return text;
   char buffer[8192];
-  for (ssize_t size; (size = read(file.get(), buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(size));
+  for (ssize_t size; (size = read(file.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(size));
   return text;
 }
 
@@ -43,7 +44,8 @@ bool contains(std::string_view text, char separator, std::string_view word) {
 
 bool write_text(const std::string& path, const std::string& value) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return file && write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
+  return file &&
+         write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
 }
 
 bool has_word(std::string list, const std::string& word) {
@@ -52,10 +54,12 @@ bool has_word(std::string list, const std::string& word) {
 }
 
 // "memory,cpu" -> has "memory"
-bool has_item(const std::string& list, const std::string& item) { return contains(list, ',', item); }
+bool has_item(const std::string& list, const std::string& item) {
+  return contains(list, ',', item);
+}
 
 struct Mounted {
-  std::string unified;  // mount point of cgroup2, if any
+  std::string unified;                                  // mount point of cgroup2, if any
   std::vector<std::pair<std::string, std::string>> v1;  // (options, mount point)
 };
 
@@ -67,7 +71,8 @@ Mounted find_mounts() {
     const std::size_t dash = line.find(" - ");
     if (dash == std::string_view::npos) continue;
     const auto left = split(line.substr(0, dash), ' '), right = split(line.substr(dash + 3), ' ');
-    if (left.size() < 5 || right.size() < 3 || left[3] != "/") continue;  // part of a hierarchy: paths of /proc/self/cgroup don't fit it
+    if (left.size() < 5 || right.size() < 3 || left[3] != "/")
+      continue;  // part of a hierarchy: paths of /proc/self/cgroup don't fit it
     if (right[0] == "cgroup2" && found.unified.empty()) found.unified = left[4];
     if (right[0] == "cgroup") found.v1.emplace_back(right[2], left[4]);
   }
@@ -110,7 +115,8 @@ void remove_stale(const std::string& parent) {
   if (!stream) return;
   std::vector<std::string> names;
   while (const dirent* entry = readdir(stream))
-    if (entry->d_type == DT_DIR && !strncmp(entry->d_name, prefix.c_str(), prefix.size())) names.push_back(entry->d_name);
+    if (entry->d_type == DT_DIR && !strncmp(entry->d_name, prefix.c_str(), prefix.size()))
+      names.push_back(entry->d_name);
   closedir(stream);
   for (const std::string& name : names) {
     const std::string rest = name.substr(prefix.size());
@@ -120,7 +126,8 @@ void remove_stale(const std::string& parent) {
     const std::string path = parent + "/" + name;
     if (DIR* slots = opendir(path.c_str())) {
       while (const dirent* entry = readdir(slots))
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.') unlinkat(dirfd(slots), entry->d_name, AT_REMOVEDIR);
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+          unlinkat(dirfd(slots), entry->d_name, AT_REMOVEDIR);
       closedir(slots);
     }
     rmdir(path.c_str());  // fails, and rightly, if anything lives in it
@@ -141,17 +148,19 @@ CgroupLayout::~CgroupLayout() {
   for (const std::string& path : owned_) rmdir(path.c_str());
 }
 
-static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std::string& name, CgroupLayout& layout,
-                    std::vector<std::string>& owned) {
+static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std::string& name,
+                    CgroupLayout& layout, std::vector<std::string>& owned) {
   const std::optional<std::string> own = own_path("");
   if (mounts.unified.empty() || !own) return false;
   if (!has_word(read_text(mounts.unified + "/cgroup.controllers"), "memory")) return false;
   const std::string wanted = limits.cpus ? "+memory +pids +cpu" : "+memory +pids";
   // The nearest place at or above this process' own cgroup whose children can have the controllers:
   // a cgroup with processes of its own can't give any to its children.
-  for (std::string at = mounts.unified + *own; at.size() >= mounts.unified.size(); at.erase(at.rfind('/'))) {
+  for (std::string at = mounts.unified + *own; at.size() >= mounts.unified.size();
+       at.erase(at.rfind('/'))) {
     std::string enabled = read_text(at + "/cgroup.subtree_control");
-    if (!has_word(enabled, "memory") || !has_word(enabled, "pids") || (limits.cpus && !has_word(enabled, "cpu"))) {
+    if (!has_word(enabled, "memory") || !has_word(enabled, "pids") ||
+        (limits.cpus && !has_word(enabled, "cpu"))) {
       if (!write_text(at + "/cgroup.subtree_control", wanted)) {
         layout.why_not = fmt::format("{}/cgroup.subtree_control: {}", at, errno_text(errno));
         continue;
@@ -174,7 +183,8 @@ static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std
     tree.settings = {{"memory.max", std::to_string(limits.memory), false},
                      {"memory.swap.max", "0", true},
                      {"pids.max", std::to_string(limits.processes), false}};
-    if (limits.cpus) tree.settings.push_back({"cpu.max", cpu_quota(*limits.cpus) + " 100000", false});
+    if (limits.cpus)
+      tree.settings.push_back({"cpu.max", cpu_quota(*limits.cpus) + " 100000", false});
     tree.has_memory = tree.has_pids = tree.has_cpuacct = true;
     layout.hierarchies.push_back(std::move(tree));
     layout.version = 2;
@@ -186,19 +196,24 @@ static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std
   return false;
 }
 
-static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std::string& name, CgroupLayout& layout,
-                    std::vector<std::string>& owned) {
+static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std::string& name,
+                    CgroupLayout& layout, std::vector<std::string>& owned) {
   struct Wanted {
     const char* controller;
     bool* present;
     std::vector<CgroupHierarchy::Setting> settings;
   };
   std::vector<Wanted> wanted;
-  wanted.push_back({"memory", &layout.memory,
+  wanted.push_back({"memory",
+                    &layout.memory,
                     {{"memory.limit_in_bytes", std::to_string(limits.memory), false},
                      {"memory.memsw.limit_in_bytes", std::to_string(limits.memory), true}}});
   wanted.push_back({"pids", &layout.pids, {{"pids.max", std::to_string(limits.processes), false}}});
-  if (limits.cpus) wanted.push_back({"cpu", &layout.cpu, {{"cpu.cfs_period_us", "100000", false}, {"cpu.cfs_quota_us", cpu_quota(*limits.cpus), false}}});
+  if (limits.cpus)
+    wanted.push_back({"cpu",
+                      &layout.cpu,
+                      {{"cpu.cfs_period_us", "100000", false},
+                       {"cpu.cfs_quota_us", cpu_quota(*limits.cpus), false}}});
   if (limits.count_cpu) wanted.push_back({"cpuacct", &layout.cpuacct, {}});
   for (Wanted& each : wanted) {
     for (const auto& [options, point] : mounts.v1) {
@@ -206,7 +221,8 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
       const std::optional<std::string> own = own_path(each.controller);
       if (!own) continue;
       const std::string base = point + *own + "/" + name;
-      auto same = std::find_if(layout.hierarchies.begin(), layout.hierarchies.end(), [&](const auto& tree) { return tree.base == base; });
+      auto same = std::find_if(layout.hierarchies.begin(), layout.hierarchies.end(),
+                               [&](const auto& tree) { return tree.base == base; });
       if (same == layout.hierarchies.end()) {  // cpu and cpuacct are often one hierarchy
         if (limits.sweep) remove_stale(point + *own);
         if (mkdir(base.c_str(), 0755) != 0) {
@@ -226,7 +242,8 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
       layout.version = 1;
       break;
     }
-    if (!*each.present && layout.why_not.empty()) layout.why_not = fmt::format("no {} controller is mounted", each.controller);
+    if (!*each.present && layout.why_not.empty())
+      layout.why_not = fmt::format("no {} controller is mounted", each.controller);
   }
 }
 
@@ -235,8 +252,10 @@ CgroupLayout make_cgroups(const CgroupLimits& limits) {
   layout.limits = limits;
   const Mounted mounts = find_mounts();
   const std::string name = unique_name();
-  if (!make_v2(limits, mounts, name, layout, layout.owned_)) make_v1(limits, mounts, name, layout, layout.owned_);
-  if (layout.version == 0 && layout.why_not.empty()) layout.why_not = "no cgroup file system with the memory controller is mounted";
+  if (!make_v2(limits, mounts, name, layout, layout.owned_))
+    make_v1(limits, mounts, name, layout, layout.owned_);
+  if (layout.version == 0 && layout.why_not.empty())
+    layout.why_not = "no cgroup file system with the memory controller is mounted";
   return layout;
 }
 
@@ -250,7 +269,9 @@ std::string read_all(const UniqueFd& file) {
   return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
 }
 
-std::uint64_t number_of(const UniqueFd& file) { return strtoull(read_all(file).c_str(), nullptr, 10); }
+std::uint64_t number_of(const UniqueFd& file) {
+  return strtoull(read_all(file).c_str(), nullptr, 10);
+}
 
 // The number after `key` in "key value" lines.
 std::uint64_t field_of(const UniqueFd& file, const char* key) {
@@ -265,15 +286,21 @@ constexpr std::uint64_t kBatch = 4 << 20;
 }  // namespace
 
 SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation)
-    : version_(layout.version), memory_limit_(layout.limits.memory), pids_limit_(layout.limits.processes) {
+    : version_(layout.version),
+      memory_limit_(layout.limits.memory),
+      pids_limit_(layout.limits.processes) {
   const auto must = [](const std::string& path, int flags) {
     UniqueFd file(open(path.c_str(), flags | O_CLOEXEC));
     if (!file) throw_sys("opening '{}'", path);
     return file;
   };
-  const auto may = [](const std::string& path, int flags) { return UniqueFd(open(path.c_str(), flags | O_CLOEXEC)); };
+  const auto may = [](const std::string& path, int flags) {
+    return UniqueFd(open(path.c_str(), flags | O_CLOEXEC));
+  };
   for (const CgroupHierarchy& tree : layout.hierarchies) {
-    const std::string at = tree.base + "/" + std::to_string(slot) + (tree.has_pids && generation ? "." + std::to_string(generation) : "") + "/";
+    const std::string at = tree.base + "/" + std::to_string(slot) +
+                           (tree.has_pids && generation ? "." + std::to_string(generation) : "") +
+                           "/";
     directories_.push_back(at);
     if (tree.has_memory) {
       const bool v2 = version_ == 2;
@@ -289,12 +316,15 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
       pids_peak_ = may(at + "pids.peak", O_RDONLY);
       pids_events_ = may(at + "pids.events", O_RDONLY);
     }
-    if (tree.has_cpuacct) cpu_ = must(at + (version_ == 2 ? "cpu.stat" : "cpuacct.usage"), O_RDONLY);
+    if (tree.has_cpuacct)
+      cpu_ = must(at + (version_ == 2 ? "cpu.stat" : "cpuacct.usage"), O_RDONLY);
   }
 }
 
 bool SlotCgroup::remove() {
-  std::erase_if(directories_, [](const std::string& path) { return rmdir(path.c_str()) == 0 || errno == ENOENT; });
+  std::erase_if(directories_, [](const std::string& path) {
+    return rmdir(path.c_str()) == 0 || errno == ENOENT;
+  });
   return directories_.empty();
 }
 
@@ -326,11 +356,13 @@ CgroupUsage SlotCgroup::end() {
     }
     // The killer comes only at the limit: below it there is nothing to read. The margin is more than
     // the kernel's per-CPU batches.
-    if (peak + kBatch >= memory_limit_) usage.oom_kills = field_of(memory_events_, "oom_kill") - oom_base_;
+    if (peak + kBatch >= memory_limit_)
+      usage.oom_kills = field_of(memory_events_, "oom_kill") - oom_base_;
   }
   if (pids_peak_) {
     usage.processes_peak = number_of(pids_peak_);
-    if (*usage.processes_peak >= pids_limit_) usage.fork_failures = field_of(pids_events_, "max") - forks_base_;
+    if (*usage.processes_peak >= pids_limit_)
+      usage.fork_failures = field_of(pids_events_, "max") - forks_base_;
     stale_ = *usage.processes_peak > pids_floor_ || (memory_peak_ && !peak_resets_);
   } else {
     usage.fork_failures = field_of(pids_events_, "max") - forks_base_;

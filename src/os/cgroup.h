@@ -86,7 +86,8 @@ class SlotCgroup {
   std::vector<std::string> directories_;
   int version_ = 0;
   std::uint64_t memory_limit_ = 0, pids_limit_ = 0;
-  UniqueFd memory_peak_, memory_usage_, memory_events_, memory_reclaim_, pids_peak_, pids_events_, cpu_;
+  UniqueFd memory_peak_, memory_usage_, memory_events_, memory_reclaim_, pids_peak_, pids_events_,
+      cpu_;
   std::uint64_t memory_base_ = 0, oom_base_ = 0, forks_base_ = 0, cpu_base_ = 0, pids_floor_ = 0;
   bool peak_resets_ = false;
   bool stale_ = false;

@@ -35,7 +35,9 @@ bool Child::wait(int milliseconds) {
   while (ready < 0 && errno == EINTR);
   if (ready <= 0) return false;
   siginfo_t info;
-  while (waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info, WEXITED | __WALL) < 0 && errno == EINTR) {
+  while (waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info,
+                WEXITED | __WALL) < 0 &&
+         errno == EINTR) {
   }
   pidfd_.reset();
   return true;
@@ -82,7 +84,8 @@ __attribute__((no_sanitize("address", "undefined", "thread"))) int start(void* a
 
 Child spawn_clean(int program, const char* name, const int (&fds)[2]) {
   constexpr std::size_t kStack = 64 * 1024;
-  void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  void* stack =
+      mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) throw_sys("starting the helper: mmap");
   Start arguments{program, name, fds, 0};
   sigset_t all, before;
@@ -90,7 +93,8 @@ Child spawn_clean(int program, const char* name, const int (&fds)[2]) {
   pthread_sigmask(SIG_BLOCK, &all, &before);
   int pidfd = -1;
   // Exit signal 0: the host's SIGCHLD handler and waitpid(-1) are not for this child.
-  const pid_t pid = clone(start, static_cast<char*>(stack) + kStack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &arguments, &pidfd);
+  const pid_t pid = clone(start, static_cast<char*>(stack) + kStack,
+                          CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &arguments, &pidfd);
   const int error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   munmap(stack, kStack);

@@ -7,7 +7,8 @@ namespace {
 
 std::span<const std::uint64_t> default_filter() { return kFilter; }
 std::span<const std::uint64_t> default_lock_filter(bool inet) {
-  return inet ? std::span<const std::uint64_t>(kLockFilterInet) : std::span<const std::uint64_t>(kLockFilter);
+  return inet ? std::span<const std::uint64_t>(kLockFilterInet)
+              : std::span<const std::uint64_t>(kLockFilter);
 }
 
 }  // namespace brig

@@ -28,55 +28,118 @@ constexpr int kLastKnown = 450;
 
 // Programs and libraries fall back when these are "not there".
 constexpr const char* kAbsent[] = {
-    "clone3",  // its flags are behind a pointer; glibc falls back to clone
+    "clone3",   // its flags are behind a pointer; glibc falls back to clone
     "openat2",  // its mode is behind a pointer (set-user-ID files on writable paths)
     "io_uring_setup", "io_uring_enter", "io_uring_register",  // Node probes it at start
-    "keyctl", "add_key", "request_key", "memfd_secret", "_sysctl", "uselib", "nfsservctl", "afs_syscall",
-    "create_module", "get_kernel_syms", "query_module", "getpmsg", "putpmsg", "tuxcall", "security",
-    "vserver", "epoll_ctl_old", "epoll_wait_old", "modify_ldt", "remap_file_pages",
+    "keyctl",         "add_key",        "request_key",       "memfd_secret",  "_sysctl",
+    "uselib",         "nfsservctl",     "afs_syscall",       "create_module", "get_kernel_syms",
+    "query_module",   "getpmsg",        "putpmsg",           "tuxcall",       "security",
+    "vserver",        "epoll_ctl_old",  "epoll_wait_old",    "modify_ldt",    "remap_file_pages",
 };
 
 // Refused and told.
 constexpr const char* kRefused[] = {
     // the shape of the jail
-    "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount",
-    "fspick", "mount_setattr", "unshare", "setns", "sethostname", "setdomainname",
+    "mount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "move_mount",
+    "open_tree",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "mount_setattr",
+    "unshare",
+    "setns",
+    "sethostname",
+    "setdomainname",
     // other processes' memory and descriptors
-    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "kcmp",
+    "pidfd_getfd",
     // kernel interfaces with a history
-    "bpf", "perf_event_open", "userfaultfd", "fanotify_init", "fanotify_mark", "lookup_dcookie",
-    "name_to_handle_at", "open_by_handle_at", "move_pages", "migrate_pages", "vhangup", "syslog",
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "fanotify_init",
+    "fanotify_mark",
+    "lookup_dcookie",
+    "name_to_handle_at",
+    "open_by_handle_at",
+    "move_pages",
+    "migrate_pages",
+    "vhangup",
+    "syslog",
     // the machine
-    "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon",
-    "swapoff", "acct", "quotactl", "quotactl_fd", "iopl", "ioperm", "settimeofday", "clock_settime",
-    "clock_adjtime", "adjtimex",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "kexec_load",
+    "kexec_file_load",
+    "reboot",
+    "swapon",
+    "swapoff",
+    "acct",
+    "quotactl",
+    "quotactl_fd",
+    "iopl",
+    "ioperm",
+    "settimeofday",
+    "clock_settime",
+    "clock_adjtime",
+    "adjtimex",
 };
 
 // Of the two lists above: what an operator may give back, for debuggers and profilers.
 constexpr const char* kReturnable[] = {
-    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "perf_event_open",
-    "io_uring_setup", "io_uring_enter", "io_uring_register", "name_to_handle_at", "move_pages",
-    "migrate_pages", "memfd_secret", "modify_ldt", "remap_file_pages", "userfaultfd", "adjtimex",
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "kcmp",
+    "perf_event_open",
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "name_to_handle_at",
+    "move_pages",
+    "migrate_pages",
+    "memfd_secret",
+    "modify_ldt",
+    "remap_file_pages",
+    "userfaultfd",
+    "adjtimex",
 };
 
 // What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
-constexpr const char* kNeeded[] = {"brk", "clone", "close", "dup2", "dup3", "execve", "exit", "exit_group", "fork", "getrusage", "ioctl", "kill", "mmap",
-                                   "munmap", "pwrite64", "recvmsg", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sendmsg", "setsid", "wait4", "write", "writev"};
+constexpr const char* kNeeded[] = {
+    "brk",          "clone",      "close",    "dup2",      "dup3",         "execve",
+    "exit",         "exit_group", "fork",     "getrusage", "ioctl",        "kill",
+    "mmap",         "munmap",     "pwrite64", "recvmsg",   "rt_sigaction", "rt_sigprocmask",
+    "rt_sigreturn", "sendmsg",    "setsid",   "wait4",     "write",        "writev"};
 
-constexpr int kNamespaceFlags[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
-                                   CLONE_NEWUSER, CLONE_NEWPID,   CLONE_NEWNET};
+constexpr int kNamespaceFlags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                   CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
 
 template <typename List>
 bool contains(const List& list, std::string_view name) {
-  return std::any_of(std::begin(list), std::end(list), [&](const auto& each) { return name == each; });
+  return std::any_of(std::begin(list), std::end(list),
+                     [&](const auto& each) { return name == each; });
 }
 
 class Builder {
  public:
   explicit Builder(std::uint32_t default_action) : context_(seccomp_init(default_action)) {
     if (!context_) throw Error(ErrorKind::resource, "seccomp: seccomp_init: out of memory");
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");  // a binary tree
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad_arch");
+    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2),
+          "optimize");  // a binary tree
+    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)),
+          "bad_arch");
     check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_NNP, 0), "no_new_privs");
   }
 
@@ -86,8 +149,11 @@ class Builder {
     if (number < 0) return;
     rule(action, number, name, args);
   }
-  void rule(std::uint32_t action, int number, const char* name, std::initializer_list<scmp_arg_cmp> args = {}) {
-    check(seccomp_rule_add_array(context_.get(), action, number, static_cast<unsigned>(args.size()), args.begin()), name);
+  void rule(std::uint32_t action, int number, const char* name,
+            std::initializer_list<scmp_arg_cmp> args = {}) {
+    check(seccomp_rule_add_array(context_.get(), action, number, static_cast<unsigned>(args.size()),
+                                 args.begin()),
+          name);
   }
 
   FilterProgram take() {
@@ -96,7 +162,8 @@ class Builder {
     check(seccomp_export_bpf(context_.get(), file.get()), "export");
     const off_t size = lseek(file.get(), 0, SEEK_END);
     FilterProgram program(static_cast<std::size_t>(size) / sizeof(std::uint64_t));
-    if (pread(file.get(), program.data(), static_cast<std::size_t>(size), 0) != size) throw_sys("seccomp: reading the program");
+    if (pread(file.get(), program.data(), static_cast<std::size_t>(size), 0) != size)
+      throw_sys("seccomp: reading the program");
     return program;
   }
 
@@ -118,9 +185,10 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
     unsigned mode;
     int flags;  // the argument that must have O_CREAT, or -1
   };
-  constexpr Call calls[] = {{"chmod", 1, -1},  {"fchmod", 1, -1}, {"fchmodat", 2, -1}, {"creat", 1, -1},
-                            {"mkdir", 1, -1},  {"mkdirat", 2, -1}, {"mknod", 1, -1},   {"mknodat", 2, -1},
-                            {"open", 2, 1},    {"openat", 3, 2}};
+  constexpr Call calls[] = {{"chmod", 1, -1}, {"fchmod", 1, -1},  {"fchmodat", 2, -1},
+                            {"creat", 1, -1}, {"mkdir", 1, -1},   {"mkdirat", 2, -1},
+                            {"mknod", 1, -1}, {"mknodat", 2, -1}, {"open", 2, 1},
+                            {"openat", 3, 2}};
   for (const Call& call : calls) {
     if (contains(denied, call.name)) continue;  // refused whatever its mode
     for (const scmp_datum_t bit : {S_ISUID, S_ISGID}) {
@@ -128,15 +196,19 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
       if (call.flags < 0)
         builder.rule(SCMP_ACT_NOTIFY, call.name, {mode});
       else
-        builder.rule(SCMP_ACT_NOTIFY, call.name,
-                     {SCMP_CMP64(static_cast<unsigned>(call.flags), SCMP_CMP_MASKED_EQ, O_CREAT, O_CREAT), mode});
+        builder.rule(
+            SCMP_ACT_NOTIFY, call.name,
+            {SCMP_CMP64(static_cast<unsigned>(call.flags), SCMP_CMP_MASKED_EQ, O_CREAT, O_CREAT),
+             mode});
     }
   }
 }
 
 }  // namespace
 
-bool is_syscall(const std::string& name) { return seccomp_syscall_resolve_name(name.c_str()) != __NR_SCMP_ERROR; }
+bool is_syscall(const std::string& name) {
+  return seccomp_syscall_resolve_name(name.c_str()) != __NR_SCMP_ERROR;
+}
 
 bool may_deny(const std::string& name) { return !contains(kNeeded, name); }
 
@@ -156,9 +228,11 @@ FilterProgram build_filter(const FilterRules& rules) {
   // 64-bit equality: a dirty upper half is no way around.
   for (const scmp_datum_t family : {AF_UNIX, AF_INET, AF_INET6})
     builder.rule(SCMP_ACT_ALLOW, "socket", {SCMP_A0(SCMP_CMP_EQ, family)});
-  builder.rule(SCMP_ACT_ALLOW, "socket", {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, 0)});
+  builder.rule(SCMP_ACT_ALLOW, "socket",
+               {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, 0)});
   builder.rule(SCMP_ACT_ALLOW, "socketpair", {SCMP_A0(SCMP_CMP_EQ, AF_UNIX)});
-  for (const scmp_datum_t persona : {0x0u, 0xffffffffu})  // PER_LINUX, and asking for the present one
+  for (const scmp_datum_t persona :
+       {0x0u, 0xffffffffu})  // PER_LINUX, and asking for the present one
     builder.rule(SCMP_ACT_ALLOW, "personality", {SCMP_A0(SCMP_CMP_EQ, persona)});
   return builder.take();
 }
@@ -178,9 +252,12 @@ FilterProgram build_lock_filter(const FilterRules& rules) {
   if (!denied("ioctl"))
     for (const scmp_datum_t request : {TIOCSTI, TIOCLINUX})  // the kernel looks at 32 bits only
       builder.rule(SCMP_ACT_NOTIFY, "ioctl", {SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, request)});
-  if (!denied("seccomp")) builder.rule(SCMP_ACT_NOTIFY, "seccomp", {SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8)});  // NEW_LISTENER
-  if (!denied("prctl")) builder.rule(SCMP_ACT_NOTIFY, "prctl", {SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffffu, PR_SET_MM)});
-  if (!rules.inet && !denied("socket")) builder.rule(SCMP_ACT_NOTIFY, "socket", {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
+  if (!denied("seccomp"))
+    builder.rule(SCMP_ACT_NOTIFY, "seccomp", {SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8)});  // NEW_LISTENER
+  if (!denied("prctl"))
+    builder.rule(SCMP_ACT_NOTIFY, "prctl", {SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffffu, PR_SET_MM)});
+  if (!rules.inet && !denied("socket"))
+    builder.rule(SCMP_ACT_NOTIFY, "socket", {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
   refuse_set_id_modes(builder, rules.deny);
   return builder.take();
 }
@@ -200,7 +277,9 @@ std::string describe_refusal(int number, const std::uint64_t* arguments) {
     }
   }
   if (name == "clone") return "clone(CLONE_NEW*)";
-  if (name == "ioctl") return static_cast<std::uint32_t>(arguments[1]) == TIOCSTI ? "ioctl(TIOCSTI)" : "ioctl(TIOCLINUX)";
+  if (name == "ioctl")
+    return static_cast<std::uint32_t>(arguments[1]) == TIOCSTI ? "ioctl(TIOCSTI)"
+                                                               : "ioctl(TIOCLINUX)";
   if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";
   return name;
 }

@@ -37,7 +37,8 @@ bool send_packet(int socket, const void* data, size_t size, const int* fds, int 
 Packet recv_packet(int socket, void* data, size_t size, int flags) {
   Packet packet;
   iovec iov{data, size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds) + CMSG_SPACE(sizeof(ucred))];
+  alignas(
+      cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds) + CMSG_SPACE(sizeof(ucred))];
   msghdr message{};
   message.msg_iov = &iov;
   message.msg_iovlen = 1;

@@ -23,7 +23,7 @@ struct MountAttr {
   uint64_t userns_fd;
 };
 inline constexpr uint64_t kAttrRdonly = 0x1, kAttrNosuid = 0x2, kAttrNodev = 0x4, kAttrNoexec = 0x8,
-                               kAttrIdmap = 0x00100000;
+                          kAttrIdmap = 0x00100000;
 inline constexpr unsigned kOpenTreeClone = 1, kOpenTreeCloexec = O_CLOEXEC;
 inline constexpr unsigned kMoveMountFromEmpty = 0x4, kMoveMountToEmpty = 0x40;
 inline constexpr unsigned kAtRecursive = 0x8000;
@@ -58,7 +58,7 @@ struct OpenHow {
   uint64_t flags, mode, resolve;
 };
 inline constexpr uint64_t kResolveNoMagiclinks = 0x02, kResolveNoSymlinks = 0x04,
-                               kResolveBeneath = 0x08, kResolveInRoot = 0x10;
+                          kResolveBeneath = 0x08, kResolveInRoot = 0x10;
 inline int openat2(int dir, const char* path, OpenHow how) {
   return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
 }
@@ -93,12 +93,12 @@ struct LandlockPathBeneath {
   int32_t parent_fd;
 } __attribute__((packed));
 inline constexpr uint64_t kFsExecute = 1 << 0, kFsWriteFile = 1 << 1, kFsReadFile = 1 << 2,
-                               kFsReadDir = 1 << 3, kFsRemoveDir = 1 << 4, kFsRemoveFile = 1 << 5,
-                               kFsMakeChar = 1 << 6, kFsMakeDir = 1 << 7, kFsMakeReg = 1 << 8,
-                               kFsMakeSock = 1 << 9, kFsMakeFifo = 1 << 10, kFsMakeBlock = 1 << 11,
-                               kFsMakeSym = 1 << 12, kFsRefer = 1 << 13 /* ABI 2 */,
-                               kFsTruncate = 1 << 14 /* 3 */, kFsIoctlDev = 1 << 15 /* 5 */;
-inline constexpr uint64_t kNetBindTcp = 1, kNetConnectTcp = 2;        // ABI 4
+                          kFsReadDir = 1 << 3, kFsRemoveDir = 1 << 4, kFsRemoveFile = 1 << 5,
+                          kFsMakeChar = 1 << 6, kFsMakeDir = 1 << 7, kFsMakeReg = 1 << 8,
+                          kFsMakeSock = 1 << 9, kFsMakeFifo = 1 << 10, kFsMakeBlock = 1 << 11,
+                          kFsMakeSym = 1 << 12, kFsRefer = 1 << 13 /* ABI 2 */,
+                          kFsTruncate = 1 << 14 /* 3 */, kFsIoctlDev = 1 << 15 /* 5 */;
+inline constexpr uint64_t kNetBindTcp = 1, kNetConnectTcp = 2;       // ABI 4
 inline constexpr uint64_t kScopeAbstractUnix = 1, kScopeSignal = 2;  // ABI 6
 
 inline int landlock_abi() {

@@ -1,0 +1,69 @@
+// One cell for one call: zygote, keeper and init in one process, without the nested namespaces that
+// only reuse needs. The locks and the result are the same.
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "cell/helper.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+
+using wire::Stage;
+
+void single_main(const Plan& plan, int socket, int gate, const int* id_map_fds) {
+  set_name("brig-init");
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  umask(022);
+  Failure failure;
+  char scratch[4096] = "";
+  int proc = -1;
+  const auto wait_for_cgroups = [&] {
+    uint64_t go = 0;
+    if (read(gate, &go, sizeof go) != sizeof go) _exit(1);
+    if (go != 1) {
+      errno = static_cast<int>(go - 2);
+      die(socket, Stage::cgroup);
+    }
+    close(gate);
+  };
+  if (plan.floor == Floor::jail) {
+    const int host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (!plan.as_root && !map_ids(plan, host_proc, plan.host_uid, plan.host_gid, failure))
+      die(socket, failure);
+    close(host_proc);
+    if (!build_root(plan, id_map_fds, failure)) die(socket, failure);
+    // A second, detached view of /proc stays writable for the few writes that are left.
+    proc = sys::open_tree(AT_FDCWD, "/proc", sys::kOpenTreeClone | sys::kOpenTreeCloexec);
+    if (proc < 0) die(socket, Stage::proc);
+    if (!mount_private(plan, failure)) die(socket, failure);
+    const char* name = text(plan, plan.hostname);
+    if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0)
+      die(socket, Stage::hostname);
+    wait_for_cgroups();
+    if (unshare(CLONE_NEWCGROUP) != 0) die(socket, Stage::namespaces);
+    if (plan.as_root) {
+      if (!become_user(plan, failure)) die(socket, failure);
+      if (unshare(CLONE_NEWUSER) != 0) die(socket, Stage::user_namespace);
+      if (!map_ids(plan, proc, plan.host_uid, plan.host_gid, failure)) die(socket, failure);
+    }
+  } else {
+    wait_for_cgroups();
+    if (plan.as_root && !become_user(plan, failure)) die(socket, failure);
+    watch_over_tree();
+    if (!join(scratch, text(plan, plan.scratch_directory), "0") || mkdir(scratch, 0700) != 0)
+      die(socket, Stage::scratch);
+  }
+  if (plan.floor == Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die(socket, Stage::no_new_privileges);
+  if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr)) die(socket, Stage::seccomp);
+  run_cell(plan, socket, proc, scratch);
+}
+
+}  // namespace brig::helper

@@ -1,0 +1,233 @@
+// The calls of a Warden: those of run_async, which its own thread drives, and those of run, which the
+// caller's does.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "cell/warden.h"
+
+namespace brig {
+
+// --- calls that the stepping thread drives ---
+
+// Only the stepping thread removes calls, so the pointer is good until it does.
+Warden::AsyncCall* Warden::find_call(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
+void Warden::on_call(std::uint64_t id, Call::Source source) {
+  AsyncCall* async = find_call(id);
+  if (!async || async->waiting) return;
+  async->call->on_readable(source);
+  update_async(id, *async);
+}
+
+void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
+  async.waiting = false;
+  async.call->start(std::move(cell));
+  if (async.cancelled) async.call->cancel();
+  const auto fds = async.call->descriptors();
+  for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
+    if (fds[i] >= 0) {
+      if (i == Call::kCancel) {
+        // Shared with other calls, perhaps: a descriptor of this call's own can be watched and closed.
+        async.cancel_fd.reset(fcntl(fds[i], F_DUPFD_CLOEXEC, 0));
+        if (async.cancel_fd) watch(async.cancel_fd.get(), key(Key::call, id, i));
+        continue;
+      }
+      watch(fds[i], key(Key::call, id, i));
+    }
+  update_async(id, async);
+}
+
+void Warden::update_async(std::uint64_t id, AsyncCall& async) {
+  if (async.call->over()) return finish_async(id);
+  // A descriptor that the call has closed left the epoll set by that; a cancelled call needs no more.
+  if (async.call->descriptors()[Call::kCancel] < 0) async.cancel_fd.reset();
+  if (async.timer != async.call->timer()) {
+    const std::lock_guard lock(mutex_);
+    timers_.erase({async.timer, id});
+    async.timer = async.call->timer();
+    timers_.emplace(async.timer, id);
+  }
+}
+
+void Warden::finish_async(std::uint64_t id) {
+  AsyncCall async;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = calls_.find(id);
+    async = std::move(found->second);
+    calls_.erase(found);
+    timers_.erase({async.timer, id});
+  }
+  const Report report = async.call->take();
+  if (async.on_done) async.on_done(report);
+}
+
+void Warden::on_timers() {
+  const Clock::time_point now = Clock::now();
+  std::vector<std::uint64_t> due, cancels;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [time, id] : timers_) {
+      if (time > now) break;
+      due.push_back(id);
+    }
+    cancels.swap(cancels_);
+  }
+  const auto leave_queue = [&](std::uint64_t id, AsyncCall& async, Outcome outcome,
+                               const char* message) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(waiters_, [&](const auto& waiter) { return waiter->call == id; });
+    }
+    async.call->refuse(outcome, message);
+    finish_async(id);
+  };
+  for (const std::uint64_t id : cancels) {
+    AsyncCall* async = find_call(id);
+    if (!async) continue;
+    if (async->waiting) {
+      leave_queue(id, *async, Outcome::cancelled, "the call was cancelled before it ran");
+      continue;
+    }
+    async->call->cancel();
+    update_async(id, *async);
+  }
+  for (const std::uint64_t id : due) {
+    AsyncCall* async = find_call(id);
+    if (!async) continue;
+    if (async->waiting) {
+      leave_queue(id, *async, Outcome::timeout,
+                  "the call's time was over while it waited in the queue; it was not run");
+      continue;
+    }
+    async->call->on_timer(now);
+    update_async(id, *async);
+  }
+}
+
+std::uint64_t Warden::submit(Command command, OutputCallback on_output, DoneCallback on_done) {
+  const auto now = Clock::now();
+  AsyncCall async;
+  async.call = std::make_unique<Call>(settings_, command, std::move(on_output), now);
+  async.on_done = std::move(on_done);
+  std::string defect = Call::defect(command);
+  Outcome outcome = Outcome::invalid_arguments;
+  std::uint64_t id;
+  {
+    const std::lock_guard lock(mutex_);
+    id = next_call_++;
+    if (defect.empty() && waiters_.size() >= options_.max_queue) {
+      outcome = Outcome::overloaded;
+      defect = "too many calls wait already; try again later";
+    }
+    if (defect.empty()) {
+      async.timer = async.call->timer();
+      timers_.emplace(async.timer, id);
+      calls_.emplace(id, std::move(async));
+      auto waiter = std::make_shared<Waiter>();
+      waiter->call = id;
+      waiters_.push_back(std::move(waiter));
+    }
+  }
+  if (!defect.empty()) {
+    async.call->refuse(outcome, defect);
+    const Report report = async.call->take();
+    if (async.on_done) async.on_done(report);
+    return id;
+  }
+  wake();
+  return id;
+}
+
+bool Warden::cancel(std::uint64_t id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!calls_.contains(id)) return false;
+    cancels_.push_back(id);
+  }
+  wake();
+  return true;
+}
+
+unsigned Warden::ready() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<unsigned>(ready_.size());
+}
+
+// --- calls that the caller drives ---
+
+std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& outcome,
+                                           std::string& message) {
+  std::unique_lock lock(mutex_);
+  if (waiters_.empty() && !ready_.empty() && busy_ < options_.max_cells) {
+    ReadyCell cell = std::move(ready_.front());
+    ready_.pop_front();
+    ++busy_;
+    // The slot makes its next cell when this call is over; more are made beside it only if the pool
+    // runs low, so that making cells does not compete with the call for a core.
+    const bool low = ready_.size() < (options_.ready + 1) / 2;
+    lock.unlock();
+    if (low && !single_) wake();
+    return cell;
+  }
+  if (waiters_.size() >= options_.max_queue) {
+    outcome = Outcome::overloaded;
+    message = "too many calls wait already; try again later";
+    return std::nullopt;
+  }
+  const auto waiter = std::make_shared<Waiter>();
+  waiters_.push_back(waiter);
+  wake();
+  waiter->arrived.wait_until(lock, deadline,
+                             [&] { return waiter->cell || !waiter->failure.empty(); });
+  if (waiter->cell) return std::move(*waiter->cell);
+  std::erase(waiters_, waiter);
+  outcome = waiter->failure.empty() ? Outcome::timeout : Outcome::internal;
+  message = waiter->failure.empty()
+                ? "the call's time was over while it waited in the queue; it was not run"
+                : waiter->failure;
+  return std::nullopt;
+}
+
+void Warden::drive(Call& call) {
+  const auto fds = call.descriptors();
+  pollfd polls[Call::kSources];
+  for (unsigned i = 0; i < Call::kSources; ++i) polls[i] = {fds[i], POLLIN, 0};
+  const auto left = std::max(Clock::duration::zero(), call.timer() - Clock::now());
+  timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
+                (left % std::chrono::seconds(1)).count()};
+  const int count = ppoll(polls, Call::kSources, &wait, nullptr);
+  // Output before the end: what is in the pipes belongs to the report either way.
+  for (const Call::Source source :
+       {Call::kListener, Call::kOut, Call::kErr, Call::kSocket, Call::kCancel})
+    if (count > 0 && polls[source].revents) call.on_readable(source);
+  if (!call.over()) call.on_timer(Clock::now());
+}
+
+Report Warden::run(const Command& command, const OutputCallback& on_output) {
+  Call call(settings_, command, on_output, Clock::now());
+  const std::string defect = Call::defect(command);
+  if (!defect.empty()) {
+    call.refuse(Outcome::invalid_arguments, defect);
+    return call.take();
+  }
+  Outcome outcome = Outcome::internal;
+  std::string message;
+  std::optional<ReadyCell> cell = take_cell(call.deadline(), outcome, message);
+  if (!cell) {
+    call.refuse(outcome, message);
+    return call.take();
+  }
+  call.start(std::move(*cell));
+  while (!call.over()) drive(call);
+  return call.take();
+}
+
+}  // namespace brig
