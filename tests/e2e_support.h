@@ -254,10 +254,10 @@ class Brig {
   pid_t pid() const { return pid_; }
   void signal(int number) const { kill(pid_, number); }
   // Its exit code, 128+n for a signal, or -1 if it had to be killed.
-  int wait(double seconds = 20) {
+  int wait(double limit = 20) {
     if (done_) return code_;
     done_ = true;
-    const bool ended = comes_true(seconds, [&] {
+    const bool ended = comes_true(limit, [&] {
       siginfo_t info{};
       return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
     });

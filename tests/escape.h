@@ -62,12 +62,25 @@ inline brig::Command guest(std::vector<std::string> argv) {
   return command;
 }
 
-inline brig::Report attack(std::vector<std::string> argv, const brig::Policy& policy = escape::policy()) {
-  return brig::run(guest(std::move(argv)), policy);
-}
-
 inline std::string describe(const brig::Report& report) {
   return std::string(to_string(report.outcome)) + ": " + report.message + "\n" + report.out.bytes + report.err.bytes;
+}
+
+// Words of a guest for which something went wrong.
+inline constexpr const char* kBadWords[] = {": SUCCEEDED", ": FAILED", ": BROKEN", ": WRONG ERROR", ": PRESENT"};
+
+inline bool went_wrong(const brig::Report& report) {
+  return std::any_of(std::begin(kBadWords), std::end(kBadWords), [&](const char* word) { return report.out.bytes.find(word) != std::string::npos; });
+}
+
+// Runs a guest twice: a Runner makes its cells from a zygote, run() makes its one cell directly, and
+// both must hold. The report is that of run(), unless the Runner's cell was the one that gave way.
+inline brig::Report attack(const std::vector<std::string>& argv, const brig::Policy& policy = escape::policy()) {
+  brig::Report pooled = brig::Runner(policy, {.ready = 1}).run(guest(argv));
+  if (went_wrong(pooled)) return pooled;
+  brig::Report single = brig::run(guest(argv), policy);
+  EXPECT_STREQ(to_string(pooled.outcome), to_string(single.outcome)) << "Runner: " << describe(pooled) << "\nrun(): " << describe(single);
+  return single;
 }
 
 inline bool has_line(const brig::Report& report, const std::string& start) {
@@ -77,13 +90,11 @@ inline bool has_line(const brig::Report& report, const std::string& start) {
 // The guest ran to its end, every attempt it made was refused, and those named were among them: a
 // guest that did nothing does not pass.
 inline void expect_refused(const brig::Report& report, const std::vector<std::string>& names) {
-  EXPECT_EQ(report.outcome, brig::Outcome::ok) << describe(report);
-  for (const char* word : {": SUCCEEDED", ": FAILED", ": BROKEN", ": WRONG ERROR", ": PRESENT"})
-    EXPECT_EQ(report.out.bytes.find(word), std::string::npos) << describe(report);
+  EXPECT_TRUE(report.ok() && !went_wrong(report)) << describe(report);
   ASSERT_FALSE(names.empty());
   for (const std::string& name : names)
     EXPECT_TRUE(has_line(report, name + ": refused") || has_line(report, name + ": holds") || has_line(report, name + ": works"))
-        << "no attempt '" << name << "' in:\n" << describe(report);
+        << "no refused attempt '" << name << "'";
 }
 
 inline bool enforces(const brig::Report& report, const std::string& prefix) {

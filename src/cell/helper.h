@@ -35,8 +35,10 @@ bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
 [[noreturn]] void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate,
                               unsigned slot);
 [[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);
-// The zygote of a single plan: becomes the only cell's init.
-[[noreturn]] void single_main(const Plan& plan, int cell_socket, int gate, const int* id_map_fds);
+// The zygote of a single plan: becomes the only cell's init. `plan` is null if it is still to come, on
+// the cell's socket; `network`: in a network namespace of its own.
+[[noreturn]] void single_main(const Plan* plan, int cell_socket, int gate, const int* id_map_fds,
+                              bool network);
 
 // Makes the new root in a fresh mount namespace and pivots into it. Needs CAP_SYS_ADMIN over it.
 bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure);

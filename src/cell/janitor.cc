@@ -219,12 +219,14 @@ Single start_single(const Plan* plan, const wire::Message& message, int cell_soc
   Single single;
   single.gate = eventfd(0, EFD_CLOEXEC);
   if (single.gate < 0) die(host_socket, Stage::sockets);
-  single.pid = sys::clone_process(SIGCHLD | CLONE_PIDFD | message.index, &single.pidfd);
+  // The network namespace takes as long as everything else together: a process of its own makes it.
+  single.pid = sys::clone_process(
+      SIGCHLD | CLONE_PIDFD | (message.index & ~static_cast<unsigned>(CLONE_NEWNET)), &single.pidfd);
   if (single.pid < 0) die(host_socket, Stage::clone_zygote);
   if (single.pid == 0) {
     close(host_socket);
     close(host_pidfd);
-    single_main(plan ? *plan : receive_plan(cell_socket), cell_socket, single.gate, id_maps);
+    single_main(plan, cell_socket, single.gate, id_maps, (message.index & CLONE_NEWNET) != 0);
   }
   close(cell_socket);
   return single;

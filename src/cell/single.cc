@@ -1,8 +1,10 @@
 // One cell for one call: zygote, keeper and init in one process, without the nested namespaces that
 // only reuse needs. The locks and the result are the same.
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <errno.h>
@@ -15,13 +17,59 @@ namespace brig::helper {
 
 using wire::Stage;
 
-void single_main(const Plan& plan, int socket, int gate, const int* id_map_fds) {
+constexpr uint64_t kNoNetwork = 1 << 20;  // and the errno
+
+namespace {
+
+// Making a network namespace takes as long as building the root: a child makes one meanwhile, opens
+// it in the descriptor table that both share, and says which descriptor it is.
+struct NetworkMaker {
+  pid_t pid = -1;
+  int said = -1;
+};
+
+NetworkMaker start_network(int socket, int proc) {
+  NetworkMaker maker;
+  maker.said = eventfd(0, EFD_CLOEXEC);
+  if (maker.said < 0) die(socket, Stage::network_namespace);
+  maker.pid = sys::clone_process(CLONE_FILES | SIGCHLD, nullptr);
+  if (maker.pid < 0) die(socket, Stage::network_namespace);
+  if (maker.pid == 0) {
+    const int fd = unshare(CLONE_NEWNET) == 0 ? openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
+    const uint64_t word = fd >= 0 ? static_cast<uint64_t>(fd) : kNoNetwork + static_cast<uint64_t>(errno);
+    (void)!write(maker.said, &word, sizeof word);
+    _exit(0);
+  }
+  return maker;
+}
+
+void join_network(int socket, const NetworkMaker& maker) {
+  uint64_t word = 0;
+  while (waitpid(maker.pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (read(maker.said, &word, sizeof word) != sizeof word) die(socket, Stage::network_namespace);
+  if (word >= kNoNetwork) {
+    errno = static_cast<int>(word - kNoNetwork);
+    die(socket, Stage::network_namespace);
+  }
+  if (setns(static_cast<int>(word), CLONE_NEWNET) != 0) die(socket, Stage::network_namespace);
+  close(static_cast<int>(word));
+  close(maker.said);
+}
+
+}  // namespace
+
+void single_main(const Plan* known, int socket, int gate, const int* id_map_fds, bool network) {
   set_name("brig-init");
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   umask(022);
   Failure failure;
   char scratch[4096] = "";
   int proc = -1;
+  const int host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  NetworkMaker maker;
+  if (network) maker = start_network(socket, host_proc);
+  const Plan& plan = known ? *known : receive_plan(socket);
   const auto wait_for_cgroups = [&] {
     uint64_t go = 0;
     if (read(gate, &go, sizeof go) != sizeof go) _exit(1);
@@ -32,11 +80,11 @@ void single_main(const Plan& plan, int socket, int gate, const int* id_map_fds) 
     close(gate);
   };
   if (plan.floor == Floor::jail) {
-    const int host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (!plan.as_root && !map_ids(plan, host_proc, plan.host_uid, plan.host_gid, failure))
       die(socket, failure);
-    close(host_proc);
     if (!build_root(plan, id_map_fds, failure)) die(socket, failure);
+    if (network) join_network(socket, maker);
+    close(host_proc);  // not before: the maker opens its namespace through it
     // A second, detached view of /proc stays writable for the few writes that are left.
     proc = sys::open_tree(AT_FDCWD, "/proc", sys::kOpenTreeClone | sys::kOpenTreeCloexec);
     if (proc < 0) die(socket, Stage::proc);

@@ -1,0 +1,470 @@
+// A Runner in a host: many calls, many threads, forks, signals, and the death of every part.
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "e2e_support.h"
+
+namespace {
+
+using namespace e2e;
+using brig::Isolation;
+using brig::Network;
+using brig::Stream;
+
+Policy policy_of(Isolation isolation) {
+  Policy policy = escape::policy();
+  policy.isolation = isolation;
+  if (isolation == Isolation::process) {
+    policy.network = Network::host;
+    policy.files.read.clear();
+  }
+  return policy;
+}
+
+constexpr Isolation kFloors[] = {Isolation::jail, Isolation::landlock, Isolation::process};
+
+// This binary again, as a host that runs a long command until it is killed: argv can't say so, since
+// gtest's main would read it, so a variable does. Prints a line when the command runs.
+const bool kHostRole = [] {
+  const char* floor = getenv("BRIG_E2E_HOST");
+  if (!floor) return false;
+  unsetenv("BRIG_E2E_HOST");
+  for (const Isolation isolation : kFloors)
+    if (std::string(floor) == to_string(isolation)) {
+      Policy policy = policy_of(isolation);
+      policy.limits.wall_time = milliseconds(100'000);
+      Runner runner(policy);
+      const char* marker = getenv("BRIG_E2E_MARKER");
+      const std::string sleeper = std::string("sh -c \"sleep 1000; : ") + (marker ? marker : "") + "\"";
+      auto plain = runner.run_async(sh("setsid " + sleeper + " & " + sleeper + " & (setsid " + sleeper + " &) ; trap '' TERM HUP; echo running; " + sleeper),
+                                    [](Stream, std::string_view) { (void)!write(1, "running\n", 8); });
+      auto second = runner.run_async(sh("sleep 1000"));
+      for (;;) pause();
+    }
+  _exit(1);
+}();
+
+struct Host {
+  pid_t pid;
+  explicit Host(Isolation isolation, const std::string& marker) {
+    int ends[2];
+    (void)!pipe2(ends, O_CLOEXEC);
+    pid = fork();
+    if (pid == 0) {
+      dup2(ends[1], 1);
+      setenv("BRIG_E2E_HOST", to_string(isolation), 1);
+      setenv("BRIG_E2E_MARKER", marker.c_str(), 1);
+      execl("/proc/self/exe", "e2e-host", nullptr);
+      _exit(99);
+    }
+    close(ends[1]);
+    char line[64];
+    started = read(ends[0], line, sizeof line) > 0;
+    close(ends[0]);
+  }
+  bool started;
+};
+
+// --- many calls ---
+
+TEST(Runner, EightThreadsOfFiftyCallsGetTheirOwnOutput) {
+  Runner runner(policy(), {.ready = 4});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread)
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string word = std::to_string(thread) + "-" + std::to_string(i);
+        Command command = sh("cat; echo " + word + " >&2; exit " + std::to_string(i));
+        command.stdin_bytes = word;
+        const Report report = runner.run(command);
+        if (report.out.bytes != word || report.err.bytes != word + "\n" || report.exit_code != i) {
+          ++wrong;
+          ADD_FAILURE() << word << ": " << describe(report);
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Runner, AHundredAsyncCallsAtOnce) {
+  Runner runner(policy(), {.ready = 4, .max_cells = 20});
+  std::mutex mutex;
+  std::map<int, std::string> seen;
+  std::vector<Runner::Pending> pending;
+  for (int i = 0; i < 100; ++i)
+    pending.push_back(runner.run_async(sh("echo " + std::to_string(i)), [&, i](Stream, std::string_view bytes) {
+      const std::lock_guard lock(mutex);
+      seen[i].append(bytes);
+    }));
+  std::set<std::uint64_t> ids;
+  for (int i = 0; i < 100; ++i) {
+    const Report report = pending[static_cast<std::size_t>(i)].report.get();
+    EXPECT_EQ(report.out.bytes, std::to_string(i) + "\n") << describe(report);
+    ids.insert(pending[static_cast<std::size_t>(i)].id);
+  }
+  EXPECT_EQ(ids.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(seen[i], std::to_string(i) + "\n");
+}
+
+TEST(Runner, WorksWithNothingKeptReadyAndOneCell) {
+  Runner runner(policy(), {.ready = 0, .max_cells = 1});
+  std::vector<Runner::Pending> pending;
+  for (int i = 0; i < 20; ++i) pending.push_back(runner.run_async(sh("echo " + std::to_string(i))));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { EXPECT_EQ(runner.run(sh("echo thread")).out.bytes, "thread\n"); });
+  for (std::size_t i = 0; i < pending.size(); ++i) EXPECT_EQ(pending[i].report.get().out.bytes, std::to_string(i) + "\n");
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Runner, NeverRunsMoreThanItsCells) {
+  const HostDirectory host;
+  const std::string place = host.make("place");
+  Policy policy = escape::policy();
+  policy.files.write = {place};
+  Runner runner(policy, {.ready = 6, .max_cells = 2});
+  std::vector<Runner::Pending> pending;
+  // Each notes how many run beside it.
+  for (int i = 0; i < 10; ++i)
+    pending.push_back(runner.run_async(sh("cd " + place + "; touch run-" + std::to_string(i) + "; sleep 0.15; ls run-* | wc -l; rm run-" + std::to_string(i))));
+  for (auto& each : pending) EXPECT_LE(atoi(each.report.get().out.bytes.c_str()), 2);
+}
+
+TEST(Runner, TellsByCallbackAndFuture) {
+  Runner runner(policy());
+  std::atomic<int> calls{0};
+  std::string out;
+  auto pending = runner.run_async(sh("echo hello"), {}, [&](const Report& report) {
+    out = report.out.bytes;
+    ++calls;
+  });
+  EXPECT_EQ(pending.report.get().out.bytes, "hello\n");
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(out, "hello\n");
+  // Refused at once: the callback too.
+  EXPECT_EQ(runner.run_async({}, {}, [&](const Report& report) { calls += report.outcome == Outcome::invalid_arguments; }).report.get().outcome, Outcome::invalid_arguments);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Runner, CancelsWhatWaitsWhatRunsAndNothingElse) {
+  Runner runner(policy(), {.ready = 1, .max_cells = 1});
+  auto running = runner.run_async(sh("sleep 100"));
+  usleep(150'000);
+  auto waiting = runner.run_async(sh("echo never"));
+  auto last = runner.run_async(sh("echo last"));
+  EXPECT_TRUE(runner.cancel(waiting.id));
+  const Report never = waiting.report.get();
+  EXPECT_EQ(never.outcome, Outcome::cancelled);
+  EXPECT_TRUE(contains(never.message, "before it ran")) << never.message;
+  EXPECT_FALSE(runner.cancel(waiting.id));
+  EXPECT_TRUE(runner.cancel(running.id));
+  EXPECT_EQ(running.report.get().outcome, Outcome::cancelled);
+  EXPECT_EQ(last.report.get().out.bytes, "last\n");
+  EXPECT_FALSE(runner.cancel(last.id));
+  EXPECT_FALSE(runner.cancel(999'999));
+}
+
+TEST(Runner, CancellingTwiceOrAtTheEndIsHarmless) {
+  Runner runner(policy());
+  for (int i = 0; i < 30; ++i) {
+    auto pending = runner.run_async(sh("exit 0"));
+    usleep(static_cast<useconds_t>(i * 300));
+    runner.cancel(pending.id);
+    runner.cancel(pending.id);
+    const Outcome outcome = pending.report.get().outcome;
+    EXPECT_TRUE(outcome == Outcome::ok || outcome == Outcome::cancelled) << to_string(outcome);
+  }
+}
+
+TEST(Runner, ItsEndCancelsAndLeavesNothing) {
+  for (const Isolation isolation : kFloors) {
+    SCOPED_TRACE(to_string(isolation));
+    const std::string marker = unique_marker("destructor");
+    std::future<Report> running, waiting;
+    const std::size_t descriptors = open_descriptors();
+    {
+      Runner runner(policy_of(isolation), {.ready = 2, .max_cells = 1});
+      running = runner.run_async(sh("echo begun; setsid sh -c 'sleep 100; : " + marker + "' & sleep 100; : " + marker)).report;
+      usleep(300'000);
+      waiting = runner.run_async(sh("echo never")).report;
+      EXPECT_FALSE(descendants(getpid()).empty());
+    }
+    EXPECT_TRUE(processes_with(marker).empty());
+    EXPECT_TRUE(descendants(getpid()).empty()) << names(descendants(getpid()));
+    EXPECT_TRUE(cgroups_of(getpid()).empty()) << cgroups_of(getpid()).front();
+    EXPECT_EQ(open_descriptors(), descriptors);
+    const Report report = running.get();
+    EXPECT_EQ(report.outcome, Outcome::cancelled) << describe(report);
+    EXPECT_EQ(report.out.bytes, "begun\n");
+    EXPECT_EQ(waiting.get().outcome, Outcome::cancelled);
+  }
+}
+
+TEST(Runner, AFailedStartLeavesNothing) {
+  const std::size_t descriptors = open_descriptors();
+  Policy policy = escape::policy();
+  policy.files.working_directory = "/no/such/place";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(Runner runner(policy), Error);
+    EXPECT_THROW(brig::run(sh("true"), policy), Error);
+  }
+  EXPECT_TRUE(comes_true(2, [] { return descendants(getpid()).empty(); })) << names(descendants(getpid()));
+  EXPECT_TRUE(cgroups_of(getpid()).empty()) << cgroups_of(getpid()).front();
+  EXPECT_EQ(open_descriptors(), descriptors);
+}
+
+// --- the host ---
+
+TEST(Host, AHundredIdleThreadsDoNotMatter) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 100; ++i) threads.emplace_back([&] { const std::lock_guard wait(mutex); });
+  {
+    Runner runner(policy());
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(runner.run(sh("echo hello")).out.bytes, "hello\n");
+    EXPECT_EQ(brig::run(sh("echo hello"), policy()).out.bytes, "hello\n");
+  }
+  lock.unlock();
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Host, MayForkWhileARunnerLives) {
+  Runner runner(policy());
+  EXPECT_TRUE(runner.run(sh("true")).ok());
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(runner.run(sh("echo " + std::to_string(i))).out.bytes, std::to_string(i) + "\n");
+}
+
+// A child of a pre-forking server, or of Python's multiprocessing, holds copies of all descriptors.
+TEST(Host, AForkedChildThatLivesOnDoesNotKeepARunnerFromEnding) {
+  auto runner = std::make_unique<Runner>(policy());
+  EXPECT_TRUE(runner->run(sh("true")).ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    for (;;) pause();
+  }
+  EXPECT_EQ(runner->run(sh("echo still")).out.bytes, "still\n");
+  const auto begin = Clock::now();
+  runner.reset();
+  EXPECT_LT(seconds_since(begin), 3.0);
+  EXPECT_TRUE(descendants(getpid()).size() == 1) << names(descendants(getpid()));
+  EXPECT_TRUE(cgroups_of(getpid()).empty()) << cgroups_of(getpid()).front();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+std::atomic<int> g_child_signals{0};
+
+TEST(Host, NeverSeesBrigsChildrenInItsOwnWaits) {
+  struct sigaction action {}, before {};
+  action.sa_handler = [](int) { ++g_child_signals; };
+  sigaction(SIGCHLD, &action, &before);
+  g_child_signals = 0;
+  std::atomic<bool> stop{false};
+  std::atomic<int> strangers{0};
+  // The reaper that many hosts have.
+  std::thread reaper([&] {
+    while (!stop) {
+      if (waitpid(-1, nullptr, WNOHANG) > 0) ++strangers;
+      usleep(1000);
+    }
+  });
+  {
+    Runner runner(policy());
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(runner.run(sh("echo hello")).out.bytes, "hello\n");
+    EXPECT_EQ(brig::run(sh("echo hello"), policy()).out.bytes, "hello\n");
+  }
+  usleep(20'000);
+  stop = true;
+  reaper.join();
+  sigaction(SIGCHLD, &before, nullptr);
+  EXPECT_EQ(g_child_signals, 0) << "SIGCHLDs for processes that the host did not start";
+  EXPECT_EQ(strangers, 0) << "waitpid(-1) gave processes that the host did not start";
+}
+
+TEST(Host, MayIgnoreOrReapEveryChild) {
+  struct sigaction action {}, before {};
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGCHLD, &action, &before);
+  {
+    Runner runner(policy());
+    EXPECT_EQ(runner.run(sh("echo hello; exit 3")).exit_code, 3);
+    EXPECT_EQ(brig::run(sh("exit 4"), policy()).exit_code, 4);
+  }
+  sigaction(SIGCHLD, &before, nullptr);
+}
+
+TEST(Host, WhatItIgnoresAndBlocksIsDefaultInTheTool) {
+  struct sigaction action {}, before {};
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, &before);
+  sigset_t some, old;
+  sigemptyset(&some);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&some, number);
+  pthread_sigmask(SIG_BLOCK, &some, &old);
+  by_all_ways(sh("grep -E 'Sig(Ign|Blk)' /proc/self/status | tr -d '\\t'"), policy(), [](const Report& report) { EXPECT_EQ(report.out.bytes, "SigBlk:0000000000000000\nSigIgn:0000000000000000\n") << describe(report); });
+  by_all_ways(guest({"ending", "raise", std::to_string(SIGTERM)}), policy(), [](const Report& report) { EXPECT_EQ(report.signal, SIGTERM) << describe(report); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  sigaction(SIGPIPE, &before, nullptr);
+}
+
+TEST(Host, ShortOfDescriptorsGetsErrorsAndRecovers) {
+  const HostDirectory host;
+  Runner runner(policy(), {.ready = 1});
+  EXPECT_TRUE(runner.run(sh("true")).ok());
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t soft = limit.rlim_cur;
+  std::vector<int> hoard;
+  for (int round = 0; round < 12; ++round) {
+    // Every number of descriptors that may be missing, from none left to a few.
+    limit.rlim_cur = open_descriptors() + static_cast<rlim_t>(round);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0 && hoard.size() < 4096;) hoard.push_back(fd);
+    for (int i = 0; i < round && !hoard.empty(); ++i) {
+      close(hoard.back());
+      hoard.pop_back();
+    }
+    Command command = sh("echo hello");
+    const Report report = runner.run_async(command).report.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? Report() : Report();
+    (void)report;
+    usleep(60'000);
+    for (const int fd : hoard) close(fd);
+    hoard.clear();
+    limit.rlim_cur = soft;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    usleep(20'000);
+  }
+  // Enough again: all is as before.
+  const auto begin = Clock::now();
+  for (int i = 0; i < 20; ++i) {
+    const Report report = runner.run(sh("echo hello"));
+    EXPECT_EQ(report.out.bytes, "hello\n") << i << ": " << describe(report);
+    if (!report.ok()) break;
+  }
+  EXPECT_LT(seconds_since(begin), 5.0);
+}
+
+// --- the death of parts ---
+
+void expect_recovers(const char* part, Isolation isolation) {
+  SCOPED_TRACE(std::string(part) + " " + to_string(isolation));
+  {
+    Runner runner(policy_of(isolation), {.ready = 2});
+    EXPECT_TRUE(runner.run(sh("true")).ok());
+    auto pending = runner.run_async(sh("echo begun; sleep 100"));
+    std::thread blocked([&] {
+      const auto begin = Clock::now();
+      const Report report = runner.run(sh("echo begun; sleep 100"));
+      EXPECT_EQ(report.outcome, Outcome::internal) << describe(report);
+      EXPECT_LT(seconds_since(begin), 3.0);
+    });
+    usleep(300'000);
+    const std::vector<pid_t> victims = descendants_named(getpid(), part);
+    EXPECT_FALSE(victims.empty());
+    const auto begin = Clock::now();
+    for (const pid_t victim : victims) kill(victim, SIGKILL);
+    const Report report = pending.report.get();
+    EXPECT_LT(seconds_since(begin), 2.0);
+    EXPECT_EQ(report.outcome, Outcome::internal) << describe(report);
+    EXPECT_EQ(report.out.bytes, "begun\n");
+    EXPECT_FALSE(report.message.empty());
+    blocked.join();
+    for (int i = 0; i < 5; ++i) {
+      const auto start = Clock::now();
+      const Report next = runner.run(sh("echo " + std::to_string(i)));
+      EXPECT_EQ(next.out.bytes, std::to_string(i) + "\n") << describe(next);
+      EXPECT_LT(seconds_since(start), 2.0);
+    }
+    EXPECT_EQ(runner.run_async(sh("echo async")).report.get().out.bytes, "async\n");
+    EXPECT_TRUE(comes_true(3, [&] {
+      for (const Process& each : descendants(getpid()))
+        if (each.name == "sleep") return false;
+      return true;
+    })) << names(descendants(getpid()));
+  }
+  EXPECT_TRUE(comes_true(3, [] { return descendants(getpid()).empty(); })) << names(descendants(getpid()));
+  EXPECT_TRUE(cgroups_of(getpid()).empty()) << cgroups_of(getpid()).front();
+}
+
+TEST(Death, OfTheZygoteEndsItsCallsOnly) {
+  for (const Isolation isolation : kFloors) expect_recovers("brig-zygote", isolation);
+}
+TEST(Death, OfTheKeepersEndsTheirCallsOnly) {
+  for (const Isolation isolation : kFloors) expect_recovers("brig-keeper", isolation);
+}
+TEST(Death, OfTheInitsEndsTheirCallsOnly) {
+  for (const Isolation isolation : kFloors) expect_recovers("brig-init", isolation);
+}
+TEST(Death, OfTheJanitorEndsItsCallsOnly) {
+  for (const Isolation isolation : kFloors) expect_recovers("brig-janitor", isolation);
+}
+
+// The parts die again and again while eight threads call: every call is answered, in time.
+TEST(Death, OfPartsUnderLoadNeverHangsACall) {
+  Policy policy = escape::policy();
+  policy.limits.wall_time = milliseconds(4000);
+  Runner runner(policy, {.ready = 2});
+  std::atomic<bool> stop{false};
+  std::atomic<int> answered{0}, good{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i)
+    threads.emplace_back([&] {
+      while (!stop) {
+        const Report report = runner.run(sh("echo hello"));
+        ++answered;
+        if (report.ok()) ++good;
+        else EXPECT_TRUE(report.outcome == Outcome::internal || report.outcome == Outcome::timeout) << describe(report);
+      }
+    });
+  const char* parts[] = {"brig-janitor", "brig-zygote", "brig-keeper", "brig-init"};
+  for (int round = 0; round < 60; ++round) {
+    const std::vector<pid_t> victims = descendants_named(getpid(), parts[round % 4]);
+    if (!victims.empty()) kill(victims[static_cast<std::size_t>(round) % victims.size()], SIGKILL);
+    usleep(static_cast<useconds_t>(20'000 + 1'000 * (round % 17)));
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(good, 0);
+  const auto begin = Clock::now();
+  for (int i = 0; i < 5; ++i) {
+    const Report report = runner.run(sh("echo hello"));
+    EXPECT_TRUE(report.ok()) << describe(report);
+  }
+  EXPECT_LT(seconds_since(begin), 3.0);
+}
+
+TEST(Death, OfTheHostEndsEverythingOnEachFloor) {
+  for (const Isolation isolation : kFloors) {
+    SCOPED_TRACE(to_string(isolation));
+    const std::string marker = unique_marker("host");
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // orphans come here, so that none is out of sight
+    const Host host(isolation, marker);
+    ASSERT_TRUE(host.started);
+    EXPECT_TRUE(comes_true(3, [&] { return processes_with(marker).size() >= 4; }));
+    const std::vector<Process> before = descendants(host.pid);
+    EXPECT_GE(before.size(), 6u);
+    if (is_root()) {
+      EXPECT_FALSE(cgroups_of(host.pid).empty());
+    }
+    kill(host.pid, SIGKILL);
+    waitpid(host.pid, nullptr, 0);
+    EXPECT_TRUE(comes_true(2, [&] {
+      while (waitpid(-1, nullptr, WNOHANG) > 0) {
+      }
+      return descendants(getpid()).empty() && processes_with(marker).empty();
+    })) << names(descendants(getpid()));
+    EXPECT_TRUE(comes_true(2, [&] { return cgroups_of(host.pid).empty(); })) << cgroups_of(host.pid).front();
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  }
+}
+
+}  // namespace
