@@ -63,23 +63,29 @@ inline brig::Command guest(std::vector<std::string> argv) {
 }
 
 inline std::string describe(const brig::Report& report) {
-  return std::string(to_string(report.outcome)) + ": " + report.message + "\n" + report.out.bytes + report.err.bytes;
+  return std::string(to_string(report.outcome)) + ": " + report.message + "\n" + report.out.bytes +
+         report.err.bytes;
 }
 
 // Words of a guest for which something went wrong.
-inline constexpr const char* kBadWords[] = {": SUCCEEDED", ": FAILED", ": BROKEN", ": WRONG ERROR", ": PRESENT"};
+inline constexpr const char* kBadWords[] = {": SUCCEEDED", ": FAILED", ": BROKEN", ": WRONG ERROR",
+                                            ": PRESENT"};
 
 inline bool went_wrong(const brig::Report& report) {
-  return std::any_of(std::begin(kBadWords), std::end(kBadWords), [&](const char* word) { return report.out.bytes.find(word) != std::string::npos; });
+  return std::any_of(std::begin(kBadWords), std::end(kBadWords), [&](const char* word) {
+    return report.out.bytes.find(word) != std::string::npos;
+  });
 }
 
 // Runs a guest twice: a Runner makes its cells from a zygote, run() makes its one cell directly, and
 // both must hold. The report is that of run(), unless the Runner's cell was the one that gave way.
-inline brig::Report attack(const std::vector<std::string>& argv, const brig::Policy& policy = escape::policy()) {
+inline brig::Report attack(const std::vector<std::string>& argv,
+                           const brig::Policy& policy = escape::policy()) {
   brig::Report pooled = brig::Runner(policy, {.ready = 1}).run(guest(argv));
   if (went_wrong(pooled)) return pooled;
   brig::Report single = brig::run(guest(argv), policy);
-  EXPECT_STREQ(to_string(pooled.outcome), to_string(single.outcome)) << "Runner: " << describe(pooled) << "\nrun(): " << describe(single);
+  EXPECT_STREQ(to_string(pooled.outcome), to_string(single.outcome))
+      << "Runner: " << describe(pooled) << "\nrun(): " << describe(single);
   return single;
 }
 
@@ -93,15 +99,18 @@ inline void expect_refused(const brig::Report& report, const std::vector<std::st
   EXPECT_TRUE(report.ok() && !went_wrong(report)) << describe(report);
   ASSERT_FALSE(names.empty());
   for (const std::string& name : names)
-    EXPECT_TRUE(has_line(report, name + ": refused") || has_line(report, name + ": holds") || has_line(report, name + ": works"))
+    EXPECT_TRUE(has_line(report, name + ": refused") || has_line(report, name + ": holds") ||
+                has_line(report, name + ": works"))
         << "no refused attempt '" << name << "'";
 }
 
 inline bool enforces(const brig::Report& report, const std::string& prefix) {
-  return std::any_of(report.enforced.begin(), report.enforced.end(), [&](const std::string& layer) { return layer.starts_with(prefix); });
+  return std::any_of(report.enforced.begin(), report.enforced.end(),
+                     [&](const std::string& layer) { return layer.starts_with(prefix); });
 }
 
-inline std::uint64_t violations(const brig::Report& report, const std::string& layer, const std::string& what) {
+inline std::uint64_t violations(const brig::Report& report, const std::string& layer,
+                                const std::string& what) {
   std::uint64_t count = 0;
   for (const brig::Violation& each : report.violations)
     if (each.layer == layer && each.what == what) count += each.count;
@@ -140,7 +149,8 @@ class HostDirectory {
     chmod(name, 0755);
   }
   ~HostDirectory() {
-    if (!path_.empty()) (void)!system(("chmod -R u+rwx " + path_ + " 2>/dev/null; rm -rf " + path_).c_str());
+    if (!path_.empty())
+      (void)!system(("chmod -R u+rwx " + path_ + " 2>/dev/null; rm -rf " + path_).c_str());
   }
   HostDirectory(const HostDirectory&) = delete;
   HostDirectory& operator=(const HostDirectory&) = delete;
@@ -184,7 +194,8 @@ class Victim {
   pid_t pid() const { return pid_; }
   bool alive() const {
     siginfo_t info{};
-    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
   }
 
  private:
@@ -197,7 +208,9 @@ inline std::vector<pid_t> processes_with(const std::string& marker) {
   DIR* proc = opendir("/proc");
   while (const dirent* entry = proc ? readdir(proc) : nullptr) {
     const pid_t pid = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
-    if (pid > 0 && read_file("/proc/" + std::string(entry->d_name) + "/cmdline").find(marker) != std::string::npos) found.push_back(pid);
+    if (pid > 0 && read_file("/proc/" + std::string(entry->d_name) + "/cmdline").find(marker) !=
+                       std::string::npos)
+      found.push_back(pid);
   }
   if (proc) closedir(proc);
   return found;

@@ -65,7 +65,8 @@ TEST(LandlockFloor, CannotReadOrWriteOutside) {
   EXPECT_FALSE(exists(host / "new"));
   Policy listed = landlock();
   listed.files.read.push_back(host.path());
-  EXPECT_EQ(brig::run(brig::Command{.argv = {"cat", host / "secret"}}, listed).out.bytes, "the-secret");
+  EXPECT_EQ(brig::run(brig::Command{.argv = {"cat", host / "secret"}}, listed).out.bytes,
+            "the-secret");
 }
 
 TEST(LandlockFloor, AReadOnlyPathBelowAWritableOneIsKeptOrRefused) {
@@ -73,6 +74,7 @@ TEST(LandlockFloor, AReadOnlyPathBelowAWritableOneIsKeptOrRefused) {
   HostDirectory host;
   const std::string inner = host.make("protected");
   write_file(inner + "/file", "original");
+  chmod((inner + "/file").c_str(), 0666);
   Policy mixed = landlock();
   mixed.files.write = {host.path()};
   mixed.files.read.push_back(inner);
@@ -87,7 +89,8 @@ TEST(LandlockFloor, AReadOnlyPathBelowAWritableOneIsKeptOrRefused) {
 
 TEST(LandlockFloor, KillingItsInitIsNotBlamedOnBrig) {
   NEEDS_LANDLOCK();
-  const Report report = brig::run(brig::Command::shell("kill -9 -1; kill -9 $PPID; sleep 5"), landlock());
+  const Report report =
+      brig::run(brig::Command::shell("kill -9 -1; kill -9 $PPID; sleep 5"), landlock());
   EXPECT_STRNE(to_string(report.outcome), "internal") << describe(report);
 }
 
@@ -103,9 +106,12 @@ TEST(LandlockFloor, CannotChangeModesOutside) {
 TEST(LandlockFloor, CannotSpoilTheNextCallsByItsScratchDirectory) {
   NEEDS_LANDLOCK();
   brig::Runner runner(landlock(), {.ready = 1});
-  runner.run(brig::Command::shell("ln -s /tmp $TMPDIR/link; mkdir $TMPDIR/d; chmod 0 $TMPDIR/d; chmod 0 $TMPDIR/..; chmod 0 $TMPDIR"));
+  runner.run(
+      brig::Command::shell("ln -s /tmp $TMPDIR/link; mkdir $TMPDIR/d; chmod 0 $TMPDIR/d; chmod 0 "
+                           "$TMPDIR/..; chmod 0 $TMPDIR"));
   for (int i = 0; i < 3; ++i) {
-    const Report report = runner.run(brig::Command::shell("echo works > $TMPDIR/file && cat $TMPDIR/file"));
+    const Report report =
+        runner.run(brig::Command::shell("echo works > $TMPDIR/file && cat $TMPDIR/file"));
     EXPECT_EQ(report.out.bytes, "works\n") << describe(report);
     if (!report.ok()) break;
   }
@@ -115,25 +121,30 @@ TEST(LandlockFloor, CannotReachItsHostBySignalOrLimit) {
   NEEDS_LANDLOCK();
   const Victim victim;
   const Report report = attack({"signals", "at", std::to_string(victim.pid())}, landlock());
-  BRIG_NEEDS(enforces(report, "landlock_scope"), "this kernel's Landlock does not scope signals (ABI 6)");
+  BRIG_NEEDS(enforces(report, "landlock_scope"),
+             "this kernel's Landlock does not scope signals (ABI 6)");
   usleep(50'000);
   EXPECT_TRUE(victim.alive());
-  expect_refused(report, {"kill " + std::to_string(victim.pid()), "tgkill", "rt_sigqueueinfo", "pidfd", "prlimit", "setpriority", "sched_setaffinity"});
+  expect_refused(report, {"kill " + std::to_string(victim.pid()), "tgkill", "rt_sigqueueinfo",
+                          "pidfd", "prlimit", "setpriority", "sched_setaffinity"});
 }
 
 TEST(LandlockFloor, CannotReadItsHostsEnvironment) {
   NEEDS_LANDLOCK();
   const std::string pid = std::to_string(getpid());
-  for (const char* file : {"/environ", "/mem", "/maps", "/root/etc/hostname", "/fd/0", "/cwd/."}) expect_refused(attack({"files", "read", "/proc/" + pid + file}, landlock()), {"read"});
+  for (const char* file : {"/environ", "/mem", "/maps", "/root/etc/hostname", "/fd/0", "/cwd/."})
+    expect_refused(attack({"files", "read", "/proc/" + pid + file}, landlock()), {"read"});
 }
 
 TEST(LandlockFloor, CannotReachUnixSocketsOfTheHost) {
   NEEDS_LANDLOCK();
   HostDirectory host;
-  const Witness stream = Witness::local(host / "stream", SOCK_STREAM), datagram = Witness::local(host / "datagram", SOCK_DGRAM);
+  const Witness stream = Witness::local(host / "stream", SOCK_STREAM),
+                datagram = Witness::local(host / "datagram", SOCK_DGRAM);
   const std::string name = "@brig-floor-" + std::to_string(getpid());
   const Witness abstract = Witness::local(name, SOCK_STREAM);
-  const Report report = attack({"network", "unix", host / "stream", host / "datagram", name}, landlock());
+  const Report report =
+      attack({"network", "unix", host / "stream", host / "datagram", name}, landlock());
   EXPECT_FALSE(stream.reached());
   EXPECT_FALSE(datagram.reached());
   if (enforces(report, "landlock_scope")) {
@@ -145,7 +156,9 @@ TEST(LandlockFloor, CannotReachUnixSocketsOfTheHost) {
 TEST(LandlockFloor, CannotReachTheHostsNetwork) {
   NEEDS_LANDLOCK();
   const Witness tcp = Witness::tcp(), udp = Witness::udp();
-  for (const int port : {tcp.port(), udp.port()}) expect_refused(attack({"network", "everywhere", std::to_string(port)}, landlock()), {"tcp 127.0.0.1", "udp 127.0.0.1", "vsock 2"});
+  for (const int port : {tcp.port(), udp.port()})
+    expect_refused(attack({"network", "everywhere", std::to_string(port)}, landlock()),
+                   {"tcp 127.0.0.1", "udp 127.0.0.1", "vsock 2"});
   EXPECT_FALSE(tcp.reached());
   EXPECT_FALSE(udp.reached());
 }
@@ -159,7 +172,10 @@ TEST(LandlockFloor, LeavesNoIpcObjectOnTheHost) {
   const auto before = segments();
   const Report report = attack({"hog", "shm", "16"}, landlock());
   const auto after = segments();
-  if (after > before) (void)!system("ipcs -m | awk '$4 == 600 && $6 == 0 && $5 == 16777216 {print $2}' | xargs -r -n1 ipcrm -m");
+  if (after > before)
+    (void)!system(
+        "ipcs -m | awk '$4 == 600 && $6 == 0 && $5 == 16777216 {print $2}' | xargs -r -n1 ipcrm "
+        "-m");
   EXPECT_EQ(after, before) << describe(report);
 }
 
@@ -174,7 +190,9 @@ TEST(LandlockFloor, HasTheSameFilterAndNoDescriptors) {
   expect_refused(attack({"mounts"}, landlock()), {"mount tmpfs", "chroot"});
   // The bounding set can't be emptied without a capability to do it; no_new_privs makes it idle.
   const Report capabilities = attack({"namespaces", "capabilities"}, landlock());
-  for (const char* line : {"no capability at all: holds", "capset: refused", "setuid 0: refused", "not root: holds"}) EXPECT_TRUE(has_line(capabilities, line)) << describe(capabilities);
+  for (const char* line :
+       {"no capability at all: holds", "capset: refused", "setuid 0: refused", "not root: holds"})
+    EXPECT_TRUE(has_line(capabilities, line)) << describe(capabilities);
 }
 
 TEST(LandlockFloor, SaysWhetherProcessesAreBounded) {
@@ -183,7 +201,8 @@ TEST(LandlockFloor, SaysWhetherProcessesAreBounded) {
   few.limits.processes = 8;
   const Report report = attack({"hog", "forks", "24"}, few);
   ASSERT_TRUE(has_line(report, "made ")) << describe(report);
-  const unsigned long made = strtoul(report.out.bytes.c_str() + report.out.bytes.find("made ") + 5, nullptr, 10);
+  const unsigned long made =
+      strtoul(report.out.bytes.c_str() + report.out.bytes.find("made ") + 5, nullptr, 10);
   EXPECT_EQ(enforces(report, "processes:"), made <= 8) << describe(report);
 }
 
@@ -214,7 +233,8 @@ TEST(LandlockFloor, LeavesNoFileBehind) {
   {
     brig::Runner runner(landlock(), {.ready = 1});
     scratch = runner.run(brig::Command::shell("printf %s $TMPDIR")).out.bytes;
-    const Report deep = runner.run(brig::Command::shell("cd $TMPDIR && exec " + guests() + "/scratch deep 2000"));
+    const Report deep =
+        runner.run(brig::Command::shell("cd $TMPDIR && exec " + guests() + "/scratch deep 2000"));
     EXPECT_EQ(deep.outcome, Outcome::ok) << describe(deep);
     const Report next = runner.run(brig::Command::shell("ls -A $TMPDIR"));
     EXPECT_EQ(next.out.bytes, "") << describe(next);
@@ -233,7 +253,9 @@ TEST(LandlockFloor, CleaningUpDoesNotFollowSymlinks) {
   write_file(host / "directory/inside", "x");
   {
     brig::Runner runner(landlock(), {.ready = 1});
-    const Report report = runner.run(brig::Command::shell("cd $TMPDIR && ln -s " + (host / "file") + " a && ln -s " + (host / "directory") + " b && mkdir c && ln -s " + (host / "file") + " c/d && chmod 555 c . && echo made"));
+    const Report report = runner.run(brig::Command::shell(
+        "cd $TMPDIR && ln -s " + (host / "file") + " a && ln -s " + (host / "directory") +
+        " b && mkdir c && ln -s " + (host / "file") + " c/d && chmod 555 c . && echo made"));
     EXPECT_EQ(report.out.bytes, "made\n") << describe(report);
     runner.run({.argv = {"true"}});
   }
@@ -245,8 +267,10 @@ TEST(LandlockFloor, CleaningUpDoesNotFollowSymlinks) {
 
 TEST(ProcessFloor, LeavesNoSurvivor) {
   BRIG_NEEDS(!guests().empty(), "BRIG_GUESTS is not set");
-  for (const char* how : {"daemon", "subreaper", "hold-pipe"}) expect_no_survivor(how, true, process());
-  for (const char* how : {"daemon-sleep", "deaf", "stop"}) expect_no_survivor(how, false, process());
+  for (const char* how : {"daemon", "subreaper", "hold-pipe"})
+    expect_no_survivor(how, true, process());
+  for (const char* how : {"daemon-sleep", "deaf", "stop"})
+    expect_no_survivor(how, false, process());
 }
 
 TEST(ProcessFloor, LeavesNoSurvivorOfAStorm) { expect_no_survivor("storm", true, process()); }

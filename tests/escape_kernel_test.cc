@@ -12,21 +12,52 @@ using brig::Outcome;
 using brig::Policy;
 using brig::Report;
 
-TEST(Escape, SeesOnlyItsOwnProcesses) { expect_refused(attack({"proc", "pids"}), {"only pid 1 and this one are there", "no other pid answers"}); }
+TEST(Escape, SeesOnlyItsOwnProcesses) {
+  expect_refused(attack({"proc", "pids"}),
+                 {"only pid 1 and this one are there", "no other pid answers"});
+}
 
 TEST(Escape, CannotReadKernelMemoryDevicesOrHostSecrets) {
-  expect_refused(attack({"proc", "secrets"}), {"/proc/1/environ", "/proc/1/mem", "/proc/1/root/etc/passwd", "/proc/kcore", "/proc/keys", "/sys/kernel/notes", "/sys/fs/cgroup/cgroup.procs", "/sys/kernel/debug/.", "/dev/mem", "/dev/kmsg", "/dev/vsock", "/dev/ptmx", "/etc/shadow", "/run/docker.sock", "/proc/kcore's mask is the real null device"});
+  expect_refused(attack({"proc", "secrets"}),
+                 {"/proc/1/environ", "/proc/1/mem", "/proc/1/root/etc/passwd", "/proc/kcore",
+                  "/proc/keys", "/sys/kernel/notes", "/sys/fs/cgroup/cgroup.procs",
+                  "/sys/kernel/debug/.", "/dev/mem", "/dev/kmsg", "/dev/vsock", "/dev/ptmx",
+                  "/etc/shadow", "/run/docker.sock", "/proc/kcore's mask is the real null device"});
 }
 
 TEST(Escape, CannotChangeAnythingInProc) {
-  const std::string limit = read_file("/proc/sys/user/max_user_namespaces"), pattern = read_file("/proc/sys/kernel/core_pattern");
-  expect_refused(attack({"proc", "changes"}), {"/proc/self/oom_score_adj", "/proc/self/uid_map", "/proc/self/gid_map", "/proc/self/setgroups", "/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "syslog read all", "syslog clear"});
+  const std::string limit = read_file("/proc/sys/user/max_user_namespaces"),
+                    pattern = read_file("/proc/sys/kernel/core_pattern");
+  expect_refused(
+      attack({"proc", "changes"}),
+      {"/proc/self/oom_score_adj", "/proc/self/uid_map", "/proc/self/gid_map",
+       "/proc/self/setgroups", "/proc/sys/user/max_user_namespaces",
+       "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "syslog read all", "syslog clear"});
   EXPECT_EQ(read_file("/proc/sys/user/max_user_namespaces"), limit);
   EXPECT_EQ(read_file("/proc/sys/kernel/core_pattern"), pattern);
 }
 
 TEST(Escape, CannotReadTheHostsEnvironmentThroughProc) {
-  const std::vector<std::string> names = {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "IFS", "SSH_AUTH_SOCK", "http_proxy", "BRIG_GUESTS"};
+  const std::vector<std::string> names = {"AWS_SECRET_ACCESS_KEY",
+                                          "GITHUB_TOKEN",
+                                          "OPENAI_API_KEY",
+                                          "LD_PRELOAD",
+                                          "LD_LIBRARY_PATH",
+                                          "LD_AUDIT",
+                                          "PYTHONPATH",
+                                          "PYTHONSTARTUP",
+                                          "NODE_OPTIONS",
+                                          "BASH_ENV",
+                                          "ENV",
+                                          "GIT_SSH_COMMAND",
+                                          "GIT_CONFIG_GLOBAL",
+                                          "PERL5OPT",
+                                          "RUBYOPT",
+                                          "JAVA_TOOL_OPTIONS",
+                                          "IFS",
+                                          "SSH_AUTH_SOCK",
+                                          "http_proxy",
+                                          "BRIG_GUESTS"};
   std::vector<std::pair<std::string, const char*>> before;
   for (const std::string& name : names) {
     before.emplace_back(name, getenv(name.c_str()));
@@ -44,7 +75,8 @@ TEST(Escape, CannotReadTheHostsEnvironmentThroughProc) {
     EXPECT_TRUE(has_line(each, "env PATH=")) << describe(each);
     EXPECT_TRUE(has_line(each, "file /proc/1/environ -1")) << describe(each);
     EXPECT_EQ(each.out.bytes.find("brig-test-secret"), std::string::npos) << describe(each);
-    for (const std::string& name : names) EXPECT_EQ(each.out.bytes.find(name + "="), std::string::npos) << name;
+    for (const std::string& name : names)
+      EXPECT_EQ(each.out.bytes.find(name + "="), std::string::npos) << name;
   }
 }
 
@@ -62,7 +94,10 @@ TEST(Escape, OnlyNamedVariablesPass) {
 
 TEST(Escape, CannotMakeOrJoinNamespaces) {
   const Report report = attack({"namespaces", "namespaces"});
-  expect_refused(report, {"unshare user", "unshare mount", "unshare time", "clone user", "clone net with a dirty upper half", "clone3 user", "setns /proc/self/ns/mnt", "setns /proc/1/ns/user", "parent of /proc/self/ns/user", "setns by pidfd", "sethostname"});
+  expect_refused(report, {"unshare user", "unshare mount", "unshare time", "clone user",
+                          "clone net with a dirty upper half", "clone3 user",
+                          "setns /proc/self/ns/mnt", "setns /proc/1/ns/user",
+                          "parent of /proc/self/ns/user", "setns by pidfd", "sethostname"});
   EXPECT_GT(violations(report, "seccomp", "unshare"), 0u);
   EXPECT_GT(violations(report, "seccomp", "clone(CLONE_NEW*)"), 0u);
   char name[256] = "";
@@ -71,33 +106,54 @@ TEST(Escape, CannotMakeOrJoinNamespaces) {
 }
 
 TEST(Escape, HasNoCapabilityAndCannotRaiseOne) {
-  expect_refused(attack({"namespaces", "capabilities"}), {"no capability at all", "capset", "empty bounding set", "raise ambient", "setuid 0", "setgroups", "not root"});
+  expect_refused(attack({"namespaces", "capabilities"}),
+                 {"no capability at all", "capset", "empty bounding set", "raise ambient",
+                  "setuid 0", "setgroups", "not root"});
 }
 
-TEST(Escape, GainsNothingByPrctl) { expect_refused(attack({"namespaces", "prctl"}), {"no_new_privs is on", "no_new_privs off", "securebits", "PR_SET_MM", "PR_SET_MM with a dirty upper half", "filtered"}); }
+TEST(Escape, GainsNothingByPrctl) {
+  expect_refused(attack({"namespaces", "prctl"}),
+                 {"no_new_privs is on", "no_new_privs off", "securebits", "PR_SET_MM",
+                  "PR_SET_MM with a dirty upper half", "filtered"});
+}
 
 TEST(Escape, CannotTraceItsInitOrRaiseItsLimits) {
-  expect_refused(attack({"namespaces", "tracing"}), {"ptrace attach 1", "ptrace traceme", "process_vm_readv 1", "process_vm_writev 1", "/proc/1/mem", "raise the file limit", "raise init's process limit"});
+  expect_refused(attack({"namespaces", "tracing"}),
+                 {"ptrace attach 1", "ptrace traceme", "process_vm_readv 1", "process_vm_writev 1",
+                  "/proc/1/mem", "raise the file limit", "raise init's process limit"});
 }
 
 TEST(Escape, CannotCallWhatIsNotForTools) {
   const Report report = attack({"syscalls", "dangerous"});
-  expect_refused(report, {"keyctl", "add_key", "request_key", "bpf", "perf_event_open", "io_uring_setup", "userfaultfd", "init_module", "kexec_load", "reboot", "swapon", "acct", "quotactl", "iopl", "modify_ldt", "clock_settime", "personality READ_IMPLIES_EXEC", "personality, asked"});
-  for (const char* name : {"bpf", "perf_event_open", "userfaultfd", "init_module", "kexec_load", "reboot", "swapon", "acct", "quotactl", "iopl"}) EXPECT_EQ(violations(report, "seccomp", name), 1u) << name;
+  expect_refused(report, {"keyctl", "add_key", "request_key", "bpf", "perf_event_open",
+                          "io_uring_setup", "userfaultfd", "init_module", "kexec_load", "reboot",
+                          "swapon", "acct", "quotactl", "iopl", "modify_ldt", "clock_settime",
+                          "personality READ_IMPLIES_EXEC", "personality, asked"});
+  for (const char* name : {"bpf", "perf_event_open", "userfaultfd", "init_module", "kexec_load",
+                           "reboot", "swapon", "acct", "quotactl", "iopl"})
+    EXPECT_EQ(violations(report, "seccomp", name), 1u) << name;
 }
 
-TEST(Escape, UnknownSyscallNumbersGetTheDefaultAnswer) { expect_refused(attack({"syscalls", "numbers"}), {"number -1", "number 451", "number 462", "number 467", "number 470", "number 500", "mount with a dirty number"}); }
+TEST(Escape, UnknownSyscallNumbersGetTheDefaultAnswer) {
+  expect_refused(attack({"syscalls", "numbers"}),
+                 {"number -1", "number 451", "number 462", "number 467", "number 470", "number 500",
+                  "mount with a dirty number"});
+}
 
 TEST(Escape, ForeignAbisAreRefused) {
 #if defined(__x86_64__)
-  expect_refused(attack({"syscalls", "foreign"}), {"x32 number 39", "int 0x80 getpid", "int 0x80 mount", "int 0x80 keyctl"});
+  expect_refused(attack({"syscalls", "foreign"}),
+                 {"x32 number 39", "int 0x80 getpid", "int 0x80 mount", "int 0x80 keyctl"});
 #else
   BRIG_NEEDS(false, "x32 and int 0x80 are of x86-64 only");
 #endif
 }
 
 TEST(Escape, CannotLoosenItsFilter) {
-  expect_refused(attack({"syscalls", "loosen"}), {"filter with a listener", "listener with dirty flags", "in a thread, before", "after it: unshare", "in a thread, after", "with a SIGSYS handler", "and nothing was mounted"});
+  expect_refused(attack({"syscalls", "loosen"}),
+                 {"filter with a listener", "listener with dirty flags", "in a thread, before",
+                  "after it: unshare", "in a thread, after", "with a SIGSYS handler",
+                  "and nothing was mounted"});
 }
 
 TEST(Escape, RefusedCallsOfProcessesThatDieDoNotHoldTheSupervisor) {
@@ -116,12 +172,15 @@ TEST(Escape, DenyWinsOverAllow) {
   Policy both = policy();
   both.syscalls.allow = {"ptrace", "kcmp"};
   both.syscalls.deny = {"ptrace"};
-  const Report report = attack({"syscalls", "one", std::to_string(SYS_ptrace)}, both);  // PTRACE_TRACEME
+  const Report report =
+      attack({"syscalls", "one", std::to_string(SYS_ptrace)}, both);  // PTRACE_TRACEME
   expect_refused(report, {"call"});
 }
 
 TEST(Escape, WhatWouldUndoTheJailCannotBeAllowed) {
-  for (const char* name : {"mount", "unshare", "setns", "bpf", "pidfd_getfd", "chroot", "pivot_root", "open_by_handle_at", "keyctl", "clone3", "openat2", "reboot", "init_module"}) {
+  for (const char* name :
+       {"mount", "unshare", "setns", "bpf", "pidfd_getfd", "chroot", "pivot_root",
+        "open_by_handle_at", "keyctl", "clone3", "openat2", "reboot", "init_module"}) {
     Policy loose = policy();
     loose.syscalls.allow = {name};
     EXPECT_THROW(brig::run({.argv = {"true"}}, loose), brig::Error) << name;
@@ -130,13 +189,15 @@ TEST(Escape, WhatWouldUndoTheJailCannotBeAllowed) {
 
 TEST(Escape, CodeMadeInTheCellRunsUnderTheSameLocks) {
   const Report report = attack({"execute"});
-  expect_refused(report, {"from a memfd: mount", "from /tmp: unshare", "a memfd ran, locked", "a file in /tmp ran, locked", "set-user-ID programs give nothing"});
+  expect_refused(report, {"from a memfd: mount", "from /tmp: unshare", "a memfd ran, locked",
+                          "a file in /tmp ran, locked", "set-user-ID programs give nothing"});
   EXPECT_FALSE(exists("/usr/brig-escape"));
 }
 
 TEST(Escape, CannotTypeOnTheHostsTerminal) {
   const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  BRIG_NEEDS(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0, "no pseudo terminal can be made");
+  BRIG_NEEDS(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0,
+             "no pseudo terminal can be made");
   const int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
   BRIG_NEEDS(slave >= 0, "the pseudo terminal can't be opened");
   termios raw{};
@@ -149,9 +210,12 @@ TEST(Escape, CannotTypeOnTheHostsTerminal) {
   std::string printed;
   char buffer[4096];
   fcntl(master, F_SETFL, O_NONBLOCK);
-  for (ssize_t size; (size = read(master, buffer, sizeof buffer)) > 0;) printed.append(buffer, static_cast<std::size_t>(size));
+  for (ssize_t size; (size = read(master, buffer, sizeof buffer)) > 0;)
+    printed.append(buffer, static_cast<std::size_t>(size));
   EXPECT_EQ(report.outcome, Outcome::ok) << describe(report) << printed;
-  for (const char* name : {"TIOCSTI: refused", "TIOCSTI with high bits: refused", "TIOCLINUX: refused", "stdin is a terminal: holds"}) EXPECT_NE(printed.find(name), std::string::npos) << printed;
+  for (const char* name : {"TIOCSTI: refused", "TIOCSTI with high bits: refused",
+                           "TIOCLINUX: refused", "stdin is a terminal: holds"})
+    EXPECT_NE(printed.find(name), std::string::npos) << printed;
   EXPECT_EQ(printed.find("SUCCEEDED"), std::string::npos) << printed;
   EXPECT_GT(violations(report, "seccomp", "ioctl(TIOCSTI)"), 0u);
   int waiting = -1;

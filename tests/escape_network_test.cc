@@ -20,14 +20,19 @@ Policy with(Network network) {
 
 TEST(Escape, HasNoAddressFamilyButUnix) {
   const Report report = attack({"network", "families"});
-  expect_refused(report, {"socket family 2 type 1", "socket family 10 type 2", "socket family 16 type 3", "socket family 17 type 3", "socket family 40 type 1", "socket family 38 type 5", "AF_INET ICMP", "AF_INET with a dirty upper half", "MPTCP", "socketpair AF_UNIX"});
+  expect_refused(
+      report, {"socket family 2 type 1", "socket family 10 type 2", "socket family 16 type 3",
+               "socket family 17 type 3", "socket family 40 type 1", "socket family 38 type 5",
+               "AF_INET ICMP", "AF_INET with a dirty upper half", "MPTCP", "socketpair AF_UNIX"});
   EXPECT_GT(violations(report, "seccomp", "socket(AF_INET)"), 0u);
 }
 
 TEST(Escape, CannotReachTheHostsNetwork) {
   const Witness tcp = Witness::tcp(), udp = Witness::udp();
   for (const int port : {tcp.port(), udp.port()})
-    expect_refused(attack({"network", "everywhere", std::to_string(port)}), {"tcp 127.0.0.1", "udp 127.0.0.1", "tcp 169.254.169.254", "tcp [::1]", "tcp [::ffff:127.0.0.1]", "vsock 2"});
+    expect_refused(attack({"network", "everywhere", std::to_string(port)}),
+                   {"tcp 127.0.0.1", "udp 127.0.0.1", "tcp 169.254.169.254", "tcp [::1]",
+                    "tcp [::ffff:127.0.0.1]", "vsock 2"});
   EXPECT_FALSE(tcp.reached());
   EXPECT_FALSE(udp.reached());
 }
@@ -35,7 +40,10 @@ TEST(Escape, CannotReachTheHostsNetwork) {
 TEST(Escape, LoopbackIsTheCellsOwn) {
   const Witness tcp = Witness::tcp(), udp = Witness::udp();
   for (const int port : {tcp.port(), udp.port()})
-    expect_refused(attack({"network", "loopback", std::to_string(port)}, with(Network::loopback)), {"connect to oneself", "the host's listener", "the host's listener by 0.0.0.0", "tcp 1.1.1.1", "raw socket", "packet socket", "vsock 2", "netlink refuses a new interface"});
+    expect_refused(attack({"network", "loopback", std::to_string(port)}, with(Network::loopback)),
+                   {"connect to oneself", "the host's listener", "the host's listener by 0.0.0.0",
+                    "tcp 1.1.1.1", "raw socket", "packet socket", "vsock 2",
+                    "netlink refuses a new interface"});
   EXPECT_FALSE(tcp.reached());
   EXPECT_FALSE(udp.reached());
 }
@@ -43,8 +51,10 @@ TEST(Escape, LoopbackIsTheCellsOwn) {
 TEST(Escape, CannotReachUnixSocketsOfTheHost) {
   HostDirectory host;
   const std::string tag = std::to_string(getpid());
-  const Witness stream = Witness::local(host / "stream", SOCK_STREAM), datagram = Witness::local(host / "datagram", SOCK_DGRAM);
-  const Witness abstract = Witness::local("@brig-escape-" + tag, SOCK_STREAM), abstract_datagram = Witness::local("@brig-escape-d-" + tag, SOCK_DGRAM);
+  const Witness stream = Witness::local(host / "stream", SOCK_STREAM),
+                datagram = Witness::local(host / "datagram", SOCK_DGRAM);
+  const Witness abstract = Witness::local("@brig-escape-" + tag, SOCK_STREAM),
+                abstract_datagram = Witness::local("@brig-escape-d-" + tag, SOCK_DGRAM);
   for (const Network network : {Network::none, Network::loopback, Network::host}) {
     SCOPED_TRACE(to_string(network));
     if (network == Network::host) {
@@ -52,8 +62,13 @@ TEST(Escape, CannotReachUnixSocketsOfTheHost) {
       const Report probe = attack({"ending", "exit", "0"}, with(network));
       if (!enforces(probe, "landlock_scope")) continue;
     }
-    const Report report = attack({"network", "unix", host / "stream", host / "datagram", "/proc/self/root" + (host / "stream"), "@brig-escape-" + tag, "@brig-escape-d-" + tag, "/run/docker.sock", "/run/dbus/system_bus_socket"}, with(network));
-    expect_refused(report, {"stream " + (host / "stream"), "datagram " + (host / "datagram"), "stream @brig-escape-" + tag, "datagram @brig-escape-d-" + tag});
+    const Report report =
+        attack({"network", "unix", host / "stream", host / "datagram",
+                "/proc/self/root" + (host / "stream"), "@brig-escape-" + tag,
+                "@brig-escape-d-" + tag, "/run/docker.sock", "/run/dbus/system_bus_socket"},
+               with(network));
+    expect_refused(report, {"stream " + (host / "stream"), "datagram " + (host / "datagram"),
+                            "stream @brig-escape-" + tag, "datagram @brig-escape-d-" + tag});
   }
   EXPECT_FALSE(stream.reached());
   EXPECT_FALSE(datagram.reached());
@@ -76,7 +91,8 @@ void expect_strangers(const Policy& policy, bool same_runner) {
     text += piece;
     if (!told && text.find("offered\n") != std::string::npos) told = true, offered.set_value();
   });
-  const bool open = offered.get_future().wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  const bool open =
+      offered.get_future().wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   EXPECT_TRUE(open) << text;
   std::optional<brig::Runner> other;
   if (!same_runner) other.emplace(policy);
@@ -85,7 +101,11 @@ void expect_strangers(const Policy& policy, bool same_runner) {
   const Report first = pending.report.get();
   close(ends[0]);
   EXPECT_EQ(first.outcome, Outcome::ok) << describe(first);
-  std::vector<std::string> doors = {"abstract socket", "/proc/net/unix does not show it", "shared memory", "semaphore", "message queue", "POSIX queue", "/dev/shm/brig-meet", "/tmp/brig-meet", "/workspace/brig-meet"};
+  std::vector<std::string> doors = {"abstract socket",     "/proc/net/unix does not show it",
+                                    "shared memory",       "semaphore",
+                                    "message queue",       "POSIX queue",
+                                    "/dev/shm/brig-meet",  "/tmp/brig-meet",
+                                    "/workspace/brig-meet"};
   if (mode == "loopback") doors.push_back("tcp listener");
   expect_refused(report, doors);
 }
@@ -98,7 +118,8 @@ TEST(Escape, ACallFindsNoDoorOfTheCallBefore) {
   brig::Runner runner(policy(), {.ready = 1});
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(runner.run(guest({"meet", "offer", "none"})).ok());
-    expect_refused(runner.run(guest({"meet", "seek", "none"})), {"abstract socket", "shared memory", "POSIX queue", "/dev/shm/brig-meet"});
+    expect_refused(runner.run(guest({"meet", "seek", "none"})),
+                   {"abstract socket", "shared memory", "POSIX queue", "/dev/shm/brig-meet"});
   }
 }
 

@@ -19,8 +19,10 @@ using brig::Report;
 
 TEST(Escape, CannotSignalAProcessOfTheHost) {
   const Victim victim;
-  expect_refused(attack({"signals", "at", std::to_string(victim.pid()), std::to_string(getpid()), std::to_string(getppid())}),
-                 {"kill " + std::to_string(victim.pid()), "tgkill", "rt_sigqueueinfo", "pidfd", "setpriority", "prlimit", "sched_setaffinity"});
+  expect_refused(attack({"signals", "at", std::to_string(victim.pid()), std::to_string(getpid()),
+                         std::to_string(getppid())}),
+                 {"kill " + std::to_string(victim.pid()), "tgkill", "rt_sigqueueinfo", "pidfd",
+                  "setpriority", "prlimit", "sched_setaffinity"});
   usleep(50'000);
   EXPECT_TRUE(victim.alive());
 }
@@ -29,13 +31,17 @@ TEST(Escape, KillingEveryoneEndsOnlyItsOwnProcesses) {
   const Victim victim;
   brig::Runner runner(policy());
   auto neighbour = runner.run_async(brig::Command::shell("sleep 1; echo alive"));
-  expect_refused(runner.run(guest({"signals", "everyone"})), {"nobody but pid 1 is left", "pid 1 is still there"});
+  expect_refused(runner.run(guest({"signals", "everyone"})),
+                 {"nobody but pid 1 is left", "pid 1 is still there"});
   EXPECT_TRUE(victim.alive());
   const Report other = neighbour.report.get();
   EXPECT_EQ(other.out.bytes, "alive\n") << describe(other);
 }
 
-TEST(Escape, CannotTakeMoreThanItsShareOfTheProcessor) { expect_refused(attack({"signals", "scheduling"}), {"SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE", "nice -20", "ioprio real time", "mlockall"}); }
+TEST(Escape, CannotTakeMoreThanItsShareOfTheProcessor) {
+  expect_refused(attack({"signals", "scheduling"}), {"SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE",
+                                                     "nice -20", "ioprio real time", "mlockall"});
+}
 
 // `how` the guest tries to outlive its call; whether the call ends by itself.
 void expect_no_survivor(const char* how, bool ends, brig::Policy policy) {
@@ -58,13 +64,23 @@ void expect_no_survivor(const char* how, bool ends, brig::Policy policy) {
 
 TEST(Escape, ADaemonDoesNotOutliveTheCall) { expect_no_survivor("daemon", true, policy()); }
 TEST(Escape, ADaemonDoesNotOutliveATimeout) { expect_no_survivor("daemon-sleep", false, policy()); }
-TEST(Escape, IgnoringEverySignalDoesNotOutliveTheGracePeriod) { expect_no_survivor("deaf", false, policy()); }
+TEST(Escape, IgnoringEverySignalDoesNotOutliveTheGracePeriod) {
+  expect_no_survivor("deaf", false, policy());
+}
 TEST(Escape, AStoppedProcessIsEndedAtItsTime) { expect_no_survivor("stop", false, policy()); }
 TEST(Escape, AStormOfForksDoesNotOutliveTheCall) { expect_no_survivor("storm", true, policy()); }
-TEST(Escape, AStormOfForksDoesNotOutliveATimeout) { expect_no_survivor("storm-stay", false, policy()); }
-TEST(Escape, SpinningThreadsAndVforkDoNotOutliveATimeout) { expect_no_survivor("spin", false, policy()); }
-TEST(Escape, AGrandchildThatHoldsThePipeDoesNotDelayTheResult) { expect_no_survivor("hold-pipe", true, policy()); }
-TEST(Escape, ClosingTheStreamsDoesNotHideATool) { expect_no_survivor("close-pipe", false, policy()); }
+TEST(Escape, AStormOfForksDoesNotOutliveATimeout) {
+  expect_no_survivor("storm-stay", false, policy());
+}
+TEST(Escape, SpinningThreadsAndVforkDoNotOutliveATimeout) {
+  expect_no_survivor("spin", false, policy());
+}
+TEST(Escape, AGrandchildThatHoldsThePipeDoesNotDelayTheResult) {
+  expect_no_survivor("hold-pipe", true, policy());
+}
+TEST(Escape, ClosingTheStreamsDoesNotHideATool) {
+  expect_no_survivor("close-pipe", false, policy());
+}
 TEST(Escape, ASubreaperKeepsNoChildren) { expect_no_survivor("subreaper", true, policy()); }
 TEST(Escape, KillingItsInitSavesNobody) { expect_no_survivor("kill-parent", false, policy()); }
 
@@ -175,7 +191,8 @@ TEST(Escape, TheStackIsBounded) {
   Policy small = policy();
   small.limits.memory = 64_MiB;
   const Report report = attack({"hog", "stack", "256"}, small);
-  EXPECT_TRUE(report.outcome == Outcome::signal || report.outcome == Outcome::memory_limit) << describe(report);
+  EXPECT_TRUE(report.outcome == Outcome::signal || report.outcome == Outcome::memory_limit)
+      << describe(report);
 }
 
 TEST(Escape, ProcessesAndThreadsAreBounded) {
@@ -216,7 +233,7 @@ TEST(Escape, KernelObjectsAreBounded) {
   const Report report = attack({"hog", "kernel", "4000"});
   EXPECT_EQ(report.outcome, Outcome::ok) << describe(report);
   EXPECT_TRUE(has_line(report, "descriptors 25")) << describe(report);  // open_files is 256
-  EXPECT_TRUE(has_line(report, "layers 1")) << describe(report);        // the kernel's 16, less ours
+  EXPECT_TRUE(has_line(report, "layers 1")) << describe(report);  // the kernel's 16, less ours
 }
 
 TEST(Escape, SpinningOnEveryCoreEndsOnTime) {
@@ -257,7 +274,9 @@ TEST(Escape, AFloodOfOutputIsCountedAndCut) {
 // Cgroups of this process, in all hierarchies.
 long own_cgroups() {
   const std::string list = "/tmp/brig-cgroups-" + std::to_string(getpid());
-  (void)!system(("find /sys/fs/cgroup -type d -name 'brig-*-" + std::to_string(getpid()) + "-*' > " + list + " 2>/dev/null").c_str());
+  (void)!system(("find /sys/fs/cgroup -type d -name 'brig-*-" + std::to_string(getpid()) +
+                 "-*' > " + list + " 2>/dev/null")
+                    .c_str());
   const std::string found = read_file(list);
   unlink(list.c_str());
   return std::count(found.begin(), found.end(), '\n');
@@ -344,17 +363,20 @@ TEST(Escape, AWrongPolicyThrowsAndNothingRuns) {
       brig::run({.argv = {"touch", host / "ran"}}, wrong);
       ADD_FAILURE() << "no error";
     } catch (const Error& error) {
-      EXPECT_TRUE(error.kind() == ErrorKind::config || error.kind() == ErrorKind::unsupported) << error.what();
+      EXPECT_TRUE(error.kind() == ErrorKind::config || error.kind() == ErrorKind::unsupported)
+          << error.what();
       EXPECT_NE(std::string(error.what()), "");
     }
     EXPECT_FALSE(exists(host / "ran"));
   };
   expect_error("missing source", [](Policy& p) { p.files.read.push_back("/nonexistent/brig"); });
-  expect_error("missing hidden path", [](Policy& p) { p.files.hide.push_back("/nonexistent/brig"); });
+  expect_error("missing hidden path",
+               [](Policy& p) { p.files.hide.push_back("/nonexistent/brig"); });
   expect_error("relative", [](Policy& p) { p.files.read.push_back("etc"); });
   expect_error("dot dot", [&](Policy& p) { p.files.write.push_back(host.path() + "/../"); });
   expect_error("glob", [&](Policy& p) { p.files.hide.push_back(host.path() + "/*"); });
-  expect_error("NUL", [&](Policy& p) { p.files.read.push_back(host.path() + std::string("\0x", 2)); });
+  expect_error("NUL",
+               [&](Policy& p) { p.files.read.push_back(host.path() + std::string("\0x", 2)); });
   expect_error("the root", [](Policy& p) { p.files.write.push_back("/"); });
   expect_error("the root, spelled", [](Policy& p) { p.files.read.push_back("///"); });
   expect_error("/proc", [](Policy& p) { p.files.read.push_back("/proc"); });
@@ -367,16 +389,23 @@ TEST(Escape, AWrongPolicyThrowsAndNothingRuns) {
   expect_error("no wall time", [](Policy& p) { p.limits.wall_time = milliseconds(0); });
   expect_error("negative wall time", [](Policy& p) { p.limits.wall_time = milliseconds(-1); });
   expect_error("endless wall time", [](Policy& p) { p.limits.wall_time = milliseconds::max(); });
-  expect_error("NaN cpus", [](Policy& p) { p.limits.cpus = std::numeric_limits<double>::quiet_NaN(); });
+  expect_error("NaN cpus",
+               [](Policy& p) { p.limits.cpus = std::numeric_limits<double>::quiet_NaN(); });
   expect_error("no memory", [](Policy& p) { p.limits.memory = 0; });
   expect_error("no processes", [](Policy& p) { p.limits.processes = 0; });
-  expect_error("a network that is none", [](Policy& p) { p.network = static_cast<brig::Network>(7); });
-  expect_error("an isolation that is none", [](Policy& p) { p.isolation = static_cast<brig::Isolation>(7); });
+  expect_error("a network that is none",
+               [](Policy& p) { p.network = static_cast<brig::Network>(7); });
+  expect_error("an isolation that is none",
+               [](Policy& p) { p.isolation = static_cast<brig::Isolation>(7); });
   expect_error("a root that is a file", [](Policy& p) { p.files.root = "/etc/hostname"; });
 }
 
 TEST(Escape, AWrongPolicyFileIsAnErrorNotALooserPolicy) {
-  for (const char* text : {"isolatoin = \"jail\"", "isolation = \"jial\"", "network = true", "network = \"none\"\nnetwork = \"host\"", "[limits]\nmemory = -1", "[limits]\nwall_time = \"soon\"", "[files]\nread = \"/usr\"", "[files]\nraed = []", "[files]\nhide = [\"/usr/*\"]", "[syscalls]\nallow = [\"mount\", 5]", "[unknown]", "["})
+  for (const char* text :
+       {"isolatoin = \"jail\"", "isolation = \"jial\"", "network = true",
+        "network = \"none\"\nnetwork = \"host\"", "[limits]\nmemory = -1",
+        "[limits]\nwall_time = \"soon\"", "[files]\nread = \"/usr\"", "[files]\nraed = []",
+        "[files]\nhide = [\"/usr/*\"]", "[syscalls]\nallow = [\"mount\", 5]", "[unknown]", "["})
     EXPECT_THROW(brig::policy_from_toml(text), Error) << text;
 }
 

@@ -307,13 +307,14 @@ void janitor_main(int host_socket, int host_pidfd) {
     if (polls[2].revents & POLLIN) {
       const Packet from_zygote = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
       for (int i = 0; i < from_zygote.fd_count; ++i) close(from_zygote.fds[i]);
+      // Its last words come before its end is looked at.
       if (from_zygote.size == sizeof message) {
         if (message.tag == Tag::keeper_hello)
           admit(plan, message.index, from_zygote.sender);
         else if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
           send_packet(host_socket, &message, sizeof message, nullptr, 0);
+        continue;
       }
-      continue;  // the zygote's last words before its end
     }
     if (polls[0].revents & POLLIN) {
       const Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);

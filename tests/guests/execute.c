@@ -63,14 +63,21 @@ int main(int argc, char** argv) {
   await("a file in /tmp ran, locked", pid);
   pid = fork();
   if (pid == 0) {  // set-user-ID programs of the system: nosuid and no_new_privs
-    static const char* const programs[] = {"/usr/bin/su", "/usr/bin/passwd", "/usr/bin/mount", "/usr/bin/chsh"};
+    static const char* const programs[] = {"/usr/bin/su", "/usr/bin/passwd", "/usr/bin/mount",
+                                           "/usr/bin/chsh"};
     for (int i = 0; i < 4; ++i) {
       struct stat info;
-      if (stat(programs[i], &info) == 0) holds("a set-user-ID file's owner is nobody here", info.st_uid != getuid() || !(info.st_mode & S_ISUID));
+      if (stat(programs[i], &info) == 0)
+        holds("a set-user-ID file's owner is nobody here",
+              info.st_uid != getuid() || !(info.st_mode & S_ISUID));
     }
     _exit(guest_failed);
   }
   await("set-user-ID programs give nothing", pid);
-  works("memory that is writable and executable", mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0);
+  works("memory that is writable and executable",
+        mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+                MAP_FAILED
+            ? -1
+            : 0);
   return guest_failed;
 }

@@ -12,8 +12,9 @@ struct how {
 };
 
 static void write_system(void) {
-  static const char* const directories[] = {"/",    "/usr", "/usr/bin", "/usr/lib", "/etc",     "/bin",     "/lib",
-                                            "/dev", "/var", "/run",     "/proc",    "/proc/sys", "/etc/ssl/certs"};
+  static const char* const directories[] = {
+      "/",    "/usr", "/usr/bin", "/usr/lib", "/etc",      "/bin",          "/lib",
+      "/dev", "/var", "/run",     "/proc",    "/proc/sys", "/etc/ssl/certs"};
   for (unsigned i = 0; i < sizeof directories / sizeof *directories; ++i) {
     char name[256];
     snprintf(name, sizeof name, "%s/brig-escape", directories[i]);
@@ -21,7 +22,8 @@ static void write_system(void) {
     snprintf(name, sizeof name, "%s/brig-escape-dir", directories[i]);
     refused(name, mkdir(name, 0755));
   }
-  static const char* const files[] = {"/usr/bin/env", "/etc/passwd", "/etc/hosts", "/etc/ld.so.cache", "/usr/bin/perl"};
+  static const char* const files[] = {"/usr/bin/env", "/etc/passwd", "/etc/hosts",
+                                      "/etc/ld.so.cache", "/usr/bin/perl"};
   for (unsigned i = 0; i < sizeof files / sizeof *files; ++i) {
     char name[256];
     snprintf(name, sizeof name, "write %s", files[i]);
@@ -45,7 +47,12 @@ static void write_system(void) {
 static void spellings(const char* path) {
   char spelled[4096];
   refused("plain", open_for_reading(path));
-  static const char* const prefixes[] = {"/proc/self/root", "/proc/self/root/proc/self/root", "/proc/self/cwd/..", "/proc/1/root", "/proc/1/cwd", "/..", "/../../../..", "//", "/usr/../", "/tmp/../..", "/dev/fd/../../root"};
+  static const char* const prefixes[] = {"/proc/self/root",   "/proc/self/root/proc/self/root",
+                                         "/proc/self/cwd/..", "/proc/1/root",
+                                         "/proc/1/cwd",       "/..",
+                                         "/../../../..",      "//",
+                                         "/usr/../",          "/tmp/../..",
+                                         "/dev/fd/../../root"};
   for (unsigned i = 0; i < sizeof prefixes / sizeof *prefixes; ++i) {
     snprintf(spelled, sizeof spelled, "%s%s", prefixes[i], path);
     char name[128];
@@ -100,14 +107,19 @@ static void devices(const char* directory) {
   static const struct {
     const char* name;
     unsigned type, major, minor;
-  } nodes[] = {{"mem", S_IFCHR, 1, 1}, {"kmsg", S_IFCHR, 1, 11}, {"null", S_IFCHR, 1, 3}, {"disk", S_IFBLK, 254, 0}, {"loop", S_IFBLK, 7, 0}};
+  } nodes[] = {{"mem", S_IFCHR, 1, 1},
+               {"kmsg", S_IFCHR, 1, 11},
+               {"null", S_IFCHR, 1, 3},
+               {"disk", S_IFBLK, 254, 0},
+               {"loop", S_IFBLK, 7, 0}};
   for (unsigned i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
     char what[128];
     snprintf(name, sizeof name, "%s/node-%s", directory, nodes[i].name);
     snprintf(what, sizeof what, "mknod %s", nodes[i].name);
     refused(what, mknod(name, nodes[i].type | 0666, makedev(nodes[i].major, nodes[i].minor)));
     snprintf(what, sizeof what, "mknodat %s", nodes[i].name);
-    refused(what, mknodat(AT_FDCWD, name, nodes[i].type | 0666, makedev(nodes[i].major, nodes[i].minor)));
+    refused(what,
+            mknodat(AT_FDCWD, name, nodes[i].type | 0666, makedev(nodes[i].major, nodes[i].minor)));
   }
   // One that the host left there: nodev.
   snprintf(name, sizeof name, "%s/device", directory);
@@ -143,7 +155,8 @@ static void across(const char* readable, const char* writable) {
   refused("rename in", rename(own, onto));
   refused("rename over", rename(own, from));
   refused("exchange", syscall(SYS_renameat2, AT_FDCWD, own, AT_FDCWD, from, RENAME_EXCHANGE));
-  refused("exchange the other way", syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, own, RENAME_EXCHANGE));
+  refused("exchange the other way",
+          syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, own, RENAME_EXCHANGE));
   refused("link in", link(own, onto));
   refused("rename the listed directory", rename(readable, to));
   refused("remove the listed directory", rmdir(readable));
@@ -161,7 +174,8 @@ static void replace(const char* writable) {
   refused("write the protected file", open_for_writing(planted));
   refused("rename the protected directory", rename(inner, moved));
   refused("remove the protected directory", rmdir(inner));
-  refused("exchange the protected directory", syscall(SYS_renameat2, AT_FDCWD, inner, AT_FDCWD, writable, RENAME_EXCHANGE));
+  refused("exchange the protected directory",
+          syscall(SYS_renameat2, AT_FDCWD, inner, AT_FDCWD, writable, RENAME_EXCHANGE));
   refused("rename its parent", rename(parent, moved));
   mkdir(parent, 0755);
   mkdir(inner, 0755);
@@ -170,14 +184,23 @@ static void replace(const char* writable) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  if (is(argv[1], "write-system")) write_system();
-  else if (is(argv[1], "spellings") && argc == 3) spellings(argv[2]);
-  else if (is(argv[1], "handles") && argc == 3) handles(argv[2]);
-  else if (is(argv[1], "devices") && argc == 3) devices(argv[2]);
-  else if (is(argv[1], "across") && argc == 4) across(argv[2], argv[3]);
-  else if (is(argv[1], "replace") && argc == 3) replace(argv[2]);
-  else if (is(argv[1], "write") && argc == 3) refused("write", open(argv[2], O_WRONLY | O_CREAT, 0644));
-  else if (is(argv[1], "read") && argc == 3) refused("read", open_for_reading(argv[2]));
-  else return 2;
+  if (is(argv[1], "write-system"))
+    write_system();
+  else if (is(argv[1], "spellings") && argc == 3)
+    spellings(argv[2]);
+  else if (is(argv[1], "handles") && argc == 3)
+    handles(argv[2]);
+  else if (is(argv[1], "devices") && argc == 3)
+    devices(argv[2]);
+  else if (is(argv[1], "across") && argc == 4)
+    across(argv[2], argv[3]);
+  else if (is(argv[1], "replace") && argc == 3)
+    replace(argv[2]);
+  else if (is(argv[1], "write") && argc == 3)
+    refused("write", open(argv[2], O_WRONLY | O_CREAT, 0644));
+  else if (is(argv[1], "read") && argc == 3)
+    refused("read", open_for_reading(argv[2]));
+  else
+    return 2;
   return guest_failed;
 }

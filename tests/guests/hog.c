@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
     const int fd = memfd_create("hog", 0);
     static char block[1 << 20];
     for (size_t i = 0; i < amount; ++i)
-      if (write(fd, block, sizeof block) != sizeof block) return printf("memfd: refused at %zu MiB\n", i), 3;
+      if (write(fd, block, sizeof block) != sizeof block)
+        return printf("memfd: refused at %zu MiB\n", i), 3;
   } else if (is(what, "shm")) {
     for (size_t i = 0; i < amount / 16; ++i) {
       const int id = shmget(IPC_PRIVATE, 16 * mib, IPC_CREAT | 0600);
@@ -50,11 +51,13 @@ int main(int argc, char** argv) {
     const int fd = open("/tmp/hog", O_WRONLY | O_CREAT, 0600);
     static char block[1 << 20];
     for (size_t i = 0; i < amount; ++i)
-      if (write(fd, block, sizeof block) != sizeof block) return printf("tmpfs: refused at %zu MiB\n", i), 3;
+      if (write(fd, block, sizeof block) != sizeof block)
+        return printf("tmpfs: refused at %zu MiB\n", i), 3;
   } else if (is(what, "family")) {  // each small, together too much
     for (size_t i = 0; i < 16; ++i)
       if (fork() == 0) {
-        char* block = mmap(0, amount / 16 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char* block =
+            mmap(0, amount / 16 * mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (block == MAP_FAILED) _exit(3);
         touch(block, amount / 16 * mib);
         sleep(2);
@@ -75,8 +78,10 @@ int main(int argc, char** argv) {
         sleep(5);
         _exit(0);
       }
-      if (pid > 0) ++made;
-      else ++failed;
+      if (pid > 0)
+        ++made;
+      else
+        ++failed;
     }
     printf("made %zu failed %zu\n", made, failed);
     return failed ? 4 : 0;

@@ -25,7 +25,8 @@ static socklen_t abstract(struct sockaddr_un* address) {
 }
 
 static long tcp_socket(struct sockaddr_in* address) {
-  *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(kPort), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  *address = (struct sockaddr_in){
+      .sin_family = AF_INET, .sin_port = htons(kPort), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   return socket(AF_INET, SOCK_STREAM, 0);
 }
 
@@ -87,8 +88,11 @@ static void seek(int network) {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const int network = is(argv[2], "loopback");
-  if (is(argv[1], "offer")) offer(network);
-  else if (is(argv[1], "seek")) seek(network);
-  else return 2;
+  if (is(argv[1], "offer"))
+    offer(network);
+  else if (is(argv[1], "seek"))
+    seek(network);
+  else
+    return 2;
   return guest_failed;
 }

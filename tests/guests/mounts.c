@@ -8,7 +8,8 @@
 int main(void) {
   refused("mount tmpfs", mount("x", "/tmp", "tmpfs", 0, ""));
   refused("mount proc", mount("x", "/tmp", "proc", 0, ""));
-  refused("mount overlay", mount("x", "/tmp", "overlay", 0, "lowerdir=/usr,upperdir=/tmp,workdir=/tmp"));
+  refused("mount overlay",
+          mount("x", "/tmp", "overlay", 0, "lowerdir=/usr,upperdir=/tmp,workdir=/tmp"));
   refused("mount bind", mount("/", "/tmp", 0, MS_BIND | MS_REC, 0));
   refused("mount move", mount("/usr", "/tmp", 0, MS_MOVE, 0));
   refused("remount /usr writable", mount(0, "/usr", 0, MS_REMOUNT | MS_BIND, 0));
@@ -16,7 +17,8 @@ int main(void) {
   refused("remount /proc writable", mount(0, "/proc", 0, MS_REMOUNT, 0));
   refused("make / shared", mount(0, "/", 0, MS_REC | MS_SHARED, 0));
   unsigned long attributes[4] = {0, 1 /* clear RDONLY */, 0, 0};
-  refused("mount_setattr", syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0x8000, attributes, sizeof attributes));
+  refused("mount_setattr",
+          syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0x8000, attributes, sizeof attributes));
   refused("open_tree clone", syscall(SYS_open_tree, AT_FDCWD, "/usr", 1));
   refused("open_tree", syscall(SYS_open_tree, AT_FDCWD, "/usr", 0));
   refused("move_mount", syscall(SYS_move_mount, AT_FDCWD, "/usr", AT_FDCWD, "/tmp", 0));
@@ -34,7 +36,9 @@ int main(void) {
   refused("pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp/jail"));
   for (int i = 0; i < 100; ++i) (void)!chdir("..");
   struct stat here, root;
-  holds("a hundred .. end at the root", stat(".", &here) == 0 && stat("/", &root) == 0 && here.st_ino == root.st_ino && here.st_dev == root.st_dev);
+  holds("a hundred .. end at the root", stat(".", &here) == 0 && stat("/", &root) == 0 &&
+                                            here.st_ino == root.st_ino &&
+                                            here.st_dev == root.st_dev);
   refused("write in the root", open("/escaped", O_WRONLY | O_CREAT, 0644));
   return guest_failed;
 }

@@ -33,7 +33,10 @@ static void namespaces(void) {
     const char* name;
     unsigned long flag;
     const char* file;
-  } kinds[] = {{"user", CLONE_NEWUSER, "user"}, {"mount", CLONE_NEWNS, "mnt"}, {"pid", CLONE_NEWPID, "pid"}, {"net", CLONE_NEWNET, "net"}, {"ipc", CLONE_NEWIPC, "ipc"}, {"uts", CLONE_NEWUTS, "uts"}, {"cgroup", CLONE_NEWCGROUP, "cgroup"}, {"time", 0x80, "time"}};
+  } kinds[] = {{"user", CLONE_NEWUSER, "user"},       {"mount", CLONE_NEWNS, "mnt"},
+               {"pid", CLONE_NEWPID, "pid"},          {"net", CLONE_NEWNET, "net"},
+               {"ipc", CLONE_NEWIPC, "ipc"},          {"uts", CLONE_NEWUTS, "uts"},
+               {"cgroup", CLONE_NEWCGROUP, "cgroup"}, {"time", 0x80, "time"}};
   char name[128];
   for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     snprintf(name, sizeof name, "unshare %s", kinds[i].name);
@@ -66,7 +69,8 @@ static void capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct data[2] = {0}, all[2] = {{~0u, ~0u, ~0u}, {~0u, ~0u, ~0u}};
   works("capget", syscall(SYS_capget, &header, data));
-  holds("no capability at all", !(data[0].effective | data[1].effective | data[0].permitted | data[1].permitted | data[0].inheritable | data[1].inheritable));
+  holds("no capability at all", !(data[0].effective | data[1].effective | data[0].permitted |
+                                  data[1].permitted | data[0].inheritable | data[1].inheritable));
   refused("capset", syscall(SYS_capset, &header, all));
   int bounding = 0;
   for (int cap = 0; cap < 64; ++cap)
@@ -89,7 +93,8 @@ static void prctls(void) {
   refused("securebits", prctl(PR_SET_SECUREBITS, 0, 0, 0, 0));
   refused("keep capabilities", prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
   refused("PR_SET_MM", prctl(PR_SET_MM, PR_SET_MM_BRK, 4096, 0, 0));
-  refused("PR_SET_MM with a dirty upper half", syscall(SYS_prctl, PR_SET_MM | 1ul << 32, PR_SET_MM_EXE_FILE, 0, 0, 0));
+  refused("PR_SET_MM with a dirty upper half",
+          syscall(SYS_prctl, PR_SET_MM | 1ul << 32, PR_SET_MM_EXE_FILE, 0, 0, 0));
   refused("dumpable 2", prctl(PR_SET_DUMPABLE, 2, 0, 0, 0));
   refused("lower the seccomp mode", prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
   holds("filtered", prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2);
@@ -110,7 +115,8 @@ static void tracing(void) {
   refused("process_vm_readv self", process_vm_readv(getpid(), &local, 1, &remote, 1, 0));
   refused("/proc/1/mem", open("/proc/1/mem", O_RDWR));
   refused("kcmp", syscall(SYS_kcmp, getpid(), 1, 0, 0, 0));
-  refused("process_madvise", syscall(SYS_process_madvise, syscall(SYS_pidfd_open, 1, 0), &local, 1, MADV_DONTNEED, 0));
+  refused("process_madvise",
+          syscall(SYS_process_madvise, syscall(SYS_pidfd_open, 1, 0), &local, 1, MADV_DONTNEED, 0));
   refused("move_pages", syscall(SYS_move_pages, 1, 0, 0, 0, 0, 0));
   refused("migrate_pages", syscall(SYS_migrate_pages, 1, 0, 0, 0));
   struct rlimit more = {1 << 20, 1 << 20};
@@ -122,10 +128,15 @@ static void tracing(void) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  if (is(argv[1], "namespaces")) namespaces();
-  else if (is(argv[1], "capabilities")) capabilities();
-  else if (is(argv[1], "prctl")) prctls();
-  else if (is(argv[1], "tracing")) tracing();
-  else return 2;
+  if (is(argv[1], "namespaces"))
+    namespaces();
+  else if (is(argv[1], "capabilities"))
+    capabilities();
+  else if (is(argv[1], "prctl"))
+    prctls();
+  else if (is(argv[1], "tracing"))
+    tracing();
+  else
+    return 2;
   return guest_failed;
 }

@@ -65,7 +65,8 @@ static long unix_to(const char* name, int type) {
   const int fd = socket(AF_UNIX, type, 0);
   if (fd < 0) return -1;
   long result = connect(fd, (struct sockaddr*)&to, size);
-  if (result == -1 && type == SOCK_DGRAM) result = sendto(fd, "x", 1, 0, (struct sockaddr*)&to, size);
+  if (result == -1 && type == SOCK_DGRAM)
+    result = sendto(fd, "x", 1, 0, (struct sockaddr*)&to, size);
   const int error = errno;
   close(fd);
   errno = error;
@@ -87,8 +88,10 @@ static void families(void) {
   refused("AF_NETLINK route", socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
   refused("AF_NETLINK uevent", socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT));
   refused("AF_NETLINK audit", socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT));
-  refused("AF_INET with a dirty upper half", syscall(SYS_socket, 1ul << 32 | AF_INET, SOCK_STREAM, 0));
-  refused("AF_VSOCK with a dirty upper half", syscall(SYS_socket, 1ul << 32 | AF_VSOCK, SOCK_STREAM, 0));
+  refused("AF_INET with a dirty upper half",
+          syscall(SYS_socket, 1ul << 32 | AF_INET, SOCK_STREAM, 0));
+  refused("AF_VSOCK with a dirty upper half",
+          syscall(SYS_socket, 1ul << 32 | AF_VSOCK, SOCK_STREAM, 0));
   refused("MPTCP", socket(AF_INET, SOCK_STREAM, 262));
   int pair[2];
   refused("socketpair AF_INET", socketpair(AF_INET, SOCK_STREAM, 0, pair));
@@ -98,7 +101,9 @@ static void families(void) {
 }
 
 static void everywhere(int port) {
-  static const char* const addresses[] = {"127.0.0.1", "127.1.2.3", "0.0.0.0", "1.1.1.1", "10.0.0.1", "192.168.0.1", "169.254.169.254", "255.255.255.255"};
+  static const char* const addresses[] = {"127.0.0.1",       "127.1.2.3",      "0.0.0.0",
+                                          "1.1.1.1",         "10.0.0.1",       "192.168.0.1",
+                                          "169.254.169.254", "255.255.255.255"};
   for (unsigned i = 0; i < sizeof addresses / sizeof *addresses; ++i) {
     char name[64];
     snprintf(name, sizeof name, "tcp %s", addresses[i]);
@@ -106,7 +111,8 @@ static void everywhere(int port) {
     snprintf(name, sizeof name, "udp %s", addresses[i]);
     refused(name, udp(addresses[i], port));
   }
-  static const char* const six[] = {"::1", "::", "::ffff:127.0.0.1", "::ffff:1.1.1.1", "fe80::1", "2606:4700::1111"};
+  static const char* const six[] = {
+      "::1", "::", "::ffff:127.0.0.1", "::ffff:1.1.1.1", "fe80::1", "2606:4700::1111"};
   for (unsigned i = 0; i < sizeof six / sizeof *six; ++i) {
     char name[64];
     snprintf(name, sizeof name, "tcp [%s]", six[i]);
@@ -129,7 +135,8 @@ static void loopback(int port) {
   getsockname(listener, (struct sockaddr*)&here, &size);
   works("connect to oneself", tcp("127.0.0.1", ntohs(here.sin_port)));
   refused_with("the host's listener", tcp("127.0.0.1", port), ECONNREFUSED, ECONNREFUSED);
-  refused_with("the host's listener by ::ffff:127.0.0.1", tcp6("::ffff:127.0.0.1", port), ECONNREFUSED, ECONNREFUSED);
+  refused_with("the host's listener by ::ffff:127.0.0.1", tcp6("::ffff:127.0.0.1", port),
+               ECONNREFUSED, ECONNREFUSED);
   refused_with("the host's listener by 0.0.0.0", tcp("0.0.0.0", port), ECONNREFUSED, ECONNREFUSED);
   // To the cell's own 127.0.0.1 it is sent; nobody is there.
   udp("127.0.0.1", port);
@@ -155,14 +162,18 @@ static void loopback(int port) {
     int error;
   } answer;
   const long got = recv(route, &answer, sizeof answer, MSG_DONTWAIT);
-  holds("netlink refuses a new interface", got >= (long)sizeof answer && answer.head.nlmsg_type == NLMSG_ERROR && answer.error < 0);
+  holds("netlink refuses a new interface",
+        got >= (long)sizeof answer && answer.head.nlmsg_type == NLMSG_ERROR && answer.error < 0);
 }
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  if (is(argv[1], "families")) families();
-  else if (is(argv[1], "everywhere") && argc == 3) everywhere(atoi(argv[2]));
-  else if (is(argv[1], "loopback") && argc == 3) loopback(atoi(argv[2]));
+  if (is(argv[1], "families"))
+    families();
+  else if (is(argv[1], "everywhere") && argc == 3)
+    everywhere(atoi(argv[2]));
+  else if (is(argv[1], "loopback") && argc == 3)
+    loopback(atoi(argv[2]));
   else if (is(argv[1], "unix"))
     for (int i = 2; i < argc; ++i) {
       char name[512];
@@ -173,6 +184,7 @@ int main(int argc, char** argv) {
       snprintf(name, sizeof name, "seqpacket %s", argv[i]);
       refused(name, unix_to(argv[i], SOCK_SEQPACKET));
     }
-  else return 2;
+  else
+    return 2;
   return guest_failed;
 }

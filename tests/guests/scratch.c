@@ -5,7 +5,8 @@
 
 #include "guest.h"
 
-static const char* const kPlaces[] = {"/tmp", "/dev/shm", "/var/tmp", "/workspace", 0 /* HOME */, 0 /* TMPDIR */};
+static const char* const kPlaces[] = {"/tmp",       "/dev/shm",   "/var/tmp",
+                                      "/workspace", 0 /* HOME */, 0 /* TMPDIR */};
 
 static const char* place(int i) {
   const char* path = i == 4 ? getenv("HOME") : i == 5 ? getenv("TMPDIR") : kPlaces[i];
@@ -62,8 +63,10 @@ static void fill(const char* directory, long limit_mib) {
   for (; made < 200000 && !failed; ++made) {
     snprintf(path, sizeof path, "%s/n%ld", directory, made);
     const int empty = open(path, O_WRONLY | O_CREAT, 0600);
-    if (empty < 0) failed = errno;
-    else close(empty);
+    if (empty < 0)
+      failed = errno;
+    else
+      close(empty);
   }
   errno = failed;
   refused_with("fill with empty files", failed ? -1 : 0, ENOSPC, ENOSPC);
@@ -90,10 +93,15 @@ static void deep(long depth) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  if (is(argv[1], "leave")) leave();
-  else if (is(argv[1], "find")) find();
-  else if (is(argv[1], "fill") && argc == 4) fill(argv[2], atol(argv[3]));
-  else if (is(argv[1], "deep") && argc == 3) deep(atol(argv[2]));
-  else return 2;
+  if (is(argv[1], "leave"))
+    leave();
+  else if (is(argv[1], "find"))
+    find();
+  else if (is(argv[1], "fill") && argc == 4)
+    fill(argv[2], atol(argv[3]));
+  else if (is(argv[1], "deep") && argc == 3)
+    deep(atol(argv[2]));
+  else
+    return 2;
   return guest_failed;
 }

@@ -29,9 +29,12 @@ int main(int argc, char** argv) {
   } how = {O_WRONLY | O_CREAT, 04755, 0};
   refused("openat2 u+s", syscall(SYS_openat2, AT_FDCWD, at(dir, "openat2"), &how, sizeof how));
   refused("open u+s", syscall(SYS_open, at(dir, "open"), O_WRONLY | O_CREAT, 04755));
-  refused("openat u+s", syscall(SYS_openat, AT_FDCWD, at(dir, "openat"), O_WRONLY | O_CREAT, 04755));
-  refused("openat g+s", syscall(SYS_openat, AT_FDCWD, at(dir, "openat-g"), O_WRONLY | O_CREAT, 02755));
-  refused("openat with dirty flags", syscall(SYS_openat, AT_FDCWD, at(dir, "openat-d"), 1ul << 40 | O_WRONLY | O_CREAT, 04755));
+  refused("openat u+s",
+          syscall(SYS_openat, AT_FDCWD, at(dir, "openat"), O_WRONLY | O_CREAT, 04755));
+  refused("openat g+s",
+          syscall(SYS_openat, AT_FDCWD, at(dir, "openat-g"), O_WRONLY | O_CREAT, 02755));
+  refused("openat with dirty flags", syscall(SYS_openat, AT_FDCWD, at(dir, "openat-d"),
+                                             1ul << 40 | O_WRONLY | O_CREAT, 04755));
   refused("creat u+s", syscall(SYS_creat, at(dir, "creat"), 04755));
   refused("mknod u+s", syscall(SYS_mknod, at(dir, "mknod"), S_IFREG | 04755, 0));
   refused("mknodat u+s", syscall(SYS_mknodat, AT_FDCWD, at(dir, "mknodat"), S_IFREG | 04755, 0));
@@ -58,9 +61,12 @@ int main(int argc, char** argv) {
     if (fds[i] >= 0) {
       char self[64];
       snprintf(self, sizeof self, "/proc/self/fd/%ld", fds[i]);
-      (void)!linkat(AT_FDCWD, self, AT_FDCWD, at(dir, i ? "nameless-2" : "nameless"), AT_SYMLINK_FOLLOW);
+      (void)!linkat(AT_FDCWD, self, AT_FDCWD, at(dir, i ? "nameless-2" : "nameless"),
+                    AT_SYMLINK_FOLLOW);
     }
-  refused("file capability", syscall(SYS_setxattr, at(dir, "plain"), "security.capability", "\1\0\0\2\377\377\377\377\0\0\0\0\377\377\377\377\0\0\0\0", 20, 0));
+  refused("file capability",
+          syscall(SYS_setxattr, at(dir, "plain"), "security.capability",
+                  "\1\0\0\2\377\377\377\377\0\0\0\0\377\377\377\377\0\0\0\0", 20, 0));
   refused("chown", chown(at(dir, "plain"), 0, 0));
   refused("chgrp", chown(at(dir, "plain"), (uid_t)-1, 4));
   return guest_failed;

@@ -1,6 +1,6 @@
 // Reaching processes outside by signal. Arguments: what to try, pids of the host.
-#include <signal.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -80,8 +80,11 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   if (is(argv[1], "at"))
     for (int i = 2; i < argc; ++i) at(atoi(argv[i]));
-  else if (is(argv[1], "everyone")) everyone();
-  else if (is(argv[1], "scheduling")) scheduling();
-  else return 2;
+  else if (is(argv[1], "everyone"))
+    everyone();
+  else if (is(argv[1], "scheduling"))
+    scheduling();
+  else
+    return 2;
   return guest_failed;
 }

@@ -28,10 +28,15 @@ static void show(void) {
   sched_getaffinity(0, sizeof cpus, &cpus);
   struct utsname names;
   uname(&names);
-  printf("umask %o cwd %s files %lu core %lu stack %lu blocked %d ignored %d nice %d cpus %d policy %d host %s pid %d ppid %d\n", mask, getcwd(cwd, sizeof cwd) ? cwd : "?",
-         files.rlim_cur, core.rlim_max, stack.rlim_cur, signals, ignored, getpriority(PRIO_PROCESS, 0), CPU_COUNT(&cpus), sched_getscheduler(0), names.nodename, getpid(), getppid());
+  printf(
+      "umask %o cwd %s files %lu core %lu stack %lu blocked %d ignored %d nice %d cpus %d policy "
+      "%d host %s pid %d ppid %d\n",
+      mask, getcwd(cwd, sizeof cwd) ? cwd : "?", files.rlim_cur, core.rlim_max, stack.rlim_cur,
+      signals, ignored, getpriority(PRIO_PROCESS, 0), CPU_COUNT(&cpus), sched_getscheduler(0),
+      names.nodename, getpid(), getppid());
   for (int fd = 0; fd < 3; ++fd)
-    printf("descriptor %d flags %o signal %d owner %d offset %ld\n", fd, fcntl(fd, F_GETFL), fcntl(fd, F_GETSIG), fcntl(fd, F_GETOWN), (long)lseek(fd, 0, SEEK_CUR));
+    printf("descriptor %d flags %o signal %d owner %d offset %ld\n", fd, fcntl(fd, F_GETFL),
+           fcntl(fd, F_GETSIG), fcntl(fd, F_GETOWN), (long)lseek(fd, 0, SEEK_CUR));
 }
 
 static void change(void) {
@@ -63,8 +68,11 @@ static void change(void) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  if (is(argv[1], "change")) change();
-  else if (is(argv[1], "show")) show();
-  else return 2;
+  if (is(argv[1], "change"))
+    change();
+  else if (is(argv[1], "show"))
+    show();
+  else
+    return 2;
   return 0;
 }

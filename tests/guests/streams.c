@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   refused("pwrite", pwrite(0, "x", 1, 0));
   refused("ftruncate", ftruncate(0, 0));
   refused("fallocate", fallocate(0, 0, 0, 1 << 20));
-  refused("map writable", mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 0, 0) == MAP_FAILED ? -1 : 0);
+  refused("map writable",
+          mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 0, 0) == MAP_FAILED ? -1 : 0);
   refused("reopen read-write", open("/proc/self/fd/0", O_RDWR));
   refused("reopen by /dev/stdin", open("/dev/stdin", O_WRONLY));
   refused("truncate by /dev/stdin", truncate("/dev/stdin", 0));

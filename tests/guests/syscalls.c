@@ -49,7 +49,8 @@ static void dangerous(void) {
   refused("personality READ_IMPLIES_EXEC", syscall(SYS_personality, READ_IMPLIES_EXEC));
   refused("personality ADDR_NO_RANDOMIZE", syscall(SYS_personality, ADDR_NO_RANDOMIZE));
   refused("personality PER_LINUX32", syscall(SYS_personality, PER_LINUX32));
-  refused("personality with a dirty upper half", syscall(SYS_personality, 1ul << 32 | READ_IMPLIES_EXEC));
+  refused("personality with a dirty upper half",
+          syscall(SYS_personality, 1ul << 32 | READ_IMPLIES_EXEC));
   works("personality, asked", syscall(SYS_personality, 0xffffffff));
 }
 
@@ -57,7 +58,8 @@ static void dangerous(void) {
 // 335 (uretprobe) is not here: since Linux 6.14 the kernel lets it pass every filter, and answers a stray one with SIGILL.
 static void numbers(void) {
   char name[64];
-  static const long wild[] = {-1, -2, -100, 400, 423, 500, 511, 512, 547, 548, 600, 999, 1024, 4096, 65535, 0x7fffffff, 0x40000000 - 1};
+  static const long wild[] = {-1,  -2,  -100, 400,  423,  500,   511,        512,           547,
+                              548, 600, 999,  1024, 4096, 65535, 0x7fffffff, 0x40000000 - 1};
   for (unsigned i = 0; i < sizeof wild / sizeof *wild; ++i) {
     snprintf(name, sizeof name, "number %ld", wild[i]);
     refused_with(name, syscall(wild[i], 0, 0, 0, 0, 0, 0), ENOSYS, ENOSYS);
@@ -67,14 +69,18 @@ static void numbers(void) {
     refused_with(name, syscall(number, 0, 0, 0, 0, 0, 0), ENOSYS, ENOSYS);
   }
   // A dirty upper half of the number register: the kernel looks at 32 bits, so must the filter.
-  refused("mount with a dirty number", syscall((long)(SYS_mount | 1ul << 32), "x", "/tmp", "tmpfs", 0, 0));
+  refused("mount with a dirty number",
+          syscall((long)(SYS_mount | 1ul << 32), "x", "/tmp", "tmpfs", 0, 0));
   refused("keyctl with a dirty number", syscall((long)(SYS_keyctl | 1ul << 40), 0, -3, 1));
 }
 
 #if defined(__x86_64__)
 static long int80(long number, long a, long b, long c) {
   long result;
-  __asm__ volatile("int $0x80" : "=a"(result) : "a"(number), "b"(a), "c"(b), "d"(c) : "memory", "r8", "r9", "r10", "r11");
+  __asm__ volatile("int $0x80"
+                   : "=a"(result)
+                   : "a"(number), "b"(a), "c"(b), "d"(c)
+                   : "memory", "r8", "r9", "r10", "r11");
   if ((int)result < 0) {
     errno = -(int)result;
     return -1;
@@ -84,7 +90,21 @@ static long int80(long number, long a, long b, long c) {
 
 static void foreign(void) {
   char name[64];
-  static const int x32[] = {0, 1, 2, 39 /* getpid */, SYS_mount, SYS_unshare, SYS_keyctl, SYS_socket, SYS_open, SYS_chmod, 512, 520 /* x32 execve */, 521 /* ptrace */, 528, 547};
+  static const int x32[] = {0,
+                            1,
+                            2,
+                            39 /* getpid */,
+                            SYS_mount,
+                            SYS_unshare,
+                            SYS_keyctl,
+                            SYS_socket,
+                            SYS_open,
+                            SYS_chmod,
+                            512,
+                            520 /* x32 execve */,
+                            521 /* ptrace */,
+                            528,
+                            547};
   for (unsigned i = 0; i < sizeof x32 / sizeof *x32; ++i) {
     snprintf(name, sizeof name, "x32 number %d", x32[i]);
     refused(name, syscall(0x40000000L | x32[i], 0, 0, 0, 0, 0, 0));
@@ -119,9 +139,14 @@ static void on_sigsys(int signal) {
 static void loosen(void) {
   struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
   struct sock_fprog program = {1, &allow};
-  refused("filter with a listener", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program));
-  refused("filter with a listener and TSYNC_ESRCH", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1 | 16, &program));
-  refused("listener with dirty flags", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 1ul << 32 | SECCOMP_FILTER_FLAG_NEW_LISTENER, &program));
+  refused("filter with a listener", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                            SECCOMP_FILTER_FLAG_NEW_LISTENER, &program));
+  refused("filter with a listener and TSYNC_ESRCH",
+          syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1 | 16,
+                  &program));
+  refused("listener with dirty flags",
+          syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                  1ul << 32 | SECCOMP_FILTER_FLAG_NEW_LISTENER, &program));
   pthread_t before;
   pthread_create(&before, 0, in_thread, "in a thread, before");
   pthread_join(before, 0);
@@ -135,7 +160,10 @@ static void loosen(void) {
   signal(SIGSYS, on_sigsys);
   for (int i = 0; i < 3; ++i) refused("with a SIGSYS handler", syscall(SYS_unshare, 0x10000000));
   // A filter that answers "0, no error" fools its own process only.
-  struct sock_filter lie[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0}, {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_mount}, {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO}, {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  struct sock_filter lie[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
+                              {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_mount},
+                              {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO},
+                              {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
   struct sock_fprog liar = {4, lie};
   works("a lying filter", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &liar));
   holds("mount then says 0", syscall(SYS_mount, "x", "/tmp", "tmpfs", 0, 0) == 0);
@@ -165,13 +193,19 @@ static void storm(int rounds) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  if (is(argv[1], "dangerous")) dangerous();
-  else if (is(argv[1], "numbers")) numbers();
-  else if (is(argv[1], "foreign")) foreign();
-  else if (is(argv[1], "loosen")) loosen();
-  else if (is(argv[1], "storm") && argc == 3) storm(atoi(argv[2]));
+  if (is(argv[1], "dangerous"))
+    dangerous();
+  else if (is(argv[1], "numbers"))
+    numbers();
+  else if (is(argv[1], "foreign"))
+    foreign();
+  else if (is(argv[1], "loosen"))
+    loosen();
+  else if (is(argv[1], "storm") && argc == 3)
+    storm(atoi(argv[2]));
   else if (is(argv[1], "one") && argc == 3) {  // the call with this number, and nothing else
     refused("call", syscall(atol(argv[2]), 0, 0, 0, 0, 0, 0));
-  } else return 2;
+  } else
+    return 2;
   return guest_failed;
 }

@@ -10,8 +10,10 @@ int main(void) {
   for (int fd = 0; fd < 3; ++fd) {
     refused("TIOCSTI", ioctl(fd, TIOCSTI, &byte));
     refused("TIOCSTI with high bits", syscall(SYS_ioctl, fd, TIOCSTI | 1ul << 32, &byte));
-    refused("TIOCSTI with all high bits", syscall(SYS_ioctl, fd, TIOCSTI | 0xffffffff00000000ul, &byte));
-    refused("TIOCSTI with a dirty descriptor", syscall(SYS_ioctl, 1ul << 32 | (unsigned)fd, TIOCSTI, &byte));
+    refused("TIOCSTI with all high bits",
+            syscall(SYS_ioctl, fd, TIOCSTI | 0xffffffff00000000ul, &byte));
+    refused("TIOCSTI with a dirty descriptor",
+            syscall(SYS_ioctl, 1ul << 32 | (unsigned)fd, TIOCSTI, &byte));
     refused("TIOCLINUX", ioctl(fd, TIOCLINUX, "\3"));
     refused("TIOCLINUX with high bits", syscall(SYS_ioctl, fd, TIOCLINUX | 1ul << 32, "\3"));
   }
