@@ -1,0 +1,125 @@
+#include "cell/plan_builder.h"
+
+#include <brig/error.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "os/sys.h"
+
+namespace brig {
+namespace {
+
+bool has(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+std::string refusal(const Policy& policy) {
+  try {
+    const BuiltPlan built = build_plan(policy, {}, false);
+    if (!built.scratch_directory.empty()) std::filesystem::remove_all(built.scratch_directory);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::uint64_t rlimit_of(const Plan& plan, unsigned resource) {
+  for (unsigned i = 0; i < plan.rlimits.count; ++i)
+    if (begin_of(plan, plan.rlimits)[i].resource == resource)
+      return begin_of(plan, plan.rlimits)[i].value;
+  return ~0ull;
+}
+
+TEST(PlanBuilder, WritesAPlanThatKnowsItsOwnSize) {
+  const BuiltPlan built = build_plan({}, {}, true);
+  EXPECT_EQ(built.plan().magic, kPlanMagic);
+  EXPECT_EQ(built.plan().size, built.block.size());
+  EXPECT_EQ(built.plan().single, 1u);
+  EXPECT_STREQ(text(built.plan(), built.plan().hostname), "brig");
+}
+
+TEST(PlanBuilder, WithoutCgroupsTheMemoryLimitIsPerProcessAndSaysSo) {
+  const BuiltPlan built = build_plan({}, {}, false);
+  EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_AS), 512_MiB);
+  EXPECT_TRUE(has(built.enforced, "memory:per_process"));
+  EXPECT_TRUE(has(built.enforced, "processes:rlimit"));
+}
+
+TEST(PlanBuilder, WithAMemoryCgroupTheAddressSpaceIsFree) {
+  CgroupLayout cgroups;
+  cgroups.version = 2;
+  cgroups.memory = cgroups.pids = true;
+  const BuiltPlan built = build_plan({}, cgroups, false);
+  EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_AS), ~0ull);
+  EXPECT_TRUE(has(built.enforced, "memory:cgroup_v2"));
+  // The rlimit stands back, so that the cgroup is the one to refuse and to tell.
+  EXPECT_GT(rlimit_of(built.plan(), RLIMIT_NPROC), 64u + 2u);
+}
+
+TEST(PlanBuilder, RefusesWhatAFloorCannotEnforceByName) {
+  Policy policy;
+  policy.isolation = Isolation::process;
+  EXPECT_NE(refusal(policy).find("network: the process floor"), std::string::npos);
+  policy.network = Network::host;
+  EXPECT_EQ(refusal(policy), "");
+  policy.files.read = {"/usr"};
+  EXPECT_NE(refusal(policy).find("can't restrict files"), std::string::npos);
+  policy.isolation = Isolation::landlock;
+  policy.network = Network::loopback;
+  EXPECT_NE(refusal(policy).find("'loopback' needs the jail floor"), std::string::npos);
+  policy.network = Network::none;
+  policy.files.hide = {"/usr/share"};
+  EXPECT_NE(refusal(policy).find("'hide' need the jail"), std::string::npos);
+}
+
+TEST(PlanBuilder, RefusesCpusWithoutACgroup) {
+  Policy policy;
+  policy.limits.cpus = 0.5;
+  EXPECT_NE(refusal(policy).find("limits.cpus: needs a cgroup"), std::string::npos);
+}
+
+TEST(PlanBuilder, ChecksTheNamesOfSystemCalls) {
+  Policy policy;
+  policy.syscalls.allow = {"mount"};
+  EXPECT_NE(refusal(policy).find("would undo the jail"), std::string::npos);
+  policy.syscalls.allow = {"nonsense"};
+  EXPECT_NE(refusal(policy).find("is not a system call"), std::string::npos);
+  policy.syscalls.allow = {"ptrace"};
+  EXPECT_EQ(refusal(policy), "");
+  policy.syscalls.deny = {"clone"};
+  EXPECT_NE(refusal(policy).find("limits.processes = 1"), std::string::npos);
+}
+
+TEST(PlanBuilder, NoNetworkMeansNoTcpInLandlockToo) {
+  if (sys::landlock_abi() < 4) GTEST_SKIP() << "Landlock here has no network rules";
+  EXPECT_NE(build_plan({}, {}, false).plan().landlock_net, 0u);
+  Policy policy;
+  policy.network = Network::host;
+  EXPECT_EQ(build_plan(policy, {}, false).plan().landlock_net, 0u);
+}
+
+TEST(FailureText, NamesThePathAndTheFix) {
+  Policy policy;
+  policy.files.read = {"/usr/share"};
+  const BuiltPlan built = build_plan(policy, {}, false);
+  const Plan& plan = built.plan();
+  unsigned index = 0;
+  while (index < plan.root.count &&
+         std::string(text(plan, begin_of(plan, plan.root)[index].target)) != "/usr/share")
+    ++index;
+  const std::string said = failure_text(plan, wire::Stage::bind_source, ELOOP, index);
+  EXPECT_NE(said.find("'/usr/share'"), std::string::npos);
+  EXPECT_NE(said.find("list the real path"), std::string::npos);
+  EXPECT_EQ(failure_kind(wire::Stage::bind_source, ELOOP), ErrorKind::config);
+  EXPECT_EQ(failure_kind(wire::Stage::user_namespace, EPERM), ErrorKind::unsupported);
+  // An index from nowhere is no way to read outside the plan.
+  EXPECT_NE(failure_text(plan, wire::Stage::bind_source, ENOENT, 1u << 30).find("'?'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace brig

@@ -1,0 +1,110 @@
+#include "cell/root_layout.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace brig {
+namespace {
+
+const LayoutStep* find(const RootLayout& layout, RootOp op, const std::string& target) {
+  const auto found = std::find_if(layout.steps.begin(), layout.steps.end(), [&](const auto& step) {
+    return step.op == op && step.target == target;
+  });
+  return found == layout.steps.end() ? nullptr : &*found;
+}
+
+std::size_t position(const RootLayout& layout, RootOp op, const std::string& target) {
+  const LayoutStep* step = find(layout, op, target);
+  return step ? static_cast<std::size_t>(step - layout.steps.data()) : layout.steps.size();
+}
+
+class Layout : public ::testing::Test {
+ protected:
+  Layout() {
+    char name[] = "/var/tmp/brig-layout-XXXXXX";
+    base_ = mkdtemp(name);
+    std::filesystem::create_directories(base_ + "/home/ana/project/secret");
+    std::filesystem::create_directories(base_ + "/data/inner");
+  }
+  ~Layout() override { std::filesystem::remove_all(base_); }
+
+  std::string base_;
+};
+
+TEST_F(Layout, NothingOfTheHostsHomeOrEtcIsThereByDefault) {
+  const RootLayout layout = root_layout({}, "/home/ana", false);
+  for (const LayoutStep& step : layout.steps) {
+    if (step.op != RootOp::bind && step.op != RootOp::copy) continue;
+    EXPECT_FALSE(step.source.starts_with("/home")) << step.source;
+    EXPECT_FALSE(step.source.starts_with("/root")) << step.source;
+    EXPECT_NE(step.source, "/etc");
+    EXPECT_NE(step.source, "/etc/passwd");
+    EXPECT_EQ(step.flags & kBindWritable, 0u) << step.source;
+  }
+  EXPECT_NE(find(layout, RootOp::file, "/etc/passwd"), nullptr);
+}
+
+TEST_F(Layout, TheWorkspaceIsTheLastScratchPartBecauseItCoversTheStage) {
+  const RootLayout layout = root_layout({}, "/home/ana", false);
+  ASSERT_EQ(layout.scratch.size(), 4u);
+  EXPECT_EQ(layout.scratch.back().second, kWorkspace);
+}
+
+TEST_F(Layout, APathBelowHomeIsKeptAsideAndPutOnTop) {
+  Policy policy;
+  policy.files.write = {base_ + "/home/ana/project"};
+  const RootLayout layout = root_layout(policy, base_ + "/home/ana", false);
+  ASSERT_EQ(layout.late.size(), 1u);
+  EXPECT_EQ(layout.late[0].second, base_ + "/home/ana/project");
+  const LayoutStep* step = find(layout, RootOp::bind, layout.late[0].first);
+  ASSERT_NE(step, nullptr);
+  EXPECT_EQ(step->source, base_ + "/home/ana/project");
+  EXPECT_EQ(step->flags, kBindWritable);
+}
+
+TEST_F(Layout, AHiddenPathBelowAKeptAsideOneIsCoveredWhereItIsKept) {
+  Policy policy;
+  policy.files.write = {base_ + "/home/ana/project"};
+  policy.files.hide = {base_ + "/home/ana/project/secret"};
+  const RootLayout layout = root_layout(policy, base_ + "/home/ana", false);
+  ASSERT_EQ(layout.late.size(), 1u);
+  EXPECT_NE(find(layout, RootOp::cover, layout.late[0].first + "/secret"), nullptr);
+}
+
+TEST_F(Layout, AListedHomeIsTheHostsAndNotPrivate) {
+  Policy policy;
+  policy.files.read = {base_ + "/home"};
+  const RootLayout layout = root_layout(policy, base_ + "/home/ana", false);
+  for (const auto& part : layout.scratch) EXPECT_NE(part.first, "home");
+  EXPECT_NE(find(layout, RootOp::bind, base_ + "/home"), nullptr);
+}
+
+TEST_F(Layout, ParentsAreMountedBeforeWhatLiesBelowThem) {
+  Policy policy;
+  policy.files.read = {base_ + "/data/inner/"};
+  policy.files.write = {base_ + "/data"};
+  const RootLayout layout = root_layout(policy, "/home/ana", false);
+  EXPECT_LT(position(layout, RootOp::bind, base_ + "/data"),
+            position(layout, RootOp::bind, base_ + "/data/inner"));
+  EXPECT_LT(position(layout, RootOp::bind, base_ + "/data/inner"), layout.steps.size());
+}
+
+TEST_F(Layout, AsRootWritablePathsAreMappedToTheirOwnerAndReadOnesAreNot) {
+  Policy policy;
+  policy.files.read = {base_ + "/home"};
+  policy.files.write = {base_ + "/data", base_ + "/data/inner"};
+  const RootLayout layout = root_layout(policy, "/home/ana", true);
+  ASSERT_EQ(layout.id_maps.size(), 1u);  // one owner, one map
+  struct stat info;
+  ASSERT_EQ(stat(base_.c_str(), &info), 0);
+  EXPECT_EQ(layout.id_maps[0].uid, info.st_uid);
+  EXPECT_EQ(find(layout, RootOp::bind, base_ + "/data")->id_map, 0);
+  EXPECT_EQ(find(layout, RootOp::bind, base_ + "/home")->id_map, -1);
+}
+
+}  // namespace
+}  // namespace brig
