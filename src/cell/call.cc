@@ -132,11 +132,21 @@ void Call::send_request(const Command& command) {
   std::memcpy(strings.data(), &request, sizeof request);
 
   UniqueFd input, large;
-  int fds[4] = {settings_.null.get(), cell_.out_write.get(), cell_.err_write.get(), -1};
+  int fds[4] = {cell_.null.get(), cell_.out_write.get(), cell_.err_write.get(), -1};
   if (command.tty_fd >= 0) {
     fds[0] = fds[1] = fds[2] = command.tty_fd;
   } else if (command.stdin_fd >= 0) {
+    struct stat info;
+    if (fstat(command.stdin_fd, &info) != 0) throw_sys("stdin: fstat");
     fds[0] = command.stdin_fd;
+    if (S_ISREG(info.st_mode)) {
+      int pipe_ends[2];
+      if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw_sys("stdin: pipe2");
+      stdin_read_.reset(pipe_ends[0]);
+      stdin_write_.reset(pipe_ends[1]);
+      (void)!fchmod(pipe_ends[0], 0666);  // /dev/stdin must open for the tool's id too
+      fds[0] = stdin_read_.get();
+    }
   } else if (command.stdin_bytes) {
     input = file_of(*command.stdin_bytes);
     fds[0] = input.get();
@@ -153,12 +163,24 @@ void Call::send_request(const Command& command) {
   cell_.err_write.reset();
 }
 
-std::array<int, Call::kSources> Call::descriptors() const {
-  return {cell_.socket.get(), cell_.out_read.get(), cell_.err_read.get(), cell_.listener.get(),
-          ending_ == Ending::none ? command_.cancel_fd : -1};
+void Call::feed() {
+  const ssize_t size =
+      splice(command_.stdin_fd, nullptr, stdin_write_.get(), nullptr, 1 << 20, SPLICE_F_NONBLOCK);
+  if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
+  stdin_write_.reset();  // the end of the file, or of what can be read of it
+  stdin_read_.reset();
 }
 
-void Call::on_readable(Source source) {
+std::array<int, Call::kSources> Call::descriptors() const {
+  return {cell_.socket.get(),
+          cell_.out_read.get(),
+          cell_.err_read.get(),
+          cell_.listener.get(),
+          ending_ == Ending::none ? command_.cancel_fd : -1,
+          stdin_write_.get()};
+}
+
+void Call::on_ready(Source source) {
   if (over_) return;
   switch (source) {
     case kSocket: on_message(); break;
@@ -166,6 +188,7 @@ void Call::on_readable(Source source) {
     case kErr: drain(source, false); break;
     case kListener: on_refusal(); break;
     case kCancel: cancel(); break;
+    case kStdin: feed(); break;
     case kSources: break;
   }
 }
@@ -385,6 +408,8 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
 }
 
 Report Call::take() {
+  stdin_write_.reset();
+  stdin_read_.reset();
   cell_.listener.reset();
   cell_.out_read.reset();
   cell_.err_read.reset();

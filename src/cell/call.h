@@ -32,6 +32,7 @@ struct ReadyCell {
   UniqueFd pidfd;                      // of the cell's init
   UniqueFd socket;                     // to the init, and to the tool until it has exec'ed
   UniqueFd listener;                   // of the lock filter
+  UniqueFd null;  // /dev/null, opened for this cell: flags set on it must not reach another's
   UniqueFd out_read, out_write, err_read, err_write;
 };
 
@@ -43,12 +44,11 @@ struct CallSettings {
   std::vector<std::string> scratch_variables;  // name the cell's own directory, where it has one
   std::vector<std::string> enforced;
   unsigned own_tasks = 2;  // brig's processes in each slot: keeper and init
-  UniqueFd null;           // /dev/null
 };
 
 class Call {
  public:
-  enum Source { kSocket, kOut, kErr, kListener, kCancel, kSources };
+  enum Source { kSocket, kOut, kErr, kListener, kCancel, kStdin, kSources };
 
   // The clock of the wall limit starts at `asked`.
   Call(const CallSettings& settings, const Command& command, OutputCallback on_output,
@@ -62,9 +62,9 @@ class Call {
   // Not run after all: over, with this outcome.
   void refuse(Outcome outcome, std::string message);
 
-  // -1 where there is nothing to poll (any more). All for reading.
+  // -1 where there is nothing to poll (any more). All for reading, but kStdin, which is for writing.
   std::array<int, kSources> descriptors() const;
-  void on_readable(Source source);
+  void on_ready(Source source);
   // When to call on_timer next.
   Clock::time_point timer() const { return timer_; }
   void on_timer(Clock::time_point now);
@@ -83,6 +83,7 @@ class Call {
   void send_request(const Command& command);
   void on_message();
   void on_refusal();
+  void feed();
   bool drain(Source source, bool to_the_end);
   void end(Ending why);
   void arm(Clock::time_point now);
@@ -94,6 +95,9 @@ class Call {
   OutputCallback on_output_;
   Clock::time_point asked_, deadline_, timer_, kill_at_{}, give_up_at_{};
   ReadyCell cell_;
+  // A regular file as stdin reaches the tool through a pipe: with the descriptor itself it could change
+  // the file's mode or times. Both ends are held, so that a tool that does not read raises no SIGPIPE.
+  UniqueFd stdin_read_, stdin_write_;
   OutputBuffer out_, err_;
   Ending ending_ = Ending::none;
   int kills_ = 0;

@@ -75,6 +75,15 @@ void set_name(const char* name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 namespace {
 
+// chmod of a directory that a tool left without rights; never through a symlink it left instead.
+void make_accessible(int dir, const char* name) {
+  const int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  char path[64] = "/proc/self/fd/", number[24];
+  (void)!chmod(strcat(path, decimal(number, static_cast<unsigned long>(fd))), 0700);
+  close(fd);
+}
+
 // Empties `dir`; sub-directories found in it are moved up into `top`, so that depth never grows.
 // True if something was removed or moved.
 bool flatten(int top, int dir, unsigned long& counter) {
@@ -92,7 +101,7 @@ bool flatten(int top, int dir, unsigned long& counter) {
       progress = true;
       continue;
     }
-    (void)!fchmodat(dir, entry->d_name, 0700, 0);
+    make_accessible(dir, entry->d_name);
     if (dir != top) {
       char name[40] = "brig-", number[24];
       strcat(name, decimal(number, counter++));
@@ -106,6 +115,7 @@ bool flatten(int top, int dir, unsigned long& counter) {
 }  // namespace
 
 void remove_tree(const char* path) {
+  make_accessible(AT_FDCWD, path);
   const int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (top < 0) return;
   unsigned long counter = 0;

@@ -221,7 +221,8 @@ Single start_single(const Plan* plan, const wire::Message& message, int cell_soc
   if (single.gate < 0) die(host_socket, Stage::sockets);
   // The network namespace takes as long as everything else together: a process of its own makes it.
   single.pid = sys::clone_process(
-      SIGCHLD | CLONE_PIDFD | (message.index & ~static_cast<unsigned>(CLONE_NEWNET)), &single.pidfd);
+      SIGCHLD | CLONE_PIDFD | (message.index & ~static_cast<unsigned>(CLONE_NEWNET)),
+      &single.pidfd);
   if (single.pid < 0) die(host_socket, Stage::clone_zygote);
   if (single.pid == 0) {
     close(host_socket);
@@ -325,7 +326,10 @@ void janitor_main(int host_socket, int host_pidfd) {
                message.index < kMaxSlots)
         refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
     }
-    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents || polls[3].revents)
+    // A single cell is over when its call is: the host still reads its cgroups, then it hangs up.
+    if (polls[3].revents && plan.single) polls[3].fd = -1;
+    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents ||
+        (polls[3].revents && !plan.single))
       finish(plan, zygote_pidfd);
   }
 }

@@ -89,7 +89,11 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
     const Packet packet = recv_packet(slot_socket, &message, sizeof message, 0);
     if (packet.size <= 0) _exit(0);
     if (packet.size != sizeof message || message.tag != wire::Tag::make_cell) _exit(1);
-    if (*scratch && mkdir(scratch, 0700) != 0) die(slot_socket, Stage::scratch);
+    if (*scratch) {
+      // Of one's own directory nobody can take away the right to change its mode; a tool may have tried.
+      (void)!chmod(text(plan, plan.scratch_directory), 0700);
+      if (mkdir(scratch, 0700) != 0) die(slot_socket, Stage::scratch);
+    }
     const pid_t pid = make_cell(plan, slot_socket, slot);
     int status = 0;
     rusage usage{};

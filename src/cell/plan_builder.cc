@@ -1,5 +1,6 @@
 #include "cell/plan_builder.h"
 
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,9 +20,10 @@
 namespace brig {
 namespace {
 
-// The tool's ids inside, and outside when brig is started as root: an id that no account has.
+// The tool's ids inside, and outside when brig is started as root: one that no account has, and a
+// different one for every zygote, so that no cell can signal another's processes by having its id.
 constexpr std::uint32_t kCellId = 1000;
-constexpr std::uint32_t kHostId = 0x62726967;
+constexpr std::uint32_t kFirstHostId = 0x62000000, kHostIds = 0x1000000;
 constexpr std::uint32_t kSmallHostId = 65533;  // for hosts that themselves have 65536 ids only
 
 // What /proc tells about the machine beyond the cell. Most of it only root may read, which no cell is;
@@ -100,7 +102,10 @@ class Planner {
     plan_.host_uid = geteuid();
     plan_.host_gid = getegid();
     if (!plan_.as_root) return;
-    const std::uint32_t id = id_is_mapped(kHostId) ? kHostId : kSmallHostId;
+    std::uint32_t id = 0;
+    if (getrandom(&id, sizeof id, 0) != sizeof id) throw_sys("user: getrandom");
+    id = kFirstHostId + id % kHostIds;
+    if (!id_is_mapped(id)) id = kSmallHostId;
     if (!id_is_mapped(id))
       throw_error(ErrorKind::unsupported,
                   "user: brig runs as root of a user namespace without a spare id ({} is not "
@@ -187,6 +192,13 @@ class Planner {
       throw_error(ErrorKind::unsupported,
                   "files: the process floor can't restrict files, so 'read' and 'write' mean "
                   "nothing there; use isolation = \"jail\" or \"landlock\"");
+    for (const std::string& path : policy_.files.read)
+      for (const std::string& writable : policy_.files.write)
+        if (is_at_or_below(normal_path(path), normal_path(writable)))
+          throw_error(ErrorKind::unsupported,
+                      "files.read: '{}' lies below '{}' of files.write, and Landlock can't take a "
+                      "right away below; use isolation = \"jail\", or list them apart",
+                      path, writable);
     const char* parent = std::getenv("TMPDIR");
     std::string path = std::string(parent && parent[0] == '/' ? parent : "/tmp") + "/brig-XXXXXX";
     if (!mkdtemp(path.data())) throw_sys("making a private directory '{}'", path);
@@ -263,6 +275,9 @@ class Planner {
                     is_syscall(name) ? "can't be denied: a cell needs it to start (to forbid new "
                                        "processes, use limits.processes = 1)"
                                      : "is not a system call");
+    std::erase_if(rules.allow, [&](const std::string& name) {  // deny wins
+      return std::find(rules.deny.begin(), rules.deny.end(), name) != rules.deny.end();
+    });
     if (rules.allow.empty() && rules.deny.empty()) {
       plan_.filter = writer_.list(default_filter());
       plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));

@@ -132,6 +132,8 @@ Reason reserved_fault(std::string_view normal) {
   if (is_at_or_below(normal, "/proc")) {
     return "the cell has a /proc of its own, and the host's shows the host's processes; remove it";
   }
+  if (normal == "/workspace")
+    return "the cell has a private workspace there; list another path, or one below it";
   if (is_at_or_below(normal, "/sys")) return "/sys controls the host's kernel; remove it";
   if (is_at_or_below(normal, "/dev")) {
     return "the cell has a minimal /dev of its own, and the host's holds its devices; remove it";

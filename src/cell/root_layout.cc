@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <map>
 
 #include "base/error.h"
 #include "cell/paths.h"
@@ -98,7 +99,14 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   if (policy.network == Network::host)
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
-  layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
+  // A link, unless something is listed below it: mounts do not go through links.
+  const auto below = [](const std::vector<std::string>& paths) {
+    return std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
+      return is_at_or_below(normal_path(path), "/var/tmp");
+    });
+  };
+  if (!below(policy.files.read) && !below(policy.files.write))
+    layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
   layout.steps.push_back({RootOp::directory, "", "/run"});
 }
 
@@ -125,13 +133,25 @@ int id_map_of(RootLayout& layout, const std::string& path) {
   return static_cast<int>(layout.id_maps.size()) - 1;
 }
 
-// Parents before children, so that each mount lands on the one it belongs to.
-std::vector<std::pair<std::string, bool>> listed_paths(const Files& files) {
-  std::vector<std::pair<std::string, bool>> paths;
-  for (const std::string& path : files.read) paths.emplace_back(normal_path(path), false);
-  for (const std::string& path : files.write) paths.emplace_back(normal_path(path), true);
-  std::stable_sort(paths.begin(), paths.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// What is mounted, parents before children, so that each mount lands on the one it belongs to.
+// A read-only or hidden path below a writable one could be moved out of the way with its parent, and
+// another put in its place: so every directory between the two is mounted onto itself, which the
+// kernel does not let anyone rename.
+std::map<std::string, bool> mounted_paths(const Files& files) {
+  std::map<std::string, bool> paths;  // path, writable
+  for (const std::string& path : files.write) paths[normal_path(path)] = true;
+  std::vector<std::string> guarded;
+  for (const std::string& path : files.read) guarded.push_back(normal_path(path));
+  for (const std::string& path : files.hide) guarded.push_back(normal_path(path));
+  for (const std::string& path : guarded)
+    for (const std::string& writable : files.write) {
+      const std::string top = normal_path(writable);
+      if (path == top || !is_at_or_below(path, top)) continue;
+      for (std::string at = parent_of(path); at != top; at = parent_of(at)) paths.emplace(at, true);
+    }
+  for (const std::string& path : files.read) paths[normal_path(path)] = false;
   return paths;
 }
 
@@ -154,7 +174,7 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
   for (const char* path : {"/proc", "/tmp", kWorkspace})
     layout.steps.push_back({RootOp::directory, "", path});
 
-  const auto paths = listed_paths(policy.files);
+  const auto paths = mounted_paths(policy.files);
   const auto listed = [&](const std::string& place) {
     return std::any_of(paths.begin(), paths.end(),
                        [&](const auto& path) { return is_at_or_below(place, path.first); });

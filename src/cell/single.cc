@@ -35,8 +35,10 @@ NetworkMaker start_network(int socket, int proc) {
   maker.pid = sys::clone_process(CLONE_FILES | SIGCHLD, nullptr);
   if (maker.pid < 0) die(socket, Stage::network_namespace);
   if (maker.pid == 0) {
-    const int fd = unshare(CLONE_NEWNET) == 0 ? openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
-    const uint64_t word = fd >= 0 ? static_cast<uint64_t>(fd) : kNoNetwork + static_cast<uint64_t>(errno);
+    const int fd =
+        unshare(CLONE_NEWNET) == 0 ? openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
+    const uint64_t word =
+        fd >= 0 ? static_cast<uint64_t>(fd) : kNoNetwork + static_cast<uint64_t>(errno);
     (void)!write(maker.said, &word, sizeof word);
     _exit(0);
   }

@@ -56,8 +56,7 @@ Warden::Warden(Policy policy, RunnerOptions options, bool single)
   if (options_.ready > 1024) throw Error(ErrorKind::config, "runner: ready must be at most 1024");
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  settings_.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!epoll_ || !wake_ || !settings_.null) throw_sys("runner: epoll, eventfd, /dev/null");
+  if (!epoll_ || !wake_) throw_sys("runner: epoll, eventfd");
   watch(wake_.get(), key(Key::wake));
   try {
     start_zygote();
@@ -162,9 +161,9 @@ void Warden::stop_zygote() {
   cgroups_ = CgroupLayout();
 }
 
-void Warden::watch(int fd, std::uint64_t data) {
+void Warden::watch(int fd, std::uint64_t data, std::uint32_t events) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.u64 = data;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) throw_sys("runner: epoll_ctl");
 }
@@ -298,7 +297,8 @@ void Warden::on_made_cell(unsigned id) {
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
     return;
   }
-  if (!make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) ||
+  slot.cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!slot.cell.null || !make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) ||
       !make_pipe(plan_.plan(), slot.cell.err_read, slot.cell.err_write))
     return set_up_failed("pipes for a cell's output: " + errno_text(errno), ErrorKind::resource);
   if (cgroups_.version) {
@@ -402,7 +402,8 @@ void Warden::lose_zygote() {
     busy_ = 0;
   }
   stop_zygote();
-  if (++failures_ >= kMaxFailures) set_up_failed("the zygote ended", ErrorKind::internal);
+  set_up_failed("the zygote ended", ErrorKind::internal);
+  // At once the first time; if that fails too, not in a tight loop.
   retry_at_ = Clock::now() + (failures_ > 1 ? kRetry : milliseconds(0));
 }
 
@@ -466,7 +467,7 @@ void Warden::prepare_single() {
   watch(slot.cell.socket.get(), key(Key::cell, 0));
 }
 
-void Warden::grow() {
+bool Warden::grow() {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     throw_sys("runner: socketpair");
@@ -480,12 +481,13 @@ void Warden::grow() {
     free_ids_.pop_front();
   }
   const int fd = theirs.get();
-  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) return;
+  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) return false;
   Slot& slot = slots_[message.index];
   slot.id = message.index;
   watch(ours.get(), key(Key::slot, message.index));
   slot.socket = std::move(ours);
   make_cell(slot);  // the keeper finds it waiting
+  return true;
 }
 
 // Keeps enough cells ready: from idle slots first, then by new ones.
@@ -517,7 +519,7 @@ void Warden::refill() {
   }
   while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 &&
          slots_.size() < options_.max_cells + options_.ready)
-    grow();
+    if (!grow()) break;  // the janitor is gone: its end of file follows
   for (const unsigned id : surplus) lose_slot(id);
 }
 

@@ -79,7 +79,7 @@ class Warden {
   void on_call(std::uint64_t id, Call::Source source);
   void on_timers();
   void refill();
-  void grow();
+  bool grow();  // false if the janitor is gone
   void prepare_single();
   void make_cell(Slot& slot);
   void cell_gone(Slot& slot);
@@ -94,7 +94,7 @@ class Warden {
   std::optional<ReadyCell> take_cell(Clock::time_point deadline, Outcome& outcome,
                                      std::string& message);
   void drive(Call& call);
-  void watch(int fd, std::uint64_t key);
+  void watch(int fd, std::uint64_t key, std::uint32_t events = 1 /* EPOLLIN */);
   void wake() const;
 
   const Policy policy_;

@@ -22,7 +22,7 @@ Warden::AsyncCall* Warden::find_call(std::uint64_t id) {
 void Warden::on_call(std::uint64_t id, Call::Source source) {
   AsyncCall* async = find_call(id);
   if (!async || async->waiting) return;
-  async->call->on_readable(source);
+  async->call->on_ready(source);
   update_async(id, *async);
 }
 
@@ -39,7 +39,7 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
         if (async.cancel_fd) watch(async.cancel_fd.get(), key(Key::call, id, i));
         continue;
       }
-      watch(fds[i], key(Key::call, id, i));
+      watch(fds[i], key(Key::call, id, i), i == Call::kStdin ? EPOLLOUT : EPOLLIN);
     }
   update_async(id, async);
 }
@@ -199,15 +199,16 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
 void Warden::drive(Call& call) {
   const auto fds = call.descriptors();
   pollfd polls[Call::kSources];
-  for (unsigned i = 0; i < Call::kSources; ++i) polls[i] = {fds[i], POLLIN, 0};
+  for (unsigned i = 0; i < Call::kSources; ++i)
+    polls[i] = {fds[i], static_cast<short>(i == Call::kStdin ? POLLOUT : POLLIN), 0};
   const auto left = std::max(Clock::duration::zero(), call.timer() - Clock::now());
   timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
                 (left % std::chrono::seconds(1)).count()};
   const int count = ppoll(polls, Call::kSources, &wait, nullptr);
   // Output before the end: what is in the pipes belongs to the report either way.
   for (const Call::Source source :
-       {Call::kListener, Call::kOut, Call::kErr, Call::kSocket, Call::kCancel})
-    if (count > 0 && polls[source].revents) call.on_readable(source);
+       {Call::kListener, Call::kStdin, Call::kOut, Call::kErr, Call::kSocket, Call::kCancel})
+    if (count > 0 && polls[source].revents) call.on_ready(source);
   if (!call.over()) call.on_timer(Clock::now());
 }
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -144,8 +145,26 @@ std::string cpu_quota(double cpus) { return std::to_string(static_cast<long>(cpu
 
 }  // namespace
 
-CgroupLayout::~CgroupLayout() {
+CgroupLayout::~CgroupLayout() { remove_owned(); }
+
+CgroupLayout& CgroupLayout::operator=(CgroupLayout&& other) noexcept {
+  if (this == &other) return *this;
+  remove_owned();
+  limits = other.limits;
+  version = other.version;
+  memory = other.memory;
+  pids = other.pids;
+  cpu = other.cpu;
+  cpuacct = other.cpuacct;
+  hierarchies = std::move(other.hierarchies);
+  why_not = std::move(other.why_not);
+  owned_ = std::exchange(other.owned_, {});
+  return *this;
+}
+
+void CgroupLayout::remove_owned() {
   for (const std::string& path : owned_) rmdir(path.c_str());
+  owned_.clear();
 }
 
 static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std::string& name,

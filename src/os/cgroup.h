@@ -37,7 +37,7 @@ class CgroupLayout {
  public:
   CgroupLayout() = default;
   CgroupLayout(CgroupLayout&&) = default;
-  CgroupLayout& operator=(CgroupLayout&&) = default;
+  CgroupLayout& operator=(CgroupLayout&& other) noexcept;
   ~CgroupLayout();
 
   CgroupLimits limits;
@@ -49,6 +49,7 @@ class CgroupLayout {
   void release() { owned_.clear(); }
 
  private:
+  void remove_owned();
   friend CgroupLayout make_cgroups(const CgroupLimits&);
   std::vector<std::string> owned_;
 };

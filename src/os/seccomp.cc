@@ -193,12 +193,15 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
     if (contains(denied, call.name)) continue;  // refused whatever its mode
     for (const scmp_datum_t bit : {S_ISUID, S_ISGID}) {
       const scmp_arg_cmp mode = SCMP_CMP64(call.mode, SCMP_CMP_MASKED_EQ, bit, bit);
-      if (call.flags < 0)
+      if (call.flags < 0) {
         builder.rule(SCMP_ACT_NOTIFY, call.name, {mode});
-      else
+        continue;
+      }
+      // A file without a name (O_TMPFILE) is made without O_CREAT, and can be given one later.
+      for (const scmp_datum_t makes : {O_CREAT, O_TMPFILE & ~O_DIRECTORY})
         builder.rule(
             SCMP_ACT_NOTIFY, call.name,
-            {SCMP_CMP64(static_cast<unsigned>(call.flags), SCMP_CMP_MASKED_EQ, O_CREAT, O_CREAT),
+            {SCMP_CMP64(static_cast<unsigned>(call.flags), SCMP_CMP_MASKED_EQ, makes, makes),
              mode});
     }
   }

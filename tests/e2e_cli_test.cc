@@ -1,0 +1,377 @@
+// The brig program: exit codes, JSON, streams, signals, terminals, messages.
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include <regex>
+
+#include "e2e_support.h"
+
+namespace {
+
+using namespace e2e;
+
+std::vector<std::string> run_sh(const std::string& line, std::vector<std::string> options = {}) {
+  options.insert(options.begin(), "run");
+  for (const char* each : {"--", "/bin/sh", "-c"}) options.push_back(each);
+  options.push_back(line);
+  return options;
+}
+
+// A pipe with nobody at the other end but this test.
+struct Pipe {
+  int ends[2] = {-1, -1};
+  Pipe() { (void)!pipe2(ends, O_CLOEXEC); }
+  ~Pipe() {
+    close_read();
+    close_write();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void close_read() { shut(ends[0]); }
+  void close_write() { shut(ends[1]); }
+  static void shut(int& fd) {
+    if (fd >= 0) close(fd);
+    fd = -1;
+  }
+};
+
+void expect_nothing_left(pid_t brig) {
+  EXPECT_TRUE(comes_true(2, [&] { return cgroups_of(brig).empty(); })) << cgroups_of(brig).front();
+  EXPECT_TRUE(comes_true(2, [] {
+    for (const Process& each : descendants(getpid()))
+      if (each.name.starts_with("brig-")) return false;
+    return true;
+  })) << names(descendants(getpid()));
+}
+
+TEST(Cli, ExitCodes) {
+  const auto code = [](std::vector<std::string> arguments, int expected) {
+    const Result result = brig_program(std::move(arguments));
+    EXPECT_EQ(result.code, expected) << result;
+    return result;
+  };
+  EXPECT_EQ(code(run_sh("echo hello"), 0).out, "hello\n");
+  EXPECT_EQ(code(run_sh("echo err >&2; exit 7"), 7).err, "err\n");
+  EXPECT_TRUE(contains(code(run_sh("echo early; sleep 60", {"--timeout", "300ms"}), 124).err, "wall time"));
+  EXPECT_TRUE(contains(code({"run", "--memory", "nonsense", "--", "true"}, 125).err, "nonsense"));
+  EXPECT_TRUE(contains(code({"run", "--", "/usr"}, 126).err, "/usr"));
+  EXPECT_TRUE(contains(code({"run", "--", "no-such-program"}, 127).err, "no-such-program"));
+  EXPECT_TRUE(contains(code(run_sh("kill -SEGV $$"), 128 + SIGSEGV).err, "SIGSEGV"));
+  code(run_sh("kill -TERM $$"), 128 + SIGTERM);
+  code(run_sh("yes", {"--output-total", "100K"}), 128 + SIGKILL);
+  code({"run", "true"}, 0);
+  EXPECT_EQ(code({"run", "echo", "--json", "x"}, 0).out, "--json x\n") << "words of the command";
+  EXPECT_EQ(code({"run", "--", "echo", "--", "--help"}, 0).out, "-- --help\n");
+}
+
+TEST(Cli, BothStreamsAreExact) {
+  const Result result = brig_program(run_sh("head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2; printf '\\377\\000x'"));
+  EXPECT_EQ(result.code, 0) << result.err.substr(0, 300);
+  EXPECT_EQ(result.out.size(), 3'000'003u);
+  EXPECT_EQ(result.out.substr(3'000'000), std::string("\377\0x", 3));
+  EXPECT_EQ(result.err.size(), 200'000u);
+}
+
+TEST(Cli, JsonHasEveryKey) {
+  const Result result = brig_program(run_sh("echo out; printf '\\377' >&2; exit 3", {"--json"}));
+  EXPECT_EQ(result.code, 3) << result;
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
+  for (const char* key : {"\"outcome\":\"exit\"", "\"exit_code\":3", "\"signal\":null", "\"signal_name\":null", "\"message\":\"", "\"stdout\":\"out\\n\"", "\"stderr_base64\":\"/w==\"", "\"stdout_bytes\":4", "\"stderr_bytes\":1", "\"stdout_truncated\":false", "\"stderr_truncated\":false",
+                          "\"usage\":{\"wall_ms\":", "\"cpu_ms\":", "\"memory_peak_bytes\":", "\"processes_peak\":", "\"enforced\":[\"process\"", "\"violations\":[]"})
+    EXPECT_TRUE(contains(result.out, key)) << key << " in " << result.out;
+  const Result cut = brig_program(run_sh("head -c 3000 /dev/zero; kill -9 $$", {"--json", "--output", "1000"}));
+  EXPECT_EQ(cut.code, 137);
+  for (const char* key : {"\"stdout_truncated\":true", "\"stdout_cut_at\":500", "\"signal\":9", "\"signal_name\":\"SIGKILL\"", "\"exit_code\":null"}) EXPECT_TRUE(contains(cut.out, key)) << key << " in " << cut.out;
+}
+
+TEST(Cli, PassesStdinOn) {
+  Pipe pipe;
+  std::thread writer([&] {
+    for (int i = 0; i < 50'000; ++i) dprintf(pipe.ends[1], "line %d\n", i);
+    pipe.close_write();
+  });
+  const Result result = brig_program({"run", "--", "wc", "-l"}, {.in = pipe.ends[0]});
+  pipe.close_read();
+  writer.join();
+  EXPECT_EQ(result.out, "50000\n") << result;
+  const int file = open("/etc/hostname", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(brig_program({"run", "--", "cat"}, {.in = file}).out, read_file("/etc/hostname"));
+  close(file);
+}
+
+TEST(Cli, ClosedDescriptorsAreNotTakenByAnythingElse) {
+  EXPECT_EQ(brig_program(run_sh("cat; echo end"), {.in = -1}).out, "end\n");
+  const Result no_out = brig_program(run_sh("echo out; echo err >&2; exit 5"), {.out = -1});
+  EXPECT_EQ(no_out.code, 5) << no_out;
+  EXPECT_EQ(no_out.err, "err\n");
+  const Result no_err = brig_program(run_sh("echo out; echo err >&2; exit 5"), {.err = -1});
+  EXPECT_EQ(no_err.code, 5) << no_err;
+  EXPECT_EQ(no_err.out, "out\n");
+  EXPECT_EQ(brig_program(run_sh("exit 5"), {.in = -1, .out = -1, .err = -1}).code, 5);
+}
+
+TEST(Cli, SignalsCancelAndNothingIsLeft) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    SCOPED_TRACE(number);
+    const std::string marker = unique_marker("signal");
+    Brig brig({.arguments = run_sh("setsid sh -c 'sleep 60; : " + marker + "' & echo begun; sh -c 'sleep 60; : " + marker + "'", {"--json"})});
+    EXPECT_TRUE(comes_true(5, [&] { return processes_with(marker).size() >= 3; }));
+    usleep(50'000);
+    const auto begin = Clock::now();
+    brig.signal(number);
+    EXPECT_EQ(brig.wait(), 128 + number) << brig.err;
+    EXPECT_LT(seconds_since(begin), 3.0);
+    EXPECT_TRUE(contains(brig.out, "\"outcome\":\"cancelled\"")) << brig.out;
+    EXPECT_TRUE(contains(brig.out, "begun")) << brig.out;
+    EXPECT_TRUE(processes_with(marker).empty());
+    expect_nothing_left(brig.pid());
+  }
+}
+
+TEST(Cli, KilledHardLeavesNothing) {
+  const std::string marker = unique_marker("killed");
+  Brig brig({.arguments = run_sh("trap '' TERM; setsid sh -c 'sleep 60; : " + marker + "' & sh -c 'sleep 60; : " + marker + "'")});
+  EXPECT_TRUE(comes_true(5, [&] { return processes_with(marker).size() >= 3; }));
+  brig.signal(SIGKILL);
+  EXPECT_EQ(brig.wait(), 137);
+  EXPECT_TRUE(comes_true(2, [&] { return processes_with(marker).empty(); }));
+  expect_nothing_left(brig.pid());
+}
+
+TEST(Cli, ABrokenPipeEndsTheCommand) {
+  Pipe pipe;
+  Brig brig({.arguments = run_sh("echo first; yes"), .out = pipe.ends[1]});
+  pipe.close_write();
+  char line[6];
+  EXPECT_EQ(read(pipe.ends[0], line, sizeof line), 6);
+  pipe.close_read();
+  const auto begin = Clock::now();
+  EXPECT_EQ(brig.wait(), 128 + SIGPIPE) << brig.err;
+  EXPECT_LT(seconds_since(begin), 3.0);
+  expect_nothing_left(brig.pid());
+}
+
+TEST(Cli, AReaderThatDoesNotReadDoesNotStretchTheTime) {
+  for (const bool stderr_too : {false, true}) {
+    Pipe pipe;
+    Brig brig({.arguments = run_sh(stderr_too ? "yes >&2" : "yes", {"--timeout", "1s", "--grace", "200ms"}), .out = stderr_too ? -2 : pipe.ends[1], .err = stderr_too ? pipe.ends[1] : -2});
+    // The last words of brig itself need room on stderr, so someone must read there in the end.
+    std::thread reader([&] {
+      usleep(2'500'000);
+      char buffer[65536];
+      pipe.close_write();
+      while (read(pipe.ends[0], buffer, sizeof buffer) > 0) {
+      }
+    });
+    EXPECT_EQ(brig.wait(), 124) << brig.err.substr(0, 300);
+    EXPECT_LT(brig.seconds, stderr_too ? 4.0 : 2.3);
+    reader.join();
+    expect_nothing_left(brig.pid());
+  }
+}
+
+TEST(Cli, AReaderThatDoesNotReadDoesNotKeepASignalFromCancelling) {
+  Pipe pipe;
+  Brig brig({.arguments = run_sh("yes", {"--timeout", "15s"}), .out = pipe.ends[1]});
+  usleep(700'000);
+  const auto begin = Clock::now();
+  brig.signal(SIGTERM);
+  EXPECT_EQ(brig.wait(), 128 + SIGTERM);
+  EXPECT_LT(seconds_since(begin), 3.0) << "brig did not answer to SIGTERM while its own output waited for a reader";
+}
+
+TEST(Cli, APolicyFileWithAnErrorIsNamedWithItsLine) {
+  const HostDirectory host;
+  const auto complaint = [&](const std::string& text) {
+    write_file(host / "policy.toml", text);
+    const Result result = brig_program({"run", "--policy", host / "policy.toml", "--", "true"});
+    EXPECT_EQ(result.code, 125) << result;
+    EXPECT_EQ(result.out, "");
+    return result.err;
+  };
+  const std::string unknown = complaint("isolation = \"jail\"\n\n[limits]\nwall_tme = \"3s\"\n");
+  EXPECT_TRUE(contains(unknown, host / "policy.toml:4")) << unknown;
+  EXPECT_TRUE(contains(unknown, "wall_time")) << unknown;
+  EXPECT_TRUE(contains(complaint("[limits]\nwall_time = 3 3\n"), ":2"));
+  EXPECT_TRUE(contains(complaint("[limits]\n\nmemory = \"lots\"\n"), ":3"));
+  EXPECT_TRUE(contains(brig_program({"run", "--policy", host / "missing.toml", "--", "true"}).err, "missing.toml"));
+  write_file(host / "policy.toml", "[limits]\nwall_time = \"400ms\"\n[environment]\nset = { WHO = \"policy\" }\n");
+  EXPECT_EQ(brig_program({"run", "--policy", host / "policy.toml", "--", "sh", "-c", "echo $WHO"}).out, "policy\n");
+  EXPECT_EQ(brig_program({"run", "--policy", host / "policy.toml", "--", "sleep", "20"}).code, 124);
+  EXPECT_EQ(brig_program({"run", "--policy", host / "policy.toml", "--timeout", "5s", "--", "sleep", "0.6"}).code, 0) << "options come on top";
+}
+
+TEST(Cli, BadUsageIs125WithAHint) {
+  const auto complaint = [](std::vector<std::string> arguments) {
+    const Result result = brig_program(std::move(arguments));
+    EXPECT_EQ(result.code, 125) << result;
+    EXPECT_TRUE(result.err.starts_with("brig: ")) << result;
+    EXPECT_EQ(result.out, "");
+    return result.err;
+  };
+  EXPECT_TRUE(contains(complaint({"run", "--tiemout", "3s", "--", "true"}), "--help"));
+  EXPECT_TRUE(contains(complaint({"run"}), "CMD"));
+  EXPECT_TRUE(contains(complaint({"run", "--"}), "CMD"));
+  EXPECT_TRUE(contains(complaint({}), "--help"));
+  EXPECT_TRUE(contains(complaint({"no-such-thing"}), "--help"));
+  EXPECT_TRUE(contains(complaint({"run", "--net", "everything", "--", "true"}), "loopback"));
+  EXPECT_TRUE(contains(complaint({"run", "--timeout", "--", "true"}), "--timeout"));
+  EXPECT_TRUE(contains(complaint({"run", "--processes", "-1", "--", "true"}), "processes"));
+}
+
+TEST(Cli, HelpAndVersion) {
+  Result result = brig_program({"--help"});
+  EXPECT_EQ(result.code, 0);
+  for (const char* word : {"Examples", "brig run --", "doctor", "124"}) EXPECT_TRUE(contains(result.out, word)) << word;
+  result = brig_program({"run", "--help"});
+  EXPECT_EQ(result.code, 0);
+  for (const char* word : {"Examples", "--timeout", "--write", "--json", "--tty", "--isolation"}) EXPECT_TRUE(contains(result.out, word)) << word;
+  result = brig_program({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(std::regex_search(result.out, std::regex("^brig \\d+\\.\\d+\\.\\d+\n$"))) << result.out;
+}
+
+TEST(Cli, DoctorSaysTheJailWorksHere) {
+  Result result = brig_program({"doctor"});
+  EXPECT_EQ(result.code, 0) << result;
+  EXPECT_TRUE(contains(result.out, "works here")) << result;
+  EXPECT_FALSE(contains(result.out, "\033")) << "colour in a pipe";
+  result = brig_program({"doctor", "--json"});
+  EXPECT_EQ(result.code, 0) << result;
+  for (const char* key : {"\"jail\":true", "\"isolation_level\":\"jail\"", "\"filesystem_isolation\":true", "\"network_isolation\":true", "\"layers\":[", "\"backend\":\"brig\"", "\"available\":true"}) EXPECT_TRUE(contains(result.out, key)) << key << " in " << result.out;
+  EXPECT_TRUE(descendants(getpid()).empty());
+}
+
+TEST(Cli, NoColourInAPipe) {
+  EXPECT_FALSE(contains(brig_program({"run", "--", "no-such-program"}).err, "\033"));
+  EXPECT_FALSE(contains(brig_program({"run", "--bad"}).err, "\033"));
+}
+
+TEST(Cli, AMessageCannotCarryTerminalCommands) {
+  const Result result = brig_program({"run", "--", "/no/\033]0;title\007\033[2J\nbrig: forged"});
+  EXPECT_EQ(result.code, 127);
+  EXPECT_FALSE(contains(result.err, "\033")) << result;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result;
+}
+
+TEST(Cli, RelativePathsAreOfTheCurrentDirectory) {
+  const HostDirectory host;
+  host.make("sub");
+  write_file(host / "sub/file", "content\n");
+  const Result result = brig_program({"run", "--read", "sub", "--cwd", "./sub", "--", "cat", "file"}, {.directory = host.path()});
+  EXPECT_EQ(result.out, "content\n") << result;
+  const Result written = brig_program({"run", "--write", ".", "--cwd", ".", "--", "sh", "-c", "echo x > new; pwd"}, {.directory = host.path()});
+  EXPECT_EQ(written.out, host.path() + "\n") << written;
+  EXPECT_EQ(read_file(host / "new"), "x\n");
+  const Result up = brig_program({"run", "--read", "../sub", "--", "true"}, {.directory = host / "sub"});
+  EXPECT_EQ(up.code, 125) << up;
+  EXPECT_TRUE(contains(up.err, "..")) << up;
+}
+
+TEST(Cli, OptionsReachTheCell) {
+  const HostDirectory host;
+  host.make("hidden");
+  write_file(host / "hidden/x", "x");
+  EXPECT_EQ(brig_program(run_sh("echo $A-$B-${C-unset}; ulimit -n", {"--env", "A=1", "--env", "B", "--open-files", "40"}), {.variables = {"B=2", "C=3"}}).out, "1-2-unset\n40\n");
+  EXPECT_EQ(brig_program(run_sh("ls " + host / "hidden", {"--read", host.path(), "--hide", host / "hidden"})).out, "");
+  EXPECT_EQ(brig_program(run_sh("wc -l < /proc/net/dev", {"--net", "loopback"})).out, "3\n");
+  EXPECT_EQ(brig_program(run_sh("echo hi", {"--isolation", "landlock"})).out, "hi\n");
+  EXPECT_EQ(brig_program(run_sh("echo hi", {"--isolation", "process", "--net", "host"})).out, "hi\n");
+  EXPECT_TRUE(contains(brig_program(run_sh("echo hi", {"--isolation", "process"})).err, "network"));
+}
+
+// --- terminals ---
+
+struct Terminal {
+  int outside = -1, inside = -1;
+  Terminal() {
+    outside = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    grantpt(outside);
+    unlockpt(outside);
+    inside = ioctl(outside, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    winsize size{33, 99, 0, 0};
+    ioctl(outside, TIOCSWINSZ, &size);
+  }
+  ~Terminal() {
+    close(outside);
+    if (inside >= 0) close(inside);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  // What appears on it until `text` does, or `seconds` are over.
+  std::string until(const std::string& text, double seconds) {
+    const auto begin = Clock::now();
+    while (seen.find(text) == std::string::npos && seconds_since(begin) < seconds) {
+      pollfd wait{outside, POLLIN, 0};
+      char buffer[4096];
+      if (poll(&wait, 1, 50) <= 0) continue;
+      const ssize_t size = read(outside, buffer, sizeof buffer);
+      if (size <= 0) break;
+      seen.append(buffer, static_cast<std::size_t>(size));
+    }
+    return seen;
+  }
+  std::string seen;
+};
+
+TEST(CliTty, GivesTheCommandATerminal) {
+  Terminal terminal;
+  termios before{}, after{};
+  tcgetattr(terminal.inside, &before);
+  Brig brig({.arguments = run_sh("tty; test -t 0 && test -t 1 && test -t 2 && echo terminals; stty size; read line; echo got $line; exit 9", {"--tty"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  EXPECT_TRUE(contains(terminal.until("33 99", 5), "33 99")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.seen, "terminals")) << terminal.seen;
+  EXPECT_EQ(write(terminal.outside, "typed\r", 6), 6);
+  EXPECT_TRUE(contains(terminal.until("got typed", 5), "got typed")) << terminal.seen;
+  EXPECT_EQ(brig.wait(5), 9) << terminal.seen;
+  tcgetattr(terminal.inside, &after);
+  EXPECT_EQ(before.c_lflag, after.c_lflag) << "the terminal was not restored";
+  EXPECT_EQ(before.c_iflag, after.c_iflag);
+}
+
+TEST(CliTty, ControlCGoesToTheCommandAndWindowChangesToo) {
+  Terminal terminal;
+  Brig brig({.arguments = run_sh("trap 'echo interrupted; exit 4' INT; trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done", {"--tty"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  EXPECT_TRUE(contains(terminal.until("ready", 5), "ready")) << terminal.seen;
+  winsize size{44, 88, 0, 0};
+  ioctl(terminal.outside, TIOCSWINSZ, &size);
+  brig.signal(SIGWINCH);
+  EXPECT_TRUE(contains(terminal.until("44 88", 3), "44 88")) << terminal.seen;
+  EXPECT_EQ(write(terminal.outside, "\003", 1), 1);
+  EXPECT_TRUE(contains(terminal.until("interrupted", 3), "interrupted")) << terminal.seen;
+  EXPECT_EQ(brig.wait(5), 4) << terminal.seen;
+}
+
+TEST(CliTty, TimeoutsHoldAndTheTerminalIsRestored) {
+  Terminal terminal;
+  termios before{}, after{};
+  tcgetattr(terminal.inside, &before);
+  Brig brig({.arguments = run_sh("echo ready; sleep 60", {"--tty", "--timeout", "500ms"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  EXPECT_TRUE(contains(terminal.until("wall time", 5), "wall time")) << terminal.seen;
+  EXPECT_EQ(brig.wait(5), 124) << terminal.seen;
+  tcgetattr(terminal.inside, &after);
+  EXPECT_EQ(before.c_lflag, after.c_lflag) << "the terminal was not restored";
+}
+
+TEST(CliTty, WorksWithoutATerminalOutside) {
+  const Result result = brig_program(run_sh("test -t 1 && echo terminal; exit 6", {"--tty"}));
+  EXPECT_EQ(result.code, 6) << result;
+  EXPECT_EQ(result.out, "terminal\r\n") << result;
+}
+
+TEST(CliTty, AReaderThatDoesNotReadDoesNotStretchTheTime) {
+  Pipe pipe;
+  Brig brig({.arguments = run_sh("yes", {"--tty", "--timeout", "1s", "--grace", "200ms"}), .out = pipe.ends[1]});
+  EXPECT_EQ(brig.wait(6), 124) << brig.err;
+}
+
+TEST(CliTty, SignalsCancelThereToo) {
+  Terminal terminal;
+  Brig brig({.arguments = run_sh("echo ready; sleep 60", {"--tty"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  EXPECT_TRUE(contains(terminal.until("ready", 5), "ready")) << terminal.seen;
+  brig.signal(SIGTERM);
+  EXPECT_EQ(brig.wait(5), 128 + SIGTERM) << terminal.seen;
+}
+
+}  // namespace

@@ -1,0 +1,92 @@
+// Run in a cell: writes all that tells how well it is locked to the file given, which is its mark that
+// it ran. Two runs under one policy write the same, whatever failed on the way.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static FILE* out;
+
+static int compare(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
+
+// The lines of a file that begin with one of `keys` (all, if there are none); words from `skip` on.
+static void show(const char* path, const char* const* keys, int skip) {
+  char line[4096];
+  FILE* file = fopen(path, "r");
+  if (!file) {
+    fprintf(out, "%s: %s\n", path, strerror(errno));
+    return;
+  }
+  while (fgets(line, sizeof line, file)) {
+    int wanted = !keys;
+    for (const char* const* key = keys; key && *key; ++key) wanted |= !strncmp(line, *key, strlen(*key));
+    if (!wanted) continue;
+    char* at = line;
+    for (int i = 0; i < skip && at; ++i) at = strchr(at, ' ') ? strchr(at, ' ') + 1 : 0;
+    fprintf(out, "%s: %s", path, at ? at : line);
+  }
+  fclose(file);
+}
+
+static void list(const char* path) {
+  char* names[512];
+  int count = 0;
+  DIR* stream = opendir(path);
+  while (stream && count < 512) {
+    const struct dirent* entry = readdir(stream);
+    if (!entry) break;
+    names[count++] = strdup(entry->d_name);
+  }
+  if (stream) closedir(stream);
+  qsort(names, (size_t)count, sizeof *names, compare);
+  fprintf(out, "%s:", path);
+  for (int i = 0; i < count; ++i) fprintf(out, " %s", names[i]);
+  fprintf(out, "\n");
+}
+
+static void attempt(const char* name, long result) { fprintf(out, "%s: %s\n", name, result < 0 ? strerrorname_np(errno) : "works"); }
+
+int main(int argc, char** argv) {
+  if (argc < 2 || !(out = fopen(argv[1], "w"))) return 9;
+  const char* status[] = {"Uid", "Gid", "Groups", "NSpid", "NSpgid", "Cap", "NoNewPrivs", "Seccomp", "SigBlk", "SigIgn", "SigCgt", "Umask", "CoreDumping", 0};
+  show("/proc/self/status", status, 0);
+  show("/proc/1/status", (const char*[]){"Name", "Uid", "Cap", "NoNewPrivs", "Seccomp", 0}, 0);
+  show("/proc/self/limits", 0, 0);
+  show("/proc/self/mountinfo", 0, 3);  // without ids and device numbers, which differ by run
+  show("/proc/self/cgroup", 0, 0);
+  show("/proc/self/uid_map", 0, 0);
+  show("/proc/self/gid_map", 0, 0);
+  show("/proc/self/setgroups", 0, 0);
+  show("/proc/net/dev", (const char*[]){"    lo", "  eth", 0}, 0);
+  show("/proc/self/oom_score_adj", 0, 0);
+  struct utsname names;
+  uname(&names);
+  fprintf(out, "host %s domain %s\n", names.nodename, names.domainname);
+  fprintf(out, "pid %d parent %d session %d group %d\n", getpid(), getppid(), getsid(0), getpgid(0));
+  const char* places[] = {"/", "/tmp", "/workspace", "/dev", "/dev/shm", "/etc", "/proc/self/ns", "/var", 0};
+  for (const char** place = places; *place; ++place) list(*place);
+  for (char** variable = environ; *variable; ++variable)
+    if (strncmp(*variable, "TMPDIR=", 7) && strncmp(*variable, "HOME=", 5)) fprintf(out, "%s\n", *variable);
+  for (int fd = 0; fd < 1024; ++fd) {
+    struct stat info;
+    if (fd != fileno(out) && fstat(fd, &info) == 0) fprintf(out, "descriptor %d mode %o\n", fd, info.st_mode & S_IFMT);
+  }
+  attempt("mknod of a whiteout", mknod("/workspace/node", S_IFCHR, makedev(0, 0)));  // Landlock alone forbids it
+  attempt("unshare", unshare(CLONE_NEWUSER));
+  attempt("socket", socket(AF_INET, SOCK_STREAM, 0));
+  attempt("shadow", open("/etc/shadow", O_RDONLY));
+  attempt("root", open("/root/.profile", O_RDONLY));
+  attempt("usr", open("/usr/brig-faults", O_WRONLY | O_CREAT, 0600));
+  attempt("oom", open("/proc/self/oom_score_adj", O_WRONLY));
+  attempt("kill parent", kill(getppid(), 0));
+  return fclose(out) == 0 ? 0 : 9;
+}

@@ -1,0 +1,29 @@
+// A Runner, one call, its end; exit codes as `brig run` has them. For the fault sweep: the path by
+// zygote and keeper, where `brig run` takes the one for a single cell.
+//   runner_once FLOOR READ WRITE COMMAND...
+#include <brig/brig.h>
+
+#include <cstdio>
+#include <cstring>
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 2;
+  brig::Policy policy;
+  for (const brig::Isolation floor : {brig::Isolation::jail, brig::Isolation::landlock, brig::Isolation::process})
+    if (!std::strcmp(argv[1], to_string(floor))) policy.isolation = floor;
+  policy.files.read = {argv[2]};
+  policy.files.write = {argv[3]};
+  policy.limits.wall_time = std::chrono::milliseconds(5000);
+  brig::Command command;
+  command.argv.assign(argv + 4, argv + argc);
+  try {
+    brig::Runner runner(policy, {.ready = 1});
+    const brig::Report report = runner.run(command);
+    if (report.ok()) return 0;
+    std::fprintf(stderr, "brig: %s\n", report.message.c_str());
+    return report.outcome == brig::Outcome::timeout ? 124 : report.outcome == brig::Outcome::exit ? *report.exit_code : 125;
+  } catch (const brig::Error& error) {
+    std::fprintf(stderr, "brig: %s\n", error.what());
+    return 125;
+  }
+}
