@@ -52,7 +52,8 @@ TEST(Cli, ExitCodes) {
   };
   EXPECT_EQ(code(run_sh("echo hello"), 0).out, "hello\n");
   EXPECT_EQ(code(run_sh("echo err >&2; exit 7"), 7).err, "err\n");
-  EXPECT_TRUE(contains(code(run_sh("echo early; sleep 60", {"--timeout", "300ms"}), 124).err, "wall time"));
+  EXPECT_TRUE(
+      contains(code(run_sh("echo early; sleep 60", {"--timeout", "300ms"}), 124).err, "wall time"));
   EXPECT_TRUE(contains(code({"run", "--memory", "nonsense", "--", "true"}, 125).err, "nonsense"));
   EXPECT_TRUE(contains(code({"run", "--", "/usr"}, 126).err, "/usr"));
   EXPECT_TRUE(contains(code({"run", "--", "no-such-program"}, 127).err, "no-such-program"));
@@ -65,7 +66,8 @@ TEST(Cli, ExitCodes) {
 }
 
 TEST(Cli, BothStreamsAreExact) {
-  const Result result = brig_program(run_sh("head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2; printf '\\377\\000x'"));
+  const Result result = brig_program(
+      run_sh("head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2; printf '\\377\\000x'"));
   EXPECT_EQ(result.code, 0) << result.err.substr(0, 300);
   EXPECT_EQ(result.out.size(), 3'000'003u);
   EXPECT_EQ(result.out.substr(3'000'000), std::string("\377\0x", 3));
@@ -77,12 +79,19 @@ TEST(Cli, JsonHasEveryKey) {
   EXPECT_EQ(result.code, 3) << result;
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
-  for (const char* key : {"\"outcome\":\"exit\"", "\"exit_code\":3", "\"signal\":null", "\"signal_name\":null", "\"message\":\"", "\"stdout\":\"out\\n\"", "\"stderr_base64\":\"/w==\"", "\"stdout_bytes\":4", "\"stderr_bytes\":1", "\"stdout_truncated\":false", "\"stderr_truncated\":false",
-                          "\"usage\":{\"wall_ms\":", "\"cpu_ms\":", "\"memory_peak_bytes\":", "\"processes_peak\":", "\"enforced\":[\"process\"", "\"violations\":[]"})
+  for (const char* key : {"\"outcome\":\"exit\"", "\"exit_code\":3", "\"signal\":null",
+                          "\"signal_name\":null", "\"message\":\"", "\"stdout\":\"out\\n\"",
+                          "\"stderr_base64\":\"/w==\"", "\"stdout_bytes\":4", "\"stderr_bytes\":1",
+                          "\"stdout_truncated\":false", "\"stderr_truncated\":false",
+                          "\"usage\":{\"wall_ms\":", "\"cpu_ms\":", "\"memory_peak_bytes\":",
+                          "\"processes_peak\":", "\"enforced\":[\"process\"", "\"violations\":[]"})
     EXPECT_TRUE(contains(result.out, key)) << key << " in " << result.out;
-  const Result cut = brig_program(run_sh("head -c 3000 /dev/zero; kill -9 $$", {"--json", "--output", "1000"}));
+  const Result cut =
+      brig_program(run_sh("head -c 3000 /dev/zero; kill -9 $$", {"--json", "--output", "1000"}));
   EXPECT_EQ(cut.code, 137);
-  for (const char* key : {"\"stdout_truncated\":true", "\"stdout_cut_at\":500", "\"signal\":9", "\"signal_name\":\"SIGKILL\"", "\"exit_code\":null"}) EXPECT_TRUE(contains(cut.out, key)) << key << " in " << cut.out;
+  for (const char* key : {"\"stdout_truncated\":true", "\"stdout_cut_at\":500", "\"signal\":9",
+                          "\"signal_name\":\"SIGKILL\"", "\"exit_code\":null"})
+    EXPECT_TRUE(contains(cut.out, key)) << key << " in " << cut.out;
 }
 
 TEST(Cli, PassesStdinOn) {
@@ -115,7 +124,9 @@ TEST(Cli, SignalsCancelAndNothingIsLeft) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     SCOPED_TRACE(number);
     const std::string marker = unique_marker("signal");
-    Brig brig({.arguments = run_sh("setsid sh -c 'sleep 60; : " + marker + "' & echo begun; sh -c 'sleep 60; : " + marker + "'", {"--json"})});
+    Brig brig({.arguments = run_sh("setsid sh -c 'sleep 60; : " + marker +
+                                       "' & echo begun; sh -c 'sleep 60; : " + marker + "'",
+                                   {"--json"})});
     EXPECT_TRUE(comes_true(5, [&] { return processes_with(marker).size() >= 3; }));
     usleep(50'000);
     const auto begin = Clock::now();
@@ -131,7 +142,8 @@ TEST(Cli, SignalsCancelAndNothingIsLeft) {
 
 TEST(Cli, KilledHardLeavesNothing) {
   const std::string marker = unique_marker("killed");
-  Brig brig({.arguments = run_sh("trap '' TERM; setsid sh -c 'sleep 60; : " + marker + "' & sh -c 'sleep 60; : " + marker + "'")});
+  Brig brig({.arguments = run_sh("trap '' TERM; setsid sh -c 'sleep 60; : " + marker +
+                                 "' & sh -c 'sleep 60; : " + marker + "'")});
   EXPECT_TRUE(comes_true(5, [&] { return processes_with(marker).size() >= 3; }));
   brig.signal(SIGKILL);
   EXPECT_EQ(brig.wait(), 137);
@@ -155,7 +167,10 @@ TEST(Cli, ABrokenPipeEndsTheCommand) {
 TEST(Cli, AReaderThatDoesNotReadDoesNotStretchTheTime) {
   for (const bool stderr_too : {false, true}) {
     Pipe pipe;
-    Brig brig({.arguments = run_sh(stderr_too ? "yes >&2" : "yes", {"--timeout", "1s", "--grace", "200ms"}), .out = stderr_too ? -2 : pipe.ends[1], .err = stderr_too ? pipe.ends[1] : -2});
+    Brig brig({.arguments =
+                   run_sh(stderr_too ? "yes >&2" : "yes", {"--timeout", "1s", "--grace", "200ms"}),
+               .out = stderr_too ? -2 : pipe.ends[1],
+               .err = stderr_too ? pipe.ends[1] : -2});
     // The last words of brig itself need room on stderr, so someone must read there in the end.
     std::thread reader([&] {
       usleep(2'500'000);
@@ -178,7 +193,8 @@ TEST(Cli, AReaderThatDoesNotReadDoesNotKeepASignalFromCancelling) {
   const auto begin = Clock::now();
   brig.signal(SIGTERM);
   EXPECT_EQ(brig.wait(), 128 + SIGTERM);
-  EXPECT_LT(seconds_since(begin), 3.0) << "brig did not answer to SIGTERM while its own output waited for a reader";
+  EXPECT_LT(seconds_since(begin), 3.0)
+      << "brig did not answer to SIGTERM while its own output waited for a reader";
 }
 
 TEST(Cli, APolicyFileWithAnErrorIsNamedWithItsLine) {
@@ -195,11 +211,19 @@ TEST(Cli, APolicyFileWithAnErrorIsNamedWithItsLine) {
   EXPECT_TRUE(contains(unknown, "wall_time")) << unknown;
   EXPECT_TRUE(contains(complaint("[limits]\nwall_time = 3 3\n"), ":2"));
   EXPECT_TRUE(contains(complaint("[limits]\n\nmemory = \"lots\"\n"), ":3"));
-  EXPECT_TRUE(contains(brig_program({"run", "--policy", host / "missing.toml", "--", "true"}).err, "missing.toml"));
-  write_file(host / "policy.toml", "[limits]\nwall_time = \"400ms\"\n[environment]\nset = { WHO = \"policy\" }\n");
-  EXPECT_EQ(brig_program({"run", "--policy", host / "policy.toml", "--", "sh", "-c", "echo $WHO"}).out, "policy\n");
+  EXPECT_TRUE(contains(brig_program({"run", "--policy", host / "missing.toml", "--", "true"}).err,
+                       "missing.toml"));
+  write_file(host / "policy.toml",
+             "[limits]\nwall_time = \"400ms\"\n[environment]\nset = { WHO = \"policy\" }\n");
+  EXPECT_EQ(
+      brig_program({"run", "--policy", host / "policy.toml", "--", "sh", "-c", "echo $WHO"}).out,
+      "policy\n");
   EXPECT_EQ(brig_program({"run", "--policy", host / "policy.toml", "--", "sleep", "20"}).code, 124);
-  EXPECT_EQ(brig_program({"run", "--policy", host / "policy.toml", "--timeout", "5s", "--", "sleep", "0.6"}).code, 0) << "options come on top";
+  EXPECT_EQ(brig_program(
+                {"run", "--policy", host / "policy.toml", "--timeout", "5s", "--", "sleep", "0.6"})
+                .code,
+            0)
+      << "options come on top";
 }
 
 TEST(Cli, BadUsageIs125WithAHint) {
@@ -223,13 +247,16 @@ TEST(Cli, BadUsageIs125WithAHint) {
 TEST(Cli, HelpAndVersion) {
   Result result = brig_program({"--help"});
   EXPECT_EQ(result.code, 0);
-  for (const char* word : {"Examples", "brig run --", "doctor", "124"}) EXPECT_TRUE(contains(result.out, word)) << word;
+  for (const char* word : {"Examples", "brig run --", "doctor", "124"})
+    EXPECT_TRUE(contains(result.out, word)) << word;
   result = brig_program({"run", "--help"});
   EXPECT_EQ(result.code, 0);
-  for (const char* word : {"Examples", "--timeout", "--write", "--json", "--tty", "--isolation"}) EXPECT_TRUE(contains(result.out, word)) << word;
+  for (const char* word : {"Examples", "--timeout", "--write", "--json", "--tty", "--isolation"})
+    EXPECT_TRUE(contains(result.out, word)) << word;
   result = brig_program({"--version"});
   EXPECT_EQ(result.code, 0);
-  EXPECT_TRUE(std::regex_search(result.out, std::regex("^brig \\d+\\.\\d+\\.\\d+\n$"))) << result.out;
+  EXPECT_TRUE(std::regex_search(result.out, std::regex("^brig \\d+\\.\\d+\\.\\d+\n$")))
+      << result.out;
 }
 
 TEST(Cli, DoctorSaysTheJailWorksHere) {
@@ -239,7 +266,10 @@ TEST(Cli, DoctorSaysTheJailWorksHere) {
   EXPECT_FALSE(contains(result.out, "\033")) << "colour in a pipe";
   result = brig_program({"doctor", "--json"});
   EXPECT_EQ(result.code, 0) << result;
-  for (const char* key : {"\"jail\":true", "\"isolation_level\":\"jail\"", "\"filesystem_isolation\":true", "\"network_isolation\":true", "\"layers\":[", "\"backend\":\"brig\"", "\"available\":true"}) EXPECT_TRUE(contains(result.out, key)) << key << " in " << result.out;
+  for (const char* key :
+       {"\"jail\":true", "\"isolation_level\":\"jail\"", "\"filesystem_isolation\":true",
+        "\"network_isolation\":true", "\"layers\":[", "\"backend\":\"brig\"", "\"available\":true"})
+    EXPECT_TRUE(contains(result.out, key)) << key << " in " << result.out;
   EXPECT_TRUE(descendants(getpid()).empty());
 }
 
@@ -259,12 +289,16 @@ TEST(Cli, RelativePathsAreOfTheCurrentDirectory) {
   const HostDirectory host;
   host.make("sub");
   write_file(host / "sub/file", "content\n");
-  const Result result = brig_program({"run", "--read", "sub", "--cwd", "./sub", "--", "cat", "file"}, {.directory = host.path()});
+  const Result result = brig_program(
+      {"run", "--read", "sub", "--cwd", "./sub", "--", "cat", "file"}, {.directory = host.path()});
   EXPECT_EQ(result.out, "content\n") << result;
-  const Result written = brig_program({"run", "--write", ".", "--cwd", ".", "--", "sh", "-c", "echo x > new; pwd"}, {.directory = host.path()});
+  const Result written =
+      brig_program({"run", "--write", ".", "--cwd", ".", "--", "sh", "-c", "echo x > new; pwd"},
+                   {.directory = host.path()});
   EXPECT_EQ(written.out, host.path() + "\n") << written;
   EXPECT_EQ(read_file(host / "new"), "x\n");
-  const Result up = brig_program({"run", "--read", "../sub", "--", "true"}, {.directory = host / "sub"});
+  const Result up =
+      brig_program({"run", "--read", "../sub", "--", "true"}, {.directory = host / "sub"});
   EXPECT_EQ(up.code, 125) << up;
   EXPECT_TRUE(contains(up.err, "..")) << up;
 }
@@ -273,11 +307,19 @@ TEST(Cli, OptionsReachTheCell) {
   const HostDirectory host;
   host.make("hidden");
   write_file(host / "hidden/x", "x");
-  EXPECT_EQ(brig_program(run_sh("echo $A-$B-${C-unset}; ulimit -n", {"--env", "A=1", "--env", "B", "--open-files", "40"}), {.variables = {"B=2", "C=3"}}).out, "1-2-unset\n40\n");
-  EXPECT_EQ(brig_program(run_sh("ls " + host / "hidden", {"--read", host.path(), "--hide", host / "hidden"})).out, "");
+  EXPECT_EQ(brig_program(run_sh("echo $A-$B-${C-unset}; ulimit -n",
+                                {"--env", "A=1", "--env", "B", "--open-files", "40"}),
+                         {.variables = {"B=2", "C=3"}})
+                .out,
+            "1-2-unset\n40\n");
+  EXPECT_EQ(brig_program(
+                run_sh("ls " + host / "hidden", {"--read", host.path(), "--hide", host / "hidden"}))
+                .out,
+            "");
   EXPECT_EQ(brig_program(run_sh("wc -l < /proc/net/dev", {"--net", "loopback"})).out, "3\n");
   EXPECT_EQ(brig_program(run_sh("echo hi", {"--isolation", "landlock"})).out, "hi\n");
-  EXPECT_EQ(brig_program(run_sh("echo hi", {"--isolation", "process", "--net", "host"})).out, "hi\n");
+  EXPECT_EQ(brig_program(run_sh("echo hi", {"--isolation", "process", "--net", "host"})).out,
+            "hi\n");
   EXPECT_TRUE(contains(brig_program(run_sh("echo hi", {"--isolation", "process"})).err, "network"));
 }
 
@@ -319,7 +361,13 @@ TEST(CliTty, GivesTheCommandATerminal) {
   Terminal terminal;
   termios before{}, after{};
   tcgetattr(terminal.inside, &before);
-  Brig brig({.arguments = run_sh("tty; test -t 0 && test -t 1 && test -t 2 && echo terminals; stty size; read line; echo got $line; exit 9", {"--tty"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  Brig brig({.arguments = run_sh("tty; test -t 0 && test -t 1 && test -t 2 && echo terminals; stty "
+                                 "size; read line; echo got $line; exit 9",
+                                 {"--tty"}),
+             .in = terminal.inside,
+             .out = terminal.inside,
+             .err = terminal.inside,
+             .session = true});
   EXPECT_TRUE(contains(terminal.until("33 99", 5), "33 99")) << terminal.seen;
   EXPECT_TRUE(contains(terminal.seen, "terminals")) << terminal.seen;
   EXPECT_EQ(write(terminal.outside, "typed\r", 6), 6);
@@ -332,7 +380,13 @@ TEST(CliTty, GivesTheCommandATerminal) {
 
 TEST(CliTty, ControlCGoesToTheCommandAndWindowChangesToo) {
   Terminal terminal;
-  Brig brig({.arguments = run_sh("trap 'echo interrupted; exit 4' INT; trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done", {"--tty"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  Brig brig({.arguments = run_sh("trap 'echo interrupted; exit 4' INT; trap 'stty size' WINCH; "
+                                 "echo ready; while :; do sleep 0.05; done",
+                                 {"--tty"}),
+             .in = terminal.inside,
+             .out = terminal.inside,
+             .err = terminal.inside,
+             .session = true});
   EXPECT_TRUE(contains(terminal.until("ready", 5), "ready")) << terminal.seen;
   winsize size{44, 88, 0, 0};
   ioctl(terminal.outside, TIOCSWINSZ, &size);
@@ -347,7 +401,11 @@ TEST(CliTty, TimeoutsHoldAndTheTerminalIsRestored) {
   Terminal terminal;
   termios before{}, after{};
   tcgetattr(terminal.inside, &before);
-  Brig brig({.arguments = run_sh("echo ready; sleep 60", {"--tty", "--timeout", "500ms"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  Brig brig({.arguments = run_sh("echo ready; sleep 60", {"--tty", "--timeout", "500ms"}),
+             .in = terminal.inside,
+             .out = terminal.inside,
+             .err = terminal.inside,
+             .session = true});
   EXPECT_TRUE(contains(terminal.until("wall time", 5), "wall time")) << terminal.seen;
   EXPECT_EQ(brig.wait(5), 124) << terminal.seen;
   tcgetattr(terminal.inside, &after);
@@ -362,13 +420,18 @@ TEST(CliTty, WorksWithoutATerminalOutside) {
 
 TEST(CliTty, AReaderThatDoesNotReadDoesNotStretchTheTime) {
   Pipe pipe;
-  Brig brig({.arguments = run_sh("yes", {"--tty", "--timeout", "1s", "--grace", "200ms"}), .out = pipe.ends[1]});
+  Brig brig({.arguments = run_sh("yes", {"--tty", "--timeout", "1s", "--grace", "200ms"}),
+             .out = pipe.ends[1]});
   EXPECT_EQ(brig.wait(6), 124) << brig.err;
 }
 
 TEST(CliTty, SignalsCancelThereToo) {
   Terminal terminal;
-  Brig brig({.arguments = run_sh("echo ready; sleep 60", {"--tty"}), .in = terminal.inside, .out = terminal.inside, .err = terminal.inside, .session = true});
+  Brig brig({.arguments = run_sh("echo ready; sleep 60", {"--tty"}),
+             .in = terminal.inside,
+             .out = terminal.inside,
+             .err = terminal.inside,
+             .session = true});
   EXPECT_TRUE(contains(terminal.until("ready", 5), "ready")) << terminal.seen;
   brig.signal(SIGTERM);
   EXPECT_EQ(brig.wait(5), 128 + SIGTERM) << terminal.seen;

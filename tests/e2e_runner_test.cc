@@ -38,9 +38,12 @@ const bool kHostRole = [] {
       policy.limits.wall_time = milliseconds(100'000);
       Runner runner(policy);
       const char* marker = getenv("BRIG_E2E_MARKER");
-      const std::string sleeper = std::string("sh -c \"sleep 1000; : ") + (marker ? marker : "") + "\"";
-      auto plain = runner.run_async(sh("setsid " + sleeper + " & " + sleeper + " & (setsid " + sleeper + " &) ; trap '' TERM HUP; echo running; " + sleeper),
-                                    [](Stream, std::string_view) { (void)!write(1, "running\n", 8); });
+      const std::string sleeper =
+          std::string("sh -c \"sleep 1000; : ") + (marker ? marker : "") + "\"";
+      auto plain =
+          runner.run_async(sh("setsid " + sleeper + " & " + sleeper + " & (setsid " + sleeper +
+                              " &) ; trap '' TERM HUP; echo running; " + sleeper),
+                           [](Stream, std::string_view) { (void)!write(1, "running\n", 8); });
       auto second = runner.run_async(sh("sleep 1000"));
       for (;;) pause();
     }
@@ -97,10 +100,11 @@ TEST(Runner, AHundredAsyncCallsAtOnce) {
   std::map<int, std::string> seen;
   std::vector<Runner::Pending> pending;
   for (int i = 0; i < 100; ++i)
-    pending.push_back(runner.run_async(sh("echo " + std::to_string(i)), [&, i](Stream, std::string_view bytes) {
-      const std::lock_guard lock(mutex);
-      seen[i].append(bytes);
-    }));
+    pending.push_back(
+        runner.run_async(sh("echo " + std::to_string(i)), [&, i](Stream, std::string_view bytes) {
+          const std::lock_guard lock(mutex);
+          seen[i].append(bytes);
+        }));
   std::set<std::uint64_t> ids;
   for (int i = 0; i < 100; ++i) {
     const Report report = pending[static_cast<std::size_t>(i)].report.get();
@@ -116,8 +120,10 @@ TEST(Runner, WorksWithNothingKeptReadyAndOneCell) {
   std::vector<Runner::Pending> pending;
   for (int i = 0; i < 20; ++i) pending.push_back(runner.run_async(sh("echo " + std::to_string(i))));
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { EXPECT_EQ(runner.run(sh("echo thread")).out.bytes, "thread\n"); });
-  for (std::size_t i = 0; i < pending.size(); ++i) EXPECT_EQ(pending[i].report.get().out.bytes, std::to_string(i) + "\n");
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] { EXPECT_EQ(runner.run(sh("echo thread")).out.bytes, "thread\n"); });
+  for (std::size_t i = 0; i < pending.size(); ++i)
+    EXPECT_EQ(pending[i].report.get().out.bytes, std::to_string(i) + "\n");
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -130,7 +136,9 @@ TEST(Runner, NeverRunsMoreThanItsCells) {
   std::vector<Runner::Pending> pending;
   // Each notes how many run beside it.
   for (int i = 0; i < 10; ++i)
-    pending.push_back(runner.run_async(sh("cd " + place + "; touch run-" + std::to_string(i) + "; sleep 0.15; ls run-* | wc -l; rm run-" + std::to_string(i))));
+    pending.push_back(
+        runner.run_async(sh("cd " + place + "; touch run-" + std::to_string(i) +
+                            "; sleep 0.15; ls run-* | wc -l; rm run-" + std::to_string(i))));
   for (auto& each : pending) EXPECT_LE(atoi(each.report.get().out.bytes.c_str()), 2);
 }
 
@@ -146,7 +154,14 @@ TEST(Runner, TellsByCallbackAndFuture) {
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(out, "hello\n");
   // Refused at once: the callback too.
-  EXPECT_EQ(runner.run_async({}, {}, [&](const Report& report) { calls += report.outcome == Outcome::invalid_arguments; }).report.get().outcome, Outcome::invalid_arguments);
+  EXPECT_EQ(runner
+                .run_async({}, {},
+                           [&](const Report& report) {
+                             calls += report.outcome == Outcome::invalid_arguments;
+                           })
+                .report.get()
+                .outcome,
+            Outcome::invalid_arguments);
   EXPECT_EQ(calls, 2);
 }
 
@@ -188,7 +203,10 @@ TEST(Runner, ItsEndCancelsAndLeavesNothing) {
     const std::size_t descriptors = open_descriptors();
     {
       Runner runner(policy_of(isolation), {.ready = 2, .max_cells = 1});
-      running = runner.run_async(sh("echo begun; setsid sh -c 'sleep 100; : " + marker + "' & sleep 100; : " + marker)).report;
+      running = runner
+                    .run_async(sh("echo begun; setsid sh -c 'sleep 100; : " + marker +
+                                  "' & sleep 100; : " + marker))
+                    .report;
       usleep(300'000);
       waiting = runner.run_async(sh("echo never")).report;
       EXPECT_FALSE(descendants(getpid()).empty());
@@ -212,7 +230,8 @@ TEST(Runner, AFailedStartLeavesNothing) {
     EXPECT_THROW(Runner runner(policy), Error);
     EXPECT_THROW(brig::run(sh("true"), policy), Error);
   }
-  EXPECT_TRUE(comes_true(2, [] { return descendants(getpid()).empty(); })) << names(descendants(getpid()));
+  EXPECT_TRUE(comes_true(2, [] { return descendants(getpid()).empty(); }))
+      << names(descendants(getpid()));
   EXPECT_TRUE(cgroups_of(getpid()).empty()) << cgroups_of(getpid()).front();
   EXPECT_EQ(open_descriptors(), descriptors);
 }
@@ -239,7 +258,8 @@ TEST(Host, MayForkWhileARunnerLives) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
   waitpid(child, nullptr, 0);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(runner.run(sh("echo " + std::to_string(i))).out.bytes, std::to_string(i) + "\n");
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(runner.run(sh("echo " + std::to_string(i))).out.bytes, std::to_string(i) + "\n");
 }
 
 // A child of a pre-forking server, or of Python's multiprocessing, holds copies of all descriptors.
@@ -264,7 +284,8 @@ TEST(Host, AForkedChildThatLivesOnDoesNotKeepARunnerFromEnding) {
 std::atomic<int> g_child_signals{0};
 
 TEST(Host, NeverSeesBrigsChildrenInItsOwnWaits) {
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = [](int) { ++g_child_signals; };
   sigaction(SIGCHLD, &action, &before);
   g_child_signals = 0;
@@ -291,7 +312,8 @@ TEST(Host, NeverSeesBrigsChildrenInItsOwnWaits) {
 }
 
 TEST(Host, MayIgnoreOrReapEveryChild) {
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = SIG_IGN;
   sigaction(SIGCHLD, &action, &before);
   {
@@ -303,15 +325,21 @@ TEST(Host, MayIgnoreOrReapEveryChild) {
 }
 
 TEST(Host, WhatItIgnoresAndBlocksIsDefaultInTheTool) {
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, &before);
   sigset_t some, old;
   sigemptyset(&some);
   for (const int number : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&some, number);
   pthread_sigmask(SIG_BLOCK, &some, &old);
-  by_all_ways(sh("grep -E 'Sig(Ign|Blk)' /proc/self/status | tr -d '\\t'"), policy(), [](const Report& report) { EXPECT_EQ(report.out.bytes, "SigBlk:0000000000000000\nSigIgn:0000000000000000\n") << describe(report); });
-  by_all_ways(guest({"ending", "raise", std::to_string(SIGTERM)}), policy(), [](const Report& report) { EXPECT_EQ(report.signal, SIGTERM) << describe(report); });
+  by_all_ways(sh("grep -E 'Sig(Ign|Blk)' /proc/self/status | tr -d '\\t'"), policy(),
+              [](const Report& report) {
+                EXPECT_EQ(report.out.bytes, "SigBlk:0000000000000000\nSigIgn:0000000000000000\n")
+                    << describe(report);
+              });
+  by_all_ways(guest({"ending", "raise", std::to_string(SIGTERM)}), policy(),
+              [](const Report& report) { EXPECT_EQ(report.signal, SIGTERM) << describe(report); });
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   sigaction(SIGPIPE, &before, nullptr);
 }
@@ -328,13 +356,17 @@ TEST(Host, ShortOfDescriptorsGetsErrorsAndRecovers) {
     // Every number of descriptors that may be missing, from none left to a few.
     limit.rlim_cur = open_descriptors() + static_cast<rlim_t>(round);
     setrlimit(RLIMIT_NOFILE, &limit);
-    for (int fd; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0 && hoard.size() < 4096;) hoard.push_back(fd);
+    for (int fd; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0 && hoard.size() < 4096;)
+      hoard.push_back(fd);
     for (int i = 0; i < round && !hoard.empty(); ++i) {
       close(hoard.back());
       hoard.pop_back();
     }
     Command command = sh("echo hello");
-    const Report report = runner.run_async(command).report.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? Report() : Report();
+    const Report report = runner.run_async(command).report.wait_for(std::chrono::seconds(0)) ==
+                                  std::future_status::ready
+                              ? Report()
+                              : Report();
     (void)report;
     usleep(60'000);
     for (const int fd : hoard) close(fd);
@@ -391,7 +423,8 @@ void expect_recovers(const char* part, Isolation isolation) {
       return true;
     })) << names(descendants(getpid()));
   }
-  EXPECT_TRUE(comes_true(3, [] { return descendants(getpid()).empty(); })) << names(descendants(getpid()));
+  EXPECT_TRUE(comes_true(3, [] { return descendants(getpid()).empty(); }))
+      << names(descendants(getpid()));
   EXPECT_TRUE(cgroups_of(getpid()).empty()) << cgroups_of(getpid()).front();
 }
 
@@ -421,8 +454,11 @@ TEST(Death, OfPartsUnderLoadNeverHangsACall) {
       while (!stop) {
         const Report report = runner.run(sh("echo hello"));
         ++answered;
-        if (report.ok()) ++good;
-        else EXPECT_TRUE(report.outcome == Outcome::internal || report.outcome == Outcome::timeout) << describe(report);
+        if (report.ok())
+          ++good;
+        else
+          EXPECT_TRUE(report.outcome == Outcome::internal || report.outcome == Outcome::timeout)
+              << describe(report);
       }
     });
   const char* parts[] = {"brig-janitor", "brig-zygote", "brig-keeper", "brig-init"};
@@ -462,7 +498,8 @@ TEST(Death, OfTheHostEndsEverythingOnEachFloor) {
       }
       return descendants(getpid()).empty() && processes_with(marker).empty();
     })) << names(descendants(getpid()));
-    EXPECT_TRUE(comes_true(2, [&] { return cgroups_of(host.pid).empty(); })) << cgroups_of(host.pid).front();
+    EXPECT_TRUE(comes_true(2, [&] { return cgroups_of(host.pid).empty(); }))
+        << cgroups_of(host.pid).front();
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
   }
 }

@@ -14,7 +14,9 @@ using brig::run_sandboxed;
 using brig::SandboxResult;
 
 std::string tell(const SandboxResult& result) {
-  return "returncode " + std::to_string(result.returncode) + (result.timed_out ? " timed out" : "") + (result.killed ? " killed" : "") + "\n" + result.stdout_.substr(0, 1000) + "\n" + result.stderr_.substr(0, 1000);
+  return "returncode " + std::to_string(result.returncode) +
+         (result.timed_out ? " timed out" : "") + (result.killed ? " killed" : "") + "\n" +
+         result.stdout_.substr(0, 1000) + "\n" + result.stderr_.substr(0, 1000);
 }
 
 // --- the contract ---
@@ -39,7 +41,9 @@ TEST(RunSandboxed, KeepsTheContractOfTheSeed) {
 
 TEST(RunSandboxed, PassesVariables) {
   const Variable passed("BRIG_E2E_PASSED", "from-host"), secret("BRIG_E2E_SECRET", "sk-1234");
-  const SandboxResult result = run_sandboxed("echo $BRIG_E2E_PASSED $EXTRA ${BRIG_E2E_SECRET-unset}", {.env_passthrough = {"BRIG_E2E_PASSED"}, .env_extra = {{"EXTRA", "extra"}}});
+  const SandboxResult result =
+      run_sandboxed("echo $BRIG_E2E_PASSED $EXTRA ${BRIG_E2E_SECRET-unset}",
+                    {.env_passthrough = {"BRIG_E2E_PASSED"}, .env_extra = {{"EXTRA", "extra"}}});
   EXPECT_EQ(result.stdout_, "from-host extra unset\n") << tell(result);
 }
 
@@ -62,7 +66,8 @@ TEST(RunSandboxed, C_NeverReadsTheHostsStdin) {
   dup2(before, 0);
   close(before);
   char line[64];
-  EXPECT_EQ(read(ends[0], line, sizeof line), 18) << "the command swallowed the host's next request";
+  EXPECT_EQ(read(ends[0], line, sizeof line), 18)
+      << "the command swallowed the host's next request";
   close(ends[0]);
   close(ends[1]);
 }
@@ -81,7 +86,8 @@ TEST(RunSandboxed, D_NoDescendantSurvivesATimeout) {
   for (int kind = 0; kind < 4; ++kind) {
     SCOPED_TRACE(kind);
     const std::string marker = unique_marker("seed");
-    const SandboxResult result = run_sandboxed(child_of_kind(kind, marker) + " sleep 60", {.timeout = 0.5});
+    const SandboxResult result =
+        run_sandboxed(child_of_kind(kind, marker) + " sleep 60", {.timeout = 0.5});
     EXPECT_TRUE(result.timed_out) << tell(result);
     EXPECT_TRUE(processes_with(marker).empty());
   }
@@ -101,7 +107,8 @@ TEST(RunSandboxed, D2_NoDescendantSurvivesSuccess) {
 
 TEST(RunSandboxed, D3_IgnoringSigtermDoesNotStretchTheTime) {
   const auto begin = Clock::now();
-  EXPECT_TRUE(run_sandboxed("trap '' TERM; while :; do sleep 0.1; done", {.timeout = 1.0}).timed_out);
+  EXPECT_TRUE(
+      run_sandboxed("trap '' TERM; while :; do sleep 0.1; done", {.timeout = 1.0}).timed_out);
   EXPECT_LT(seconds_since(begin), 2.2);
 }
 
@@ -131,18 +138,24 @@ TEST(RunSandboxed, F2_OutputIsBytes) {
 
 TEST(RunSandboxed, F3_TheCapCountsBytes) {
   // 50 characters, 100 bytes.
-  const SandboxResult result = run_sandboxed("i=0; while [ $i -lt 50 ]; do printf '\\303\\251'; i=$((i+1)); done", {.max_output_bytes = 50});
+  const SandboxResult result =
+      run_sandboxed("i=0; while [ $i -lt 50 ]; do printf '\\303\\251'; i=$((i+1)); done",
+                    {.max_output_bytes = 50});
   EXPECT_LE(result.stdout_.size(), 50u) << tell(result);
   EXPECT_EQ(result.returncode, 0);
 }
 
 TEST(RunSandboxed, F4_SecretsOfTheHostAreOutOfReach) {
   const Variable secret("BRIG_E2E_SECRET", "sk-secret-value");
-  EXPECT_EQ(run_sandboxed("cat /proc/$PPID/environ /proc/1/environ /proc/*/environ 2>/dev/null | grep -c sk-secre[t]").stdout_, "0\n");
+  EXPECT_EQ(run_sandboxed("cat /proc/$PPID/environ /proc/1/environ /proc/*/environ 2>/dev/null | "
+                          "grep -c sk-secre[t]")
+                .stdout_,
+            "0\n");
 }
 
 TEST(RunSandboxed, F5_KeepsTheOutputOfACommandThatTimedOut) {
-  const SandboxResult result = run_sandboxed("echo early; echo oops >&2; sleep 60", {.timeout = 0.4});
+  const SandboxResult result =
+      run_sandboxed("echo early; echo oops >&2; sleep 60", {.timeout = 0.4});
   EXPECT_TRUE(result.timed_out);
   EXPECT_EQ(result.stdout_, "early\n") << tell(result);
   EXPECT_EQ(result.stderr_, "oops\n");
@@ -151,7 +164,8 @@ TEST(RunSandboxed, F5_KeepsTheOutputOfACommandThatTimedOut) {
 TEST(RunSandboxed, G_ABadWorkingDirectoryIsAnErrorNotARunElsewhere) {
   const HostDirectory host;
   write_file(host / "file", "");
-  for (const std::string& bad : {std::string("/no/such/directory"), host / "file", std::string("")}) {
+  for (const std::string& bad :
+       {std::string("/no/such/directory"), host / "file", std::string("")}) {
     const SandboxResult result = run_sandboxed("pwd; touch ran", {.working_dir = bad});
     EXPECT_EQ(result.returncode, -1) << tell(result);
     EXPECT_TRUE(result.stderr_.starts_with("Execution error: ")) << tell(result);
@@ -163,7 +177,8 @@ TEST(RunSandboxed, G_ABadWorkingDirectoryIsAnErrorNotARunElsewhere) {
 TEST(RunSandboxed, H_HasNoNetwork) {
   BRIG_NEEDS(exists("/bin/bash"), "bash is not here");
   const Witness witness = Witness::tcp();
-  const SandboxResult result = run_sandboxed("bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + std::to_string(witness.port()) + "'");
+  const SandboxResult result =
+      run_sandboxed("bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + std::to_string(witness.port()) + "'");
   EXPECT_NE(result.returncode, 0) << tell(result);
   EXPECT_FALSE(witness.reached());
 }
@@ -176,49 +191,73 @@ TEST(RunSandboxed, H2_TheDiskIsBounded) {
 
 TEST(RunSandboxed, H3_ProcessesAreBoundedAndGone) {
   const std::string marker = unique_marker("many");
-  (void)run_sandboxed("i=0; while [ $i -lt 300 ]; do sh -c 'sleep 60; : " + marker + "' >/dev/null 2>&1 & i=$((i+1)); done; echo $i", {.timeout = 10});
+  (void)run_sandboxed("i=0; while [ $i -lt 300 ]; do sh -c 'sleep 60; : " + marker +
+                          "' >/dev/null 2>&1 & i=$((i+1)); done; echo $i",
+                      {.timeout = 10});
   EXPECT_TRUE(processes_with(marker).empty());
 }
 
 TEST(RunSandboxed, H4_CannotReadOrKillTheHost) {
   const Victim victim;
   EXPECT_EQ(run_sandboxed("cat /etc/shadow").stdout_, "");
-  (void)run_sandboxed("kill -9 $PPID; kill -9 -1; kill -9 " + std::to_string(getpid()) + " " + std::to_string(victim.pid()));
+  (void)run_sandboxed("kill -9 $PPID; kill -9 -1; kill -9 " + std::to_string(getpid()) + " " +
+                      std::to_string(victim.pid()));
   EXPECT_TRUE(victim.alive());
 }
 
 TEST(RunSandboxed, H5_MemoryIsBoundedForTheTree) {
   if (!is_root()) return;  // without a cgroup the limit is per process, and reports say so
-  const SandboxResult result = run_sandboxed("for i in 1 2 3 4; do (head -c 400000000 /dev/zero | tail -c 400000000 > /dev/null) & done; wait; exit 1", {.timeout = 25});
+  const SandboxResult result = run_sandboxed(
+      "for i in 1 2 3 4; do (head -c 400000000 /dev/zero | tail -c 400000000 > /dev/null) & done; "
+      "wait; exit 1",
+      {.timeout = 25});
   EXPECT_TRUE(result.killed) << tell(result);
 }
 
 TEST(RunSandboxed, X7_AForkBombIsBoundedAndGone) {
   const std::size_t before = processes().size();
-  const SandboxResult result = run_sandboxed("f() { f | f & }; f; sleep 1; echo end", {.timeout = 5});
+  const SandboxResult result =
+      run_sandboxed("f() { f | f & }; f; sleep 1; echo end", {.timeout = 5});
   EXPECT_LT(processes().size(), before + 20) << tell(result);
 }
 
 TEST(RunSandboxed, BadArgumentsAreErrorsNotExceptions) {
   EXPECT_TRUE(run_sandboxed("true", {.timeout = 0}).stderr_.starts_with("Execution error: "));
   EXPECT_TRUE(run_sandboxed("true", {.timeout = -1}).stderr_.starts_with("Execution error: "));
-  EXPECT_TRUE(run_sandboxed("true", {.timeout = std::numeric_limits<double>::quiet_NaN()}).stderr_.starts_with("Execution error: "));
+  EXPECT_TRUE(run_sandboxed("true", {.timeout = std::numeric_limits<double>::quiet_NaN()})
+                  .stderr_.starts_with("Execution error: "));
   EXPECT_TRUE(run_sandboxed("true", {.timeout = 1e300}).stderr_.starts_with("Execution error: "));
-  EXPECT_TRUE(run_sandboxed("true", {.env_extra = {{"A=B", "c"}}}).stderr_.starts_with("Execution error: "));
+  EXPECT_TRUE(run_sandboxed("true", {.env_extra = {{"A=B", "c"}}})
+                  .stderr_.starts_with("Execution error: "));
   for (const std::string& line : {std::string("echo \0 x", 8), std::string(200'000, 'x')}) {
     const SandboxResult result = run_sandboxed(line);
     EXPECT_NE(result.returncode, 0) << tell(result);
-    EXPECT_TRUE(result.stderr_.starts_with("Execution error: ")) << tell(result) << "\na command that was not run must say why";
+    EXPECT_TRUE(result.stderr_.starts_with("Execution error: "))
+        << tell(result) << "\na command that was not run must say why";
   }
 }
 
 // --- build_safe_env ---
 
 TEST(BuildSafeEnv, IsExactlyTheTenNamesAndWhatWasAsked) {
-  const Variable secret("OPENAI_API_KEY", "sk-1"), preload("LD_LIBRARY_PATH", "/tmp"), passed("BRIG_E2E_PASSED", "p"), zone("TZ", "UTC"), all("LC_ALL", nullptr);
-  const auto environment = build_safe_env({"BRIG_E2E_PASSED", "BRIG_E2E_UNSET"}, {{"EXTRA", "e"}, {"TZ", "wins"}});
-  const std::set<std::string> known{"PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "BRIG_E2E_PASSED", "EXTRA"};
-  for (const auto& [name, value] : environment) EXPECT_TRUE(known.contains(name)) << name << "=" << value;
+  const Variable secret("OPENAI_API_KEY", "sk-1"), preload("LD_LIBRARY_PATH", "/tmp"),
+      passed("BRIG_E2E_PASSED", "p"), zone("TZ", "UTC"), all("LC_ALL", nullptr);
+  const auto environment =
+      build_safe_env({"BRIG_E2E_PASSED", "BRIG_E2E_UNSET"}, {{"EXTRA", "e"}, {"TZ", "wins"}});
+  const std::set<std::string> known{"PATH",
+                                    "HOME",
+                                    "USER",
+                                    "LANG",
+                                    "TERM",
+                                    "SHELL",
+                                    "LC_ALL",
+                                    "LC_CTYPE",
+                                    "TMPDIR",
+                                    "TZ",
+                                    "BRIG_E2E_PASSED",
+                                    "EXTRA"};
+  for (const auto& [name, value] : environment)
+    EXPECT_TRUE(known.contains(name)) << name << "=" << value;
   EXPECT_EQ(environment.at("BRIG_E2E_PASSED"), "p");
   EXPECT_EQ(environment.at("EXTRA"), "e");
   EXPECT_EQ(environment.at("TZ"), "wins");
@@ -244,7 +283,8 @@ TEST(KillProcessTree, EndsTheLeaderItsChildrenAndThoseInOtherSessions) {
   for (int kind = 0; kind < 3; ++kind) {
     SCOPED_TRACE(kind);
     const std::string marker = unique_marker("tree");
-    const pid_t pid = start_tree(child_of_kind(kind, marker) + " sh -c 'sleep 60; : " + marker + "'");
+    const pid_t pid =
+        start_tree(child_of_kind(kind, marker) + " sh -c 'sleep 60; : " + marker + "'");
     EXPECT_TRUE(comes_true(3, [&] { return processes_with(marker).size() >= 3; }));
     usleep(50'000);
     kill_process_tree(pid);
@@ -256,7 +296,8 @@ TEST(KillProcessTree, EndsTheLeaderItsChildrenAndThoseInOtherSessions) {
 
 TEST(KillProcessTree, EndsStoppedProcesses) {
   const std::string marker = unique_marker("stopped");
-  const pid_t pid = start_tree("sh -c 'kill -STOP $$; : " + marker + "' & kill -STOP $$; : " + marker);
+  const pid_t pid =
+      start_tree("sh -c 'kill -STOP $$; : " + marker + "' & kill -STOP $$; : " + marker);
   EXPECT_TRUE(comes_true(3, [&] { return processes_with(marker).size() >= 2; }));
   usleep(50'000);
   kill_process_tree(pid);

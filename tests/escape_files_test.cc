@@ -366,9 +366,10 @@ TEST(Escape, CannotTouchAHostFileThatIsOnlyItsStdin) {
   listed.files.write = {writable};
   brig::Command command = guest({"streams", writable});
   command.stdin_fd = fd;
-  expect_refused(brig::run(command, listed),
-                 {"read it", "write", "reopen read-write", "truncate by /dev/stdin", "hard link",
-                  "fchmod", "futimens", "fsetxattr"});
+  // It reaches the guest through a pipe, which is the guest's own to change: the host's file tells.
+  const Report report = brig::run(command, listed);
+  EXPECT_NE(report.out.bytes.find("read it: works"), std::string::npos) << describe(report);
+  EXPECT_NE(report.out.bytes.find("hard link: refused"), std::string::npos) << describe(report);
   close(fd);
   ASSERT_EQ(stat(input.c_str(), &after), 0);
   EXPECT_EQ(read_file(input), "the input");

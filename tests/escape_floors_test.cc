@@ -93,8 +93,10 @@ TEST(LandlockFloor, KillingItsInitIsNotBlamedOnBrig) {
   EXPECT_STRNE(to_string(report.outcome), "internal") << describe(report);
 }
 
-TEST(LandlockFloor, CannotChangeModesOutside) {
+// Landlock does not cover chmod: only an id of its own, which root can give, keeps modes safe.
+TEST(LandlockFloor, StartedAsRootItCannotChangeModesOutside) {
   NEEDS_LANDLOCK();
+  if (geteuid() != 0) return;  // SECURITY.md: rootless it can, on files of the same user
   HostDirectory host;
   write_file(host / "key", "x");
   chmod((host / "key").c_str(), 0600);
@@ -135,21 +137,16 @@ TEST(LandlockFloor, CannotReadItsHostsEnvironment) {
     expect_refused(attack({"files", "read", "/proc/" + pid + file}, landlock()), {"read"});
 }
 
-TEST(LandlockFloor, CannotReachUnixSocketsOfTheHost) {
+// Sockets with a path are out of Landlock's reach (SECURITY.md says so); those without are not.
+TEST(LandlockFloor, CannotReachAbstractSocketsOfTheHost) {
   NEEDS_LANDLOCK();
-  HostDirectory host;
-  const Witness stream = Witness::local(host / "stream", SOCK_STREAM),
-                datagram = Witness::local(host / "datagram", SOCK_DGRAM);
   const std::string name = "@brig-floor-" + std::to_string(getpid());
   const Witness abstract = Witness::local(name, SOCK_STREAM);
-  const Report report =
-      attack({"network", "unix", host / "stream", host / "datagram", name}, landlock());
-  EXPECT_FALSE(stream.reached());
-  EXPECT_FALSE(datagram.reached());
+  const Report report = attack({"network", "unix", name}, landlock());
   if (enforces(report, "landlock_scope")) {
     EXPECT_FALSE(abstract.reached());
+    EXPECT_EQ(report.out.bytes.find("SUCCEEDED"), std::string::npos) << describe(report);
   }
-  EXPECT_EQ(report.out.bytes.find("SUCCEEDED"), std::string::npos) << describe(report);
 }
 
 TEST(LandlockFloor, CannotReachTheHostsNetwork) {

@@ -144,7 +144,7 @@ void Call::send_request(const Command& command) {
       if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw_sys("stdin: pipe2");
       stdin_read_.reset(pipe_ends[0]);
       stdin_write_.reset(pipe_ends[1]);
-      (void)!fchmod(pipe_ends[0], 0666);  // /dev/stdin must open for the tool's id too
+      (void)!fchmod(pipe_ends[0], 0444);  // /dev/stdin must open for the tool's id too
       fds[0] = stdin_read_.get();
     }
   } else if (command.stdin_bytes) {
@@ -372,6 +372,12 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   }
   if (!ended_) {
     if (usage.oom_kills) return out_of_memory();
+    if (settings_.init_exposed) {
+      report.signal = SIGKILL;
+      return say(Outcome::signal,
+                 "the cell's own init was killed, which on this floor the command can do itself; "
+                 "all that it had started was ended");
+    }
     return say(Outcome::internal,
                "the cell ended without a report: its init was killed from outside, or the zygote "
                "ended; try again");

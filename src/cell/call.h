@@ -43,7 +43,8 @@ struct CallSettings {
   std::uint32_t variables = 0;
   std::vector<std::string> scratch_variables;  // name the cell's own directory, where it has one
   std::vector<std::string> enforced;
-  unsigned own_tasks = 2;  // brig's processes in each slot: keeper and init
+  bool init_exposed = false;  // no pid namespace: the tool can kill the cell's init
+  unsigned own_tasks = 2;     // brig's processes in each slot: keeper and init
 };
 
 class Call {

@@ -30,6 +30,7 @@ struct Slot {
   int gate;
 };
 Slot g_slots[kMaxSlots];
+int g_cell_socket = -1;
 
 // A user namespace that shows files of `map` as the tool's. It lives on in the descriptor.
 int make_id_map(const Plan& plan, const IdMap& map) {
@@ -210,6 +211,7 @@ struct Single {
   pid_t pid = -1;
   int pidfd = -1;
   int gate = -1;
+  int cell_socket = -1;
 };
 
 // One cell. Making namespaces takes longest (a network namespace above all), so it is started before
@@ -229,12 +231,15 @@ Single start_single(const Plan* plan, const wire::Message& message, int cell_soc
     close(host_pidfd);
     single_main(plan, cell_socket, single.gate, id_maps, (message.index & CLONE_NEWNET) != 0);
   }
-  close(cell_socket);
+  single.cell_socket = cell_socket;
   return single;
 }
 
 // The gate holds the cell until it is in its cgroups.
 void admit_single(const Plan& plan, const Single& single, int host_socket) {
+  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
+  g_cell_socket = single.cell_socket;
+  if (plan.floor == Floor::jail) close(g_cell_socket);
   wire::Message message{};
   message.tag = Tag::cell_made;
   send_packet(host_socket, &message, sizeof message, &single.pidfd, 1);
@@ -327,7 +332,13 @@ void janitor_main(int host_socket, int host_pidfd) {
         refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
     }
     // A single cell is over when its call is: the host still reads its cgroups, then it hangs up.
-    if (polls[3].revents && plan.single) polls[3].fd = -1;
+    if (polls[3].revents && plan.single) {
+      polls[3].fd = -1;
+      if (plan.floor != Floor::jail) {
+        end_descendants();
+        close(g_cell_socket);
+      }
+    }
     if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents ||
         (polls[3].revents && !plan.single))
       finish(plan, zygote_pidfd);

@@ -29,7 +29,7 @@ uint64_t cell_flags(const Plan& plan) {
 }
 
 // Makes one cell and hands it to the host. The init's pid, or -1 (told to the host).
-pid_t make_cell(const Plan& plan, int slot_socket, unsigned slot) {
+pid_t make_cell(const Plan& plan, int slot_socket, unsigned slot, int* cell_end) {
   int pair[2], pidfd = -1;
   wire::Message message{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -47,7 +47,7 @@ pid_t make_cell(const Plan& plan, int slot_socket, unsigned slot) {
   const bool sent = send_packet(slot_socket, &message, sizeof message, fds, 2);
   close(pidfd);
   close(pair[0]);
-  close(pair[1]);
+  *cell_end = pair[1];
   if (!sent) {
     kill(pid, SIGKILL);
     _exit(0);
@@ -94,13 +94,17 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
       (void)!chmod(text(plan, plan.scratch_directory), 0700);
       if (mkdir(scratch, 0700) != 0) die(slot_socket, Stage::scratch);
     }
-    const pid_t pid = make_cell(plan, slot_socket, slot);
+    int cell_end = -1;
+    const pid_t pid = make_cell(plan, slot_socket, slot, &cell_end);
+    if (plan.floor == Floor::jail) close(cell_end);
     int status = 0;
     rusage usage{};
     while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR) {
     }
     if (*scratch) {
       end_descendants();
+      // Only now, if the tool has killed its init: the host takes the end of file for the end of all.
+      close(cell_end);
       remove_tree(scratch);
     }
     message = {};

@@ -261,6 +261,7 @@ class Planner {
   void seccomp() {
     if (policy_.isolation == Isolation::process) return;
     FilterRules rules{.inet = policy_.network != Network::none,
+                      .shares_host = policy_.isolation != Isolation::jail,
                       .allow = policy_.syscalls.allow,
                       .deny = policy_.syscalls.deny};
     for (const std::string& name : rules.allow)
@@ -278,7 +279,7 @@ class Planner {
     std::erase_if(rules.allow, [&](const std::string& name) {  // deny wins
       return std::find(rules.deny.begin(), rules.deny.end(), name) != rules.deny.end();
     });
-    if (rules.allow.empty() && rules.deny.empty()) {
+    if (rules.allow.empty() && rules.deny.empty() && !rules.shares_host) {
       plan_.filter = writer_.list(default_filter());
       plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));
     } else {

@@ -118,6 +118,7 @@ void Warden::start_zygote() {
   plan_ = build_plan(policy_, cgroups_, single_);
   if (settings_.enforced.empty()) {  // the same for every zygote of this policy; calls refer to it
     settings_.limits = policy_.limits;
+    settings_.init_exposed = policy_.isolation != Isolation::jail;
     for (const auto& [name, value] : plan_.environment) {
       // Without mounts these two name the cell's own directory, which each call adds.
       if (!plan_.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME") &&

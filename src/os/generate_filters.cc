@@ -18,5 +18,6 @@ void print(const char* name, const brig::FilterProgram& program) {
 int main() {
   print("kFilter", brig::build_filter({}));
   print("kLockFilter", brig::build_lock_filter({}));
-  print("kLockFilterInet", brig::build_lock_filter({.inet = true, .allow = {}, .deny = {}}));
+  print("kLockFilterInet",
+        brig::build_lock_filter({.inet = true, .shares_host = false, .allow = {}, .deny = {}}));
 }

@@ -118,10 +118,10 @@ constexpr const char* kReturnable[] = {
 
 // What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
 constexpr const char* kNeeded[] = {
-    "brk",          "clone",      "close",    "dup2",      "dup3",         "execve",
-    "exit",         "exit_group", "fork",     "getrusage", "ioctl",        "kill",
-    "mmap",         "munmap",     "pwrite64", "recvmsg",   "rt_sigaction", "rt_sigprocmask",
-    "rt_sigreturn", "sendmsg",    "setsid",   "wait4",     "write",        "writev"};
+    "brk",     "clone",      "close",   "dup2",         "dup3",           "execve",
+    "exit",    "exit_group", "fork",    "getrusage",    "kill",           "mmap",
+    "munmap",  "pwrite64",   "recvmsg", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
+    "sendmsg", "setsid",     "wait4",   "write",        "writev"};
 
 constexpr int kNamespaceFlags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                    CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
@@ -207,6 +207,18 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
   }
 }
 
+// Without namespaces of its own a cell could leave IPC objects behind, and change the limits and
+// priorities of other processes with its user id.
+void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denied) {
+  for (const char* name : {"shmget", "msgget", "semget", "mq_open"})
+    if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name);
+  for (const char* name :
+       {"prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"})
+    if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {SCMP_A0(SCMP_CMP_NE, 0)});
+  for (const char* name : {"setpriority", "ioprio_set"})
+    if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {SCMP_A1(SCMP_CMP_NE, 0)});
+}
+
 }  // namespace
 
 bool is_syscall(const std::string& name) {
@@ -262,6 +274,7 @@ FilterProgram build_lock_filter(const FilterRules& rules) {
   if (!rules.inet && !denied("socket"))
     builder.rule(SCMP_ACT_NOTIFY, "socket", {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
   refuse_set_id_modes(builder, rules.deny);
+  if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
   return builder.take();
 }
 

@@ -19,7 +19,8 @@ namespace brig {
 using FilterProgram = std::vector<std::uint64_t>;  // one sock_filter each
 
 struct FilterRules {
-  bool inet = false;               // AF_INET, AF_INET6 and route netlink sockets, else AF_UNIX only
+  bool inet = false;         // AF_INET, AF_INET6 and route netlink sockets, else AF_UNIX only
+  bool shares_host = false;  // no namespaces: refuses what reaches other processes of the user
   std::vector<std::string> allow;  // extra; only names for which may_allow() holds
   std::vector<std::string> deny;   // extra; EPERM
 };

@@ -1,0 +1,136 @@
+#include "os/cgroup.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+
+namespace brig {
+namespace {
+
+bool exists(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0;
+}
+
+CgroupLimits some_limits() {
+  CgroupLimits limits;
+  limits.memory = 64 << 20;
+  limits.processes = 10;
+  limits.count_cpu = true;
+  return limits;
+}
+
+TEST(CgroupKernel, IsMadeOrSaysWhyNot) {
+  const CgroupLayout layout = make_cgroups(some_limits());
+  if (layout.version == 0) {
+    EXPECT_FALSE(layout.why_not.empty());
+    EXPECT_FALSE(layout.memory || layout.pids || layout.cpu || layout.cpuacct);
+    EXPECT_TRUE(layout.hierarchies.empty());
+    return;
+  }
+  for (const CgroupHierarchy& tree : layout.hierarchies) EXPECT_TRUE(exists(tree.base)) << tree.base;
+}
+
+TEST(CgroupKernel, GoesWithItsOwner) {
+  std::vector<std::string> bases;
+  {
+    const CgroupLayout layout = make_cgroups(some_limits());
+    for (const CgroupHierarchy& tree : layout.hierarchies) bases.push_back(tree.base);
+  }
+  for (const std::string& base : bases) EXPECT_FALSE(exists(base)) << base;
+}
+
+TEST(CgroupKernel, GoesWhenItIsReplaced) {
+  CgroupLayout layout = make_cgroups(some_limits());
+  std::vector<std::string> bases;
+  for (const CgroupHierarchy& tree : layout.hierarchies) bases.push_back(tree.base);
+  layout = CgroupLayout();
+  for (const std::string& base : bases) {
+    EXPECT_FALSE(exists(base)) << base << ": assigning over a layout must remove what it owned";
+    rmdir(base.c_str());
+  }
+}
+
+TEST(CgroupKernel, StaysWhenItWasReleased) {
+  std::vector<std::string> bases;
+  {
+    CgroupLayout layout = make_cgroups(some_limits());
+    for (const CgroupHierarchy& tree : layout.hierarchies) bases.push_back(tree.base);
+    layout.release();
+  }
+  for (const std::string& base : bases) {
+    EXPECT_TRUE(exists(base)) << base;
+    rmdir(base.c_str());
+  }
+}
+
+TEST(CgroupKernel, MovedHasOneOwner) {
+  CgroupLayout first = make_cgroups(some_limits());
+  const auto hierarchies = first.hierarchies;
+  CgroupLayout second = std::move(first);
+  for (const CgroupHierarchy& tree : hierarchies) EXPECT_TRUE(exists(tree.base));
+  { const CgroupLayout third = std::move(second); }
+  for (const CgroupHierarchy& tree : hierarchies) EXPECT_FALSE(exists(tree.base)) << tree.base;
+}
+
+TEST(CgroupKernel, NamesDoNotCollide) {
+  const CgroupLayout first = make_cgroups(some_limits()), second = make_cgroups(some_limits());
+  for (const CgroupHierarchy& a : first.hierarchies)
+    for (const CgroupHierarchy& b : second.hierarchies) EXPECT_NE(a.base, b.base);
+}
+
+TEST(CgroupKernel, ASlotNeedsTheFilesThatWerePromised) {
+  const CgroupLayout layout = make_cgroups(some_limits());
+  if (layout.version == 0) return;
+  EXPECT_THROW(SlotCgroup(layout, 77, 0), Error);
+}
+
+TEST(CgroupKernel, ASlotCountsItsOwnTime) {
+  const CgroupLayout layout = make_cgroups(some_limits());
+  if (layout.version == 0) return;
+  for (const CgroupHierarchy& tree : layout.hierarchies) {
+    ASSERT_EQ(mkdir((tree.base + "/0").c_str(), 0755), 0);
+    for (const auto& setting : tree.settings) {
+      std::ofstream file(tree.base + "/0/" + setting.file);
+      file << setting.value << std::flush;
+      EXPECT_TRUE(file.good() || setting.optional) << setting.file;
+    }
+  }
+  SlotCgroup slot(layout, 0, 0);
+  slot.begin();
+  EXPECT_LT(slot.cpu_micros().value_or(0), 1000u);
+  const CgroupUsage usage = slot.end();
+  EXPECT_EQ(usage.oom_kills, 0u);
+  EXPECT_EQ(usage.fork_failures, 0u);
+  EXPECT_LT(usage.memory_peak.value_or(0), 1u << 20);
+  EXPECT_TRUE(slot.remove());
+  EXPECT_TRUE(slot.remove()) << "once more is harmless";
+  for (const CgroupHierarchy& tree : layout.hierarchies) EXPECT_FALSE(exists(tree.base + "/0"));
+}
+
+// What a killed brig left is removed by the next one; what belongs to the living is not.
+TEST(CgroupKernel, SweepsOnlyTheDead) {
+  CgroupLayout mine = make_cgroups(some_limits());
+  if (mine.version == 0) return;
+  struct stat info {};
+  ASSERT_EQ(stat("/proc/self/ns/pid", &info), 0);
+  std::vector<std::string> dead;
+  for (const CgroupHierarchy& tree : mine.hierarchies) {
+    const std::string parent = tree.base.substr(0, tree.base.rfind('/'));
+    dead.push_back(parent + "/brig-" + std::to_string(info.st_ino) + "-999999999-1-0");
+    ASSERT_EQ(mkdir(dead.back().c_str(), 0755), 0);
+    ASSERT_EQ(mkdir((dead.back() + "/0").c_str(), 0755), 0);
+  }
+  const CgroupLayout next = make_cgroups(some_limits());
+  for (const std::string& path : dead) EXPECT_FALSE(exists(path)) << path;
+  for (const CgroupHierarchy& tree : mine.hierarchies) EXPECT_TRUE(exists(tree.base));
+}
+
+}  // namespace
+}  // namespace brig

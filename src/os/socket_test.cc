@@ -1,0 +1,129 @@
+#include "os/socket.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "base/fd.h"
+
+namespace brig {
+namespace {
+
+struct Pair {
+  UniqueFd a, b;
+  Pair() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    a.reset(ends[0]);
+    b.reset(ends[1]);
+  }
+};
+
+TEST(Packet, CarriesBytesAndDescriptors) {
+  const Pair pair;
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd reader(ends[0]), writer(ends[1]);
+  const int fds[] = {writer.get(), reader.get()};
+  ASSERT_TRUE(send_packet(pair.a.get(), "hello", 5, fds, 2));
+  char text[16] = {};
+  const Packet packet = recv_packet(pair.b.get(), text, sizeof text, 0);
+  EXPECT_EQ(packet.size, 5);
+  EXPECT_STREQ(text, "hello");
+  EXPECT_FALSE(packet.cut);
+  ASSERT_EQ(packet.fd_count, 2);
+  EXPECT_EQ(packet.fds[2], -1);
+  const UniqueFd first(packet.fds[0]), second(packet.fds[1]);
+  EXPECT_EQ(fcntl(first.get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(write(first.get(), "x", 1), 1);
+  EXPECT_EQ(read(reader.get(), text, 1), 1);
+}
+
+TEST(Packet, KeepsBoundaries) {
+  const Pair pair;
+  ASSERT_TRUE(send_packet(pair.a.get(), "one", 3, nullptr, 0));
+  ASSERT_TRUE(send_packet(pair.a.get(), "second", 6, nullptr, 0));
+  char text[64];
+  EXPECT_EQ(recv_packet(pair.b.get(), text, sizeof text, 0).size, 3);
+  EXPECT_EQ(recv_packet(pair.b.get(), text, sizeof text, 0).size, 6);
+}
+
+TEST(Packet, TellsWhatDidNotFit) {
+  const Pair pair;
+  ASSERT_TRUE(send_packet(pair.a.get(), "too long", 8, nullptr, 0));
+  char text[4];
+  const Packet packet = recv_packet(pair.b.get(), text, sizeof text, 0);
+  EXPECT_TRUE(packet.cut);
+  EXPECT_EQ(packet.size, 4);
+}
+
+TEST(Packet, RefusesMoreDescriptorsThanItHasRoomFor) {
+  const Pair pair;
+  const int fds[kMaxPacketFds + 1] = {0, 0, 0, 0, 0};
+  EXPECT_FALSE(send_packet(pair.a.get(), "x", 1, fds, kMaxPacketFds + 1));
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST(Packet, LeaksNoDescriptorThatAPeerSendsTooMany) {
+  const Pair pair;
+  // Six in one message, past send_packet.
+  int fds[6] = {0, 0, 0, 0, 0, 0};
+  iovec bytes{const_cast<char*>("x"), 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fds);
+  std::copy(std::begin(fds), std::end(fds), reinterpret_cast<int*>(CMSG_DATA(header)));
+  ASSERT_EQ(sendmsg(pair.a.get(), &message, 0), 1);
+  const UniqueFd lowest(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  char byte;
+  const Packet packet = recv_packet(pair.b.get(), &byte, 1, 0);
+  EXPECT_LE(packet.fd_count, kMaxPacketFds);
+  for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+  const UniqueFd next(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(next.get(), lowest.get() + 1) << "a descriptor stayed open";
+}
+
+TEST(Packet, APeerThatIsGoneIsNoSignal) {
+  Pair pair;
+  pair.b.reset();
+  EXPECT_FALSE(send_packet(pair.a.get(), "x", 1, nullptr, 0));
+  EXPECT_EQ(errno, EPIPE);
+  char byte;
+  EXPECT_EQ(recv_packet(pair.a.get(), &byte, 1, 0).size, 0);
+}
+
+TEST(Packet, NothingToReadIsAnErrorOnlyIfAskedNotToWait) {
+  const Pair pair;
+  char byte;
+  const Packet packet = recv_packet(pair.a.get(), &byte, 1, MSG_DONTWAIT);
+  EXPECT_EQ(packet.size, -1);
+  EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST(Packet, NamesItsSender) {
+  const Pair pair;
+  const int on = 1;
+  ASSERT_EQ(setsockopt(pair.b.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
+  const int fd = 0;
+  ASSERT_TRUE(send_packet(pair.a.get(), "x", 1, &fd, 1));
+  char byte;
+  const Packet packet = recv_packet(pair.b.get(), &byte, 1, 0);
+  EXPECT_EQ(packet.sender, getpid());
+  ASSERT_EQ(packet.fd_count, 1);
+  close(packet.fds[0]);
+}
+
+}  // namespace
+}  // namespace brig

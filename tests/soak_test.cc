@@ -1,0 +1,175 @@
+// Thousands of good and evil commands over one Runner leave the host as it was: no process, no
+// descriptor, no mount, no cgroup, no namespace more, and no memory that grows.
+// BRIG_SOAK_CALLS says how many; 2000 unless set.
+#include <atomic>
+#include <mutex>
+
+#include "e2e_support.h"
+
+namespace {
+
+using namespace e2e;
+
+struct Count {
+  std::size_t processes = 0, descriptors = 0, mounts = 0, cgroups = 0, namespaces = 0,
+              temporary = 0, threads = 0;
+};
+
+// Namespaces that processes of this test's tree, and orphans of it, are in: the machine's others come
+// and go.
+std::size_t namespaces_below(pid_t root) {
+  std::set<std::string> found;
+  std::vector<Process> tree = descendants(root);
+  tree.push_back({root, 0, "", 'S'});
+  for (const Process& each : tree) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator at("/proc/" + std::to_string(each.pid) + "/ns", error),
+         end;
+         !error && at != end; at.increment(error)) {
+      std::error_code ignored;
+      const auto target = std::filesystem::read_symlink(at->path(), ignored);
+      if (!ignored) found.insert(target.string());
+    }
+  }
+  return found.size();
+}
+
+Count count() {
+  Count now;
+  now.processes = descendants(getpid()).size();
+  now.descriptors = open_descriptors();
+  const std::string table = read_file("/proc/self/mountinfo");
+  now.mounts = static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
+  now.cgroups = cgroups_of(getpid()).size();
+  now.namespaces = namespaces_below(getpid());
+  std::error_code error;
+  now.threads = static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/task", error), {}));
+  return now;
+}
+
+std::ostream& operator<<(std::ostream& stream, const Count& now) {
+  return stream << now.processes << " processes, " << now.descriptors << " descriptors, "
+                << now.mounts << " mounts, " << now.cgroups << " cgroups, " << now.namespaces
+                << " namespaces, " << now.threads << " threads";
+}
+
+Command mixed(int i, Outcome& expected) {
+  expected = Outcome::ok;
+  switch (i % 16) {
+    case 0: return sh("sleep 30 & setsid sleep 30 & (sleep 30 &) ; echo done");
+    case 1: expected = Outcome::exit; return sh("exit 3");
+    case 2: expected = Outcome::signal; return sh("kill -SEGV $$");
+    case 3: return sh("head -c 300000 /dev/zero");
+    case 4: return sh("echo x > /tmp/f; mkdir -p /tmp/a/b/c; ln -s / /tmp/a/l; cat /tmp/f");
+    case 5: expected = Outcome::invalid_arguments; return argv({"no-such-program"});
+    case 6: expected = Outcome::exit; return guest({"ending", "forge"});
+    case 7: expected = Outcome::invalid_arguments; return argv({});
+    case 8: return sh("for i in 1 2 3 4 5; do true & done; wait");
+    case 9: {
+      Command command = argv({"cat"});
+      command.stdin_bytes = std::string(100'000, 'x');
+      return command;
+    }
+    case 10: expected = Outcome::signal; return sh("kill -9 $$");
+    case 11: return sh("trap '' TERM HUP INT; sleep 0.01");
+    default: return sh("echo " + std::to_string(i));
+  }
+}
+
+TEST(Soak, MixedCallsLeaveNothing) {
+  const char* wanted = getenv("BRIG_SOAK_CALLS");
+  const int calls = wanted ? atoi(wanted) : 2000;
+  const Count before = count();
+  {
+    Policy policy = escape::policy();
+    policy.limits.memory = 128_MiB;
+    policy.limits.processes = 20;
+    policy.limits.grace = milliseconds(50);
+    Runner runner(policy, {.ready = 3});
+    std::atomic<int> next{0}, wrong{0};
+    const auto work = [&](int until) {
+      std::vector<std::thread> threads;
+      for (int thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&, until] {
+          for (int i; (i = next++) < until;) {
+            Outcome expected;
+            const Command command = mixed(i, expected);
+            Report report;
+            if (i % 3 == 0) {
+              auto pending = runner.run_async(command);
+              if (i % 7 == 0) {
+                runner.cancel(pending.id);
+                (void)pending.report.get();
+                continue;
+              }
+              report = pending.report.get();
+            } else {
+              report = runner.run(command);
+            }
+            if (report.outcome != expected && ++wrong < 5)
+              ADD_FAILURE() << i << ": expected " << to_string(expected) << ", is "
+                            << describe(report).substr(0, 500);
+          }
+        });
+      for (std::thread& thread : threads) thread.join();
+      next = until;
+    };
+    work(calls / 10);
+    EXPECT_TRUE(comes_true(5, [&] { return runner.ready() >= 2; }));
+    usleep(300'000);
+    const Count early = count();
+    const std::uint64_t memory = own_memory("VmRSS");
+    work(calls);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_TRUE(comes_true(5, [&] { return runner.ready() >= 2; }));
+    usleep(300'000);
+    const Count late = count();
+    const std::uint64_t grown = own_memory("VmRSS") - std::min(memory, own_memory("VmRSS"));
+    RecordProperty("early", (std::ostringstream() << early).str());
+    RecordProperty("late", (std::ostringstream() << late).str());
+    printf("after %d calls: %s\nafter %d calls: %s, %.1f MiB more memory\n", calls / 10,
+           (std::ostringstream() << early).str().c_str(), calls,
+           (std::ostringstream() << late).str().c_str(), static_cast<double>(grown) / (1 << 20));
+    // The pool may stand at another size; it may not grow with the number of calls.
+    EXPECT_LE(late.processes, early.processes + 12) << early << "\n" << late;
+    EXPECT_LE(late.descriptors, early.descriptors + 60) << early << "\n" << late;
+    EXPECT_EQ(late.mounts, early.mounts);
+    EXPECT_LE(late.cgroups, early.cgroups + 20) << early << "\n" << late;
+    EXPECT_LE(late.namespaces, early.namespaces + 40) << early << "\n" << late;
+    EXPECT_LT(grown, kSanitized ? 300_MiB : 8_MiB);  // ASan keeps what was freed
+  }
+  const Count after = count();
+  EXPECT_EQ(after.processes, before.processes) << after << names(descendants(getpid()));
+  EXPECT_EQ(after.descriptors, before.descriptors);
+  EXPECT_EQ(after.mounts, before.mounts);
+  EXPECT_EQ(after.cgroups, before.cgroups);
+  EXPECT_EQ(after.namespaces, before.namespaces);
+  EXPECT_EQ(after.threads, before.threads);
+}
+
+TEST(Soak, SingleRunsLeaveNothing) {
+  const char* wanted = getenv("BRIG_SOAK_CALLS");
+  const int calls = (wanted ? atoi(wanted) : 2000) / 10;
+  (void)brig::run(sh("true"), policy());
+  const Count before = count();
+  const std::uint64_t memory = own_memory("VmRSS");
+  for (int i = 0; i < calls; ++i) {
+    Outcome expected;
+    const Command command = mixed(i, expected);
+    Policy policy = escape::policy();
+    if (i % 5 == 4) policy.isolation = brig::Isolation::landlock;
+    const Report report = brig::run(command, policy);
+    EXPECT_EQ(report.outcome, expected) << i << ": " << describe(report).substr(0, 500);
+  }
+  const Count after = count();
+  EXPECT_EQ(after.processes, before.processes) << after << names(descendants(getpid()));
+  EXPECT_EQ(after.descriptors, before.descriptors);
+  EXPECT_EQ(after.mounts, before.mounts);
+  EXPECT_EQ(after.cgroups, before.cgroups);
+  EXPECT_EQ(after.namespaces, before.namespaces);
+  const std::uint64_t now = own_memory("VmRSS");
+  EXPECT_LT(now > memory ? now - memory : 0, kSanitized ? 300_MiB : 8_MiB);
+}
+
+}  // namespace
