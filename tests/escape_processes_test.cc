@@ -303,7 +303,7 @@ TEST(Escape, APolicyThatIsRefusedLeavesNoCgroupBehind) {
   wrong.syscalls.allow = {"mount"};
   EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
   wrong = policy();
-  wrong.files.working_directory = "/nonexistent";
+  wrong.files.working_directory = "/no/such/place";
   EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
   EXPECT_EQ(own_cgroups(), before);
 }

@@ -177,12 +177,12 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   }
   const char* directory = plan.working_directory ? text(plan, plan.working_directory) : scratch;
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
-  // kill(-1) may be used where it can't leave the cell: in a pid namespace, or in a Landlock domain
-  // that scopes signals.
-  g_kill_all = plan.floor == Floor::jail || (plan.landlock_scoped & sys::kScopeSignal);
   setsid();  // fails where the process leads a session of its own already
   int listener = -1;
   if (!lock(plan, scratch, &listener, failure)) die(socket, failure);
+  // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
+  // moment before, in a Landlock domain that scopes signals.
+  g_kill_all = plan.floor == Floor::jail || (plan.landlock_scoped & sys::kScopeSignal);
 
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);

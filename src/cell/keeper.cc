@@ -90,8 +90,6 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
     if (packet.size <= 0) _exit(0);
     if (packet.size != sizeof message || message.tag != wire::Tag::make_cell) _exit(1);
     if (*scratch) {
-      // Of one's own directory nobody can take away the right to change its mode; a tool may have tried.
-      (void)!chmod(text(plan, plan.scratch_directory), 0700);
       if (mkdir(scratch, 0700) != 0) die(slot_socket, Stage::scratch);
     }
     int cell_end = -1;
@@ -105,6 +103,8 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
       end_descendants();
       // Only now, if the tool has killed its init: the host takes the end of file for the end of all.
       close(cell_end);
+      // The directory above is the tool's user's too: it may have taken its own rights away.
+      (void)!chmod(text(plan, plan.scratch_directory), 0700);
       remove_tree(scratch);
     }
     message = {};
