@@ -48,7 +48,8 @@ class Runner {
     std::future<Report> report;
   };
   // Borrowed descriptors of `command` must stay open until the call ends.
-  Pending run_async(Command command, OutputCallback on_output = {}, DoneCallback on_done = {});
+  Pending run_async(const Command& command, OutputCallback on_output = {},
+                    DoneCallback on_done = {});
 
   // Ends a run_async call: SIGTERM, the grace period, SIGKILL. False if it is unknown or already over.
   bool cancel(std::uint64_t id);

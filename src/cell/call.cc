@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -242,6 +243,10 @@ void Call::on_refusal() {
   alignas(8) char received[256] = {}, answer[256] = {};
   auto* notice = reinterpret_cast<seccomp_notif*>(received);
   auto* response = reinterpret_cast<seccomp_notif_resp*>(answer);
+  // Before Linux 6.11 the ioctl waits for ever once nobody is left who could be refused.
+  pollfd waiting{cell_.listener.get(), POLLIN, 0};
+  if (poll(&waiting, 1, 0) <= 0) return;
+  if (!(waiting.revents & POLLIN)) return cell_.listener.reset();
   if (ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_RECV, notice) != 0) {
     if (errno != EINTR && errno != ENOENT) cell_.listener.reset();
     return;

@@ -108,7 +108,7 @@ std::string fix_for(Stage stage, int error) {
       return "; a path below another listed one must exist there, and must not be behind a symlink";
     case Stage::id_mapped_mount:
       return "; the file system does not support id-mapped mounts: keep writable paths on ext4, "
-             "xfs, btrfs or tmpfs, or start brig as an ordinary user";
+             "xfs, btrfs or (since Linux 6.3) tmpfs, or start brig as an ordinary user";
     case Stage::working_directory:
       return "; it must be inside the cell: add it to files.read or files.write";
     default: return "";

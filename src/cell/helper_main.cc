@@ -142,6 +142,8 @@ void remove_tree(const char* path) {
   rmdir(path);
 }
 
+static pid_t number_of(const char* text) { return static_cast<pid_t>(strtol(text, nullptr, 10)); }
+
 // Reads the parent pid from /proc/<pid>/stat: the field after ") S ".
 static pid_t parent_of(const char* pid) {
   char path[64] = "/proc/", buffer[512];
@@ -154,14 +156,14 @@ static pid_t parent_of(const char* pid) {
   if (size <= 0) return -1;
   buffer[size] = '\0';
   const char* close_paren = strrchr(buffer, ')');
-  return close_paren && strlen(close_paren) > 4 ? atoi(close_paren + 4) : -1;
+  return close_paren && strlen(close_paren) > 4 ? number_of(close_paren + 4) : -1;
 }
 
 void end_descendants() {
   // Descendants of a subreaper come back to it as their parents die, so killing direct children
   // until there are none ends the tree. Bounded: a storm that outruns this is left to the cgroup.
   char self[24];
-  const pid_t me = atoi(decimal(self, static_cast<unsigned long>(getpid())));
+  const pid_t me = number_of(decimal(self, static_cast<unsigned long>(getpid())));
   for (int round = 0; round < 10000; ++round) {
     pid_t waited;
     while ((waited = waitpid(-1, nullptr, WNOHANG)) > 0) {
@@ -171,7 +173,7 @@ void end_descendants() {
     if (!proc) return;
     while (const dirent* entry = readdir(proc)) {
       if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-      if (parent_of(entry->d_name) == me) kill(atoi(entry->d_name), SIGKILL);
+      if (parent_of(entry->d_name) == me) kill(number_of(entry->d_name), SIGKILL);
     }
     closedir(proc);
     usleep(round < 10 ? 200 : 2000);

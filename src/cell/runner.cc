@@ -16,11 +16,12 @@ Report Runner::run(const Command& command, const OutputCallback& on_output) {
   return impl_->warden.run(command, on_output);
 }
 
-Runner::Pending Runner::run_async(Command command, OutputCallback on_output, DoneCallback on_done) {
+Runner::Pending Runner::run_async(const Command& command, OutputCallback on_output,
+                                  DoneCallback on_done) {
   auto promise = std::make_shared<std::promise<Report>>();
   Pending pending;
   pending.report = promise->get_future();
-  pending.id = impl_->warden.submit(std::move(command), std::move(on_output),
+  pending.id = impl_->warden.submit(command, std::move(on_output),
                                     [promise, done = std::move(on_done)](const Report& report) {
                                       if (done) done(report);
                                       promise->set_value(report);

@@ -32,7 +32,7 @@ class Warden {
   Warden& operator=(const Warden&) = delete;
 
   Report run(const Command& command, const OutputCallback& on_output);
-  std::uint64_t submit(Command command, OutputCallback on_output, DoneCallback on_done);
+  std::uint64_t submit(const Command& command, OutputCallback on_output, DoneCallback on_done);
   bool cancel(std::uint64_t id);
   unsigned ready() const;
 

@@ -112,36 +112,32 @@ void Warden::on_timers() {
   }
 }
 
-std::uint64_t Warden::submit(Command command, OutputCallback on_output, DoneCallback on_done) {
-  const auto now = Clock::now();
-  AsyncCall async;
-  async.call = std::make_unique<Call>(settings_, command, std::move(on_output), now);
-  async.on_done = std::move(on_done);
+std::uint64_t Warden::submit(const Command& command, OutputCallback on_output,
+                             DoneCallback on_done) {
+  auto call = std::make_unique<Call>(settings_, command, std::move(on_output), Clock::now());
   std::string defect = Call::defect(command);
   Outcome outcome = Outcome::invalid_arguments;
-  std::uint64_t id;
-  {
-    const std::lock_guard lock(mutex_);
-    id = next_call_++;
-    if (defect.empty() && waiters_.size() >= options_.max_queue) {
-      outcome = Outcome::overloaded;
-      defect = "too many calls wait already; try again later";
-    }
-    if (defect.empty()) {
-      async.timer = async.call->timer();
-      timers_.emplace(async.timer, id);
-      calls_.emplace(id, std::move(async));
-      auto waiter = std::make_shared<Waiter>();
-      waiter->call = id;
-      waiters_.push_back(std::move(waiter));
-    }
+  std::unique_lock lock(mutex_);
+  const std::uint64_t id = next_call_++;
+  if (defect.empty() && waiters_.size() >= options_.max_queue) {
+    outcome = Outcome::overloaded;
+    defect = "too many calls wait already; try again later";
   }
   if (!defect.empty()) {
-    async.call->refuse(outcome, defect);
-    const Report report = async.call->take();
-    if (async.on_done) async.on_done(report);
+    lock.unlock();
+    call->refuse(outcome, defect);
+    const Report report = call->take();
+    if (on_done) on_done(report);
     return id;
   }
+  AsyncCall& async = calls_[id];
+  async.timer = call->timer();
+  async.call = std::move(call);
+  async.on_done = std::move(on_done);
+  timers_.emplace(async.timer, id);
+  waiters_.push_back(std::make_shared<Waiter>());
+  waiters_.back()->call = id;
+  lock.unlock();
   wake();
   return id;
 }

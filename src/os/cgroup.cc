@@ -327,7 +327,8 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
       memory_events_ = must(at + (v2 ? "memory.events" : "memory.oom_control"), O_RDONLY);
       // Version 2 can reset its peak since Linux 6.12; it has one since 5.19.
       memory_peak_ = may(at + (v2 ? "memory.peak" : "memory.max_usage_in_bytes"), O_RDWR);
-      peak_resets_ = static_cast<bool>(memory_peak_);
+      // Root can open any file for writing: only a write tells.
+      peak_resets_ = memory_peak_ && pwrite(memory_peak_.get(), "0", 1, 0) == 1;
       if (!memory_peak_) memory_peak_ = may(at + "memory.peak", O_RDONLY);
       memory_reclaim_ = may(at + (v2 ? "memory.reclaim" : "memory.force_empty"), O_WRONLY);
     }
