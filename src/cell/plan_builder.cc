@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "base/error.h"
 #include "cell/environment.h"
@@ -42,13 +42,10 @@ constexpr std::uint64_t kDeviceUse =
     sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
 
 bool id_is_mapped(std::uint32_t id) {
-  std::FILE* map = std::fopen("/proc/self/uid_map", "re");
-  if (!map) return false;
-  unsigned long inside, outside, count;
+  std::ifstream map("/proc/self/uid_map");
   bool found = false;
-  while (std::fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3)
+  for (std::uint64_t inside, outside, count; map >> inside >> outside >> count;)
     found |= id >= inside && id - inside < count;
-  std::fclose(map);
   return found;
 }
 
@@ -56,7 +53,7 @@ bool id_is_mapped(std::uint32_t id) {
 std::string home_of(const std::map<std::string, std::string>& environment) {
   const auto home = environment.find("HOME");
   if (home == environment.end()) return "/home/brig";
-  const std::string path = normal_path(home->second);
+  std::string path = normal_path(home->second);
   for (const char* taken : {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys",
                             "/dev", "/tmp", "/var/tmp", kWorkspace})
     if (is_at_or_below(path, taken)) return "/home/brig";

@@ -144,7 +144,7 @@ int code_of(const Report& report, int signal_descriptor) {
   switch (report.outcome) {
     case Outcome::ok: return 0;
     case Outcome::timeout: return kTimedOut;
-    case Outcome::memory_limit: return kSignalBase + SIGKILL;
+    case Outcome::memory_limit:
     case Outcome::output_limit: return kSignalBase + SIGKILL;
     case Outcome::cancelled: {
       signalfd_siginfo info{};

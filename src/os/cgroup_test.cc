@@ -34,7 +34,8 @@ TEST(CgroupKernel, IsMadeOrSaysWhyNot) {
     EXPECT_TRUE(layout.hierarchies.empty());
     return;
   }
-  for (const CgroupHierarchy& tree : layout.hierarchies) EXPECT_TRUE(exists(tree.base)) << tree.base;
+  for (const CgroupHierarchy& tree : layout.hierarchies)
+    EXPECT_TRUE(exists(tree.base)) << tree.base;
 }
 
 TEST(CgroupKernel, GoesWithItsOwner) {

@@ -31,10 +31,12 @@ const bool kRole = [] {
     for (;;) pause();
   if (role == "brig-role-exit") _exit(0);
   if (role != "brig-role-tell") return false;
-  std::string text = environ[0] ? std::string("environment ") + environ[0] + "\n" : "empty environment\n";
+  std::string text =
+      environ[0] ? std::string("environment ") + environ[0] + "\n" : "empty environment\n";
   for (int fd = 0; fd < 64; ++fd) {
     char target[256] = {};
-    if (readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), target, sizeof target - 1) > 0) text += std::to_string(fd) + " " + target + "\n";
+    if (readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), target, sizeof target - 1) > 0)
+      text += std::to_string(fd) + " " + target + "\n";
   }
   (void)!write(3, text.data(), text.size());
   (void)!write(4, "four\n", 5);
@@ -80,9 +82,12 @@ TEST(SpawnClean, WorksWhenItsDescriptorsAreThoseTheyMustBecome) {
   Pipe pipe;
   // 3 and 4, the wrong way round, with other things of the host's kept aside.
   const int three = fcntl(3, F_DUPFD_CLOEXEC, 30), four = fcntl(4, F_DUPFD_CLOEXEC, 30);
-  const UniqueFd reader(fcntl(pipe.reader.get(), F_DUPFD_CLOEXEC, 40)), writer(fcntl(pipe.writer.get(), F_DUPFD_CLOEXEC, 40));
+  const UniqueFd reader(fcntl(pipe.reader.get(), F_DUPFD_CLOEXEC, 40)),
+      writer(fcntl(pipe.writer.get(), F_DUPFD_CLOEXEC, 40));
   const UniqueFd other(open("/dev/null", O_WRONLY | O_CLOEXEC));
-  const UniqueFd program(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)), high(fcntl(program.get(), F_DUPFD_CLOEXEC, 40)), null(fcntl(other.get(), F_DUPFD_CLOEXEC, 40));
+  const UniqueFd program(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)),
+      high(fcntl(program.get(), F_DUPFD_CLOEXEC, 40)),
+      null(fcntl(other.get(), F_DUPFD_CLOEXEC, 40));
   dup3(null.get(), 3, O_CLOEXEC);
   dup3(writer.get(), 4, O_CLOEXEC);
   {

@@ -132,6 +132,11 @@ bool contains(const List& list, std::string_view name) {
                      [&](const auto& each) { return name == each; });
 }
 
+// One condition on an argument. (libseccomp's macros for it are C.)
+scmp_arg_cmp compare(unsigned argument, scmp_compare how, scmp_datum_t a, scmp_datum_t b = 0) {
+  return {argument, how, a, b};
+}
+
 class Builder {
  public:
   explicit Builder(std::uint32_t default_action) : context_(seccomp_init(default_action)) {
@@ -191,18 +196,18 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
                             {"openat", 3, 2}};
   for (const Call& call : calls) {
     if (contains(denied, call.name)) continue;  // refused whatever its mode
-    for (const scmp_datum_t bit : {S_ISUID, S_ISGID}) {
-      const scmp_arg_cmp mode = SCMP_CMP64(call.mode, SCMP_CMP_MASKED_EQ, bit, bit);
+    for (const scmp_datum_t bit : std::initializer_list<scmp_datum_t>{S_ISUID, S_ISGID}) {
+      const scmp_arg_cmp mode = compare(call.mode, SCMP_CMP_MASKED_EQ, bit, bit);
       if (call.flags < 0) {
         builder.rule(SCMP_ACT_NOTIFY, call.name, {mode});
         continue;
       }
       // A file without a name (O_TMPFILE) is made without O_CREAT, and can be given one later.
-      for (const scmp_datum_t makes : {O_CREAT, O_TMPFILE & ~O_DIRECTORY})
+      for (const scmp_datum_t makes :
+           std::initializer_list<scmp_datum_t>{O_CREAT, O_TMPFILE & ~O_DIRECTORY})
         builder.rule(
             SCMP_ACT_NOTIFY, call.name,
-            {SCMP_CMP64(static_cast<unsigned>(call.flags), SCMP_CMP_MASKED_EQ, makes, makes),
-             mode});
+            {compare(static_cast<unsigned>(call.flags), SCMP_CMP_MASKED_EQ, makes, makes), mode});
     }
   }
 }
@@ -214,9 +219,9 @@ void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denie
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name);
   for (const char* name :
        {"prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"})
-    if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {SCMP_A0(SCMP_CMP_NE, 0)});
+    if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {compare(0, SCMP_CMP_NE, 0)});
   for (const char* name : {"setpriority", "ioprio_set"})
-    if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {SCMP_A1(SCMP_CMP_NE, 0)});
+    if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {compare(1, SCMP_CMP_NE, 0)});
 }
 
 }  // namespace
@@ -241,14 +246,14 @@ FilterProgram build_filter(const FilterRules& rules) {
     builder.rule(SCMP_ACT_ALLOW, number, name.c_str());
   }
   // 64-bit equality: a dirty upper half is no way around.
-  for (const scmp_datum_t family : {AF_UNIX, AF_INET, AF_INET6})
-    builder.rule(SCMP_ACT_ALLOW, "socket", {SCMP_A0(SCMP_CMP_EQ, family)});
+  for (const scmp_datum_t family : std::initializer_list<scmp_datum_t>{AF_UNIX, AF_INET, AF_INET6})
+    builder.rule(SCMP_ACT_ALLOW, "socket", {compare(0, SCMP_CMP_EQ, family)});
   builder.rule(SCMP_ACT_ALLOW, "socket",
-               {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, 0)});
-  builder.rule(SCMP_ACT_ALLOW, "socketpair", {SCMP_A0(SCMP_CMP_EQ, AF_UNIX)});
+               {compare(0, SCMP_CMP_EQ, AF_NETLINK), compare(2, SCMP_CMP_EQ, 0)});
+  builder.rule(SCMP_ACT_ALLOW, "socketpair", {compare(0, SCMP_CMP_EQ, AF_UNIX)});
   for (const scmp_datum_t persona :
        {0x0u, 0xffffffffu})  // PER_LINUX, and asking for the present one
-    builder.rule(SCMP_ACT_ALLOW, "personality", {SCMP_A0(SCMP_CMP_EQ, persona)});
+    builder.rule(SCMP_ACT_ALLOW, "personality", {compare(0, SCMP_CMP_EQ, persona)});
   return builder.take();
 }
 
@@ -262,17 +267,21 @@ FilterProgram build_lock_filter(const FilterRules& rules) {
   if (!denied("clone"))
     for (const int flag : kNamespaceFlags) {
       const auto bit = static_cast<scmp_datum_t>(flag);
-      builder.rule(SCMP_ACT_NOTIFY, "clone", {SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)});
+      builder.rule(SCMP_ACT_NOTIFY, "clone", {compare(0, SCMP_CMP_MASKED_EQ, bit, bit)});
     }
   if (!denied("ioctl"))
-    for (const scmp_datum_t request : {TIOCSTI, TIOCLINUX})  // the kernel looks at 32 bits only
-      builder.rule(SCMP_ACT_NOTIFY, "ioctl", {SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, request)});
+    for (const scmp_datum_t request : std::initializer_list<scmp_datum_t>{
+             TIOCSTI, TIOCLINUX})  // the kernel looks at 32 bits only
+      builder.rule(SCMP_ACT_NOTIFY, "ioctl",
+                   {compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request)});
   if (!denied("seccomp"))
-    builder.rule(SCMP_ACT_NOTIFY, "seccomp", {SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8)});  // NEW_LISTENER
+    builder.rule(SCMP_ACT_NOTIFY, "seccomp",
+                 {compare(1, SCMP_CMP_MASKED_EQ, 8, 8)});  // NEW_LISTENER
   if (!denied("prctl"))
-    builder.rule(SCMP_ACT_NOTIFY, "prctl", {SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffffu, PR_SET_MM)});
+    builder.rule(SCMP_ACT_NOTIFY, "prctl",
+                 {compare(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, PR_SET_MM)});
   if (!rules.inet && !denied("socket"))
-    builder.rule(SCMP_ACT_NOTIFY, "socket", {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
+    builder.rule(SCMP_ACT_NOTIFY, "socket", {compare(0, SCMP_CMP_NE, AF_UNIX)});
   refuse_set_id_modes(builder, rules.deny);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
   return builder.take();

@@ -26,8 +26,10 @@ namespace brig {
 namespace {
 
 bool load(std::span<const std::uint64_t> program) {
-  sock_fprog filter{static_cast<unsigned short>(program.size()), reinterpret_cast<sock_filter*>(const_cast<std::uint64_t*>(program.data()))};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
+  sock_fprog filter{static_cast<unsigned short>(program.size()),
+                    reinterpret_cast<sock_filter*>(const_cast<std::uint64_t*>(program.data()))};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
 }
 
 // The errno that `attempt` ends with in a child under `program`: 0 if it works, 255 if the child died.
@@ -54,22 +56,28 @@ TEST(SeccompKernel, TheFilterAllowsOrdinaryCalls) {
 }
 
 TEST(SeccompKernel, TheFilterRefusesWhatIsNewForeignOrUnneeded) {
-  for (const long number : {long{SYS_clone3}, long{SYS_openat2}, long{SYS_io_uring_setup}, long{SYS_keyctl}, long{SYS_add_key}, 451L, 462L, 500L, 1000L})
-    EXPECT_EQ(under(default_filter(), [=] { return syscall(number, 0, 0, 0, 0, 0); }), ENOSYS) << number;
+  for (const long number : {long{SYS_clone3}, long{SYS_openat2}, long{SYS_io_uring_setup},
+                            long{SYS_keyctl}, long{SYS_add_key}, 451L, 462L, 500L, 1000L})
+    EXPECT_EQ(under(default_filter(), [=] { return syscall(number, 0, 0, 0, 0, 0); }), ENOSYS)
+        << number;
 #if defined(__x86_64__)
-  EXPECT_EQ(under(default_filter(), [] { return syscall(0x40000000 | SYS_getpid); }), ENOSYS) << "x32";
-  EXPECT_EQ(under(default_filter(), [] {
-              long result = 20;  // getpid of i386
-              asm volatile("int $0x80" : "+a"(result) : : "memory");
-              errno = static_cast<int>(-result);
-              return result < 0 ? -1L : 0L;
-            }),
+  EXPECT_EQ(under(default_filter(), [] { return syscall(0x40000000 | SYS_getpid); }), ENOSYS)
+      << "x32";
+  EXPECT_EQ(under(default_filter(),
+                  [] {
+                    long result = 20;  // getpid of i386
+                    asm volatile("int $0x80" : "+a"(result) : : "memory");
+                    errno = static_cast<int>(-result);
+                    return result < 0 ? -1L : 0L;
+                  }),
             ENOSYS)
       << "i386";
 #endif
   EXPECT_NE(under(default_filter(), [] { return socket(AF_PACKET, SOCK_RAW, 0); }), 0);
   EXPECT_NE(under(default_filter(), [] { return socket(AF_VSOCK, SOCK_STREAM, 0); }), 0);
-  EXPECT_NE(under(default_filter(), [] { return syscall(SYS_personality, 0x0400000 /* READ_IMPLIES_EXEC */); }), 0);
+  EXPECT_NE(under(default_filter(),
+                  [] { return syscall(SYS_personality, 0x0400000 /* READ_IMPLIES_EXEC */); }),
+            0);
 }
 
 TEST(SeccompKernel, TheLockRefusesTheShapeOfTheJail) {
@@ -78,33 +86,50 @@ TEST(SeccompKernel, TheLockRefusesTheShapeOfTheJail) {
   EXPECT_EQ(under(lock, [] { return unshare(CLONE_NEWUSER); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_ptrace, 0, 0, 0, 0); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_bpf, 0, 0, 0); }), kAsked);
-  for (const int flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP})
-    EXPECT_EQ(under(lock, [=] { return syscall(SYS_clone, flag | SIGCHLD, 0, 0, 0, 0); }), kAsked) << flag;
-  EXPECT_EQ(under(lock, [] { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0 ? (_exit(0), 0) : 0; }), 0);
+  for (const int flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC,
+                         CLONE_NEWUTS, CLONE_NEWCGROUP})
+    EXPECT_EQ(under(lock, [=] { return syscall(SYS_clone, flag | SIGCHLD, 0, 0, 0, 0); }), kAsked)
+        << flag;
+  EXPECT_EQ(
+      under(lock, [] { return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0 ? (_exit(0), 0) : 0; }),
+      0);
 }
 
 TEST(SeccompKernel, TheLockLooksAtTheWholeArgument) {
   const auto lock = default_lock_filter(false);
   EXPECT_EQ(under(lock, [] { return socket(AF_INET, SOCK_STREAM, 0); }), kAsked);
-  EXPECT_EQ(under(lock, [] { return syscall(SYS_socket, 1ul << 32 | AF_INET, SOCK_STREAM, 0); }), kAsked);
-  EXPECT_NE(under(lock, [] { return syscall(SYS_socket, 1ul << 32 | AF_UNIX, SOCK_STREAM, 0); }), 0) << "a dirty upper half";
+  EXPECT_EQ(under(lock, [] { return syscall(SYS_socket, 1ul << 32 | AF_INET, SOCK_STREAM, 0); }),
+            kAsked);
+  EXPECT_NE(under(lock, [] { return syscall(SYS_socket, 1ul << 32 | AF_UNIX, SOCK_STREAM, 0); }), 0)
+      << "a dirty upper half";
   EXPECT_EQ(under(lock, [] { return syscall(SYS_ioctl, 0, 1ul << 32 | TIOCSTI, ""); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_ioctl, 0, TIOCLINUX, ""); }), kAsked);
   EXPECT_EQ(under(lock, [] { return chmod("/dev/null/none", 04755); }), kAsked);
-  EXPECT_EQ(under(lock, [] { return open("/tmp/brig-none/x", O_CREAT | O_WRONLY, 02755); }), kAsked);
-  EXPECT_EQ(under(lock, [] { return open("/dev/null", O_RDONLY, 02755); }), 0) << "the mode means nothing without O_CREAT";
+  EXPECT_EQ(under(lock, [] { return open("/tmp/brig-none/x", O_CREAT | O_WRONLY, 02755); }),
+            kAsked);
+  EXPECT_EQ(under(lock, [] { return open("/dev/null", O_RDONLY, 02755); }), 0)
+      << "the mode means nothing without O_CREAT";
   EXPECT_EQ(under(default_lock_filter(true), [] { return socket(AF_INET, SOCK_STREAM, 0); }), 0);
 }
 
 TEST(SeccompKernel, AllowAndDenyChangeBoth) {
-  EXPECT_EQ(under(build_lock_filter({.allow = {"ptrace"}}), [] { return syscall(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0); }), 0);
+  EXPECT_EQ(under(build_lock_filter({.allow = {"ptrace"}}),
+                  [] { return syscall(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0); }),
+            0);
   EXPECT_EQ(under(build_lock_filter({.deny = {"getpgid"}}), [] { return getpgid(0); }), kAsked);
-  EXPECT_EQ(under(build_lock_filter({.allow = {"ptrace"}, .deny = {"ptrace"}}), [] { return syscall(SYS_ptrace, 0, 0, 0, 0); }), kAsked) << "deny wins";
-  EXPECT_NE(under(build_filter({.allow = {"io_uring_setup"}}), [] { return syscall(SYS_io_uring_setup, 0, nullptr); }), ENOSYS);
+  EXPECT_EQ(under(build_lock_filter({.allow = {"ptrace"}, .deny = {"ptrace"}}),
+                  [] { return syscall(SYS_ptrace, 0, 0, 0, 0); }),
+            kAsked)
+      << "deny wins";
+  EXPECT_NE(under(build_filter({.allow = {"io_uring_setup"}}),
+                  [] { return syscall(SYS_io_uring_setup, 0, nullptr); }),
+            ENOSYS);
 }
 
 TEST(Seccomp, ThePrecomputedFiltersAreThoseThatWouldBeBuilt) {
-  const auto same = [](std::span<const std::uint64_t> a, const FilterProgram& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); };
+  const auto same = [](std::span<const std::uint64_t> a, const FilterProgram& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  };
   EXPECT_TRUE(same(default_filter(), build_filter({})));
   EXPECT_TRUE(same(default_lock_filter(false), build_lock_filter({})));
   EXPECT_TRUE(same(default_lock_filter(true), build_lock_filter({.inet = true})));
@@ -114,8 +139,11 @@ TEST(Seccomp, ThePrecomputedFiltersAreThoseThatWouldBeBuilt) {
 TEST(Seccomp, KnowsWhatMayBeGivenBackAndTakenAway) {
   EXPECT_TRUE(is_syscall("mount"));
   EXPECT_FALSE(is_syscall("no_such_call"));
-  for (const char* name : {"ptrace", "io_uring_setup", "perf_event_open"}) EXPECT_TRUE(may_allow(name)) << name;
-  for (const char* name : {"mount", "unshare", "setns", "bpf", "clone3", "openat2", "read", "chroot", "kexec_load", "pivot_root"}) EXPECT_FALSE(may_allow(name)) << name;
+  for (const char* name : {"ptrace", "io_uring_setup", "perf_event_open"})
+    EXPECT_TRUE(may_allow(name)) << name;
+  for (const char* name : {"mount", "unshare", "setns", "bpf", "clone3", "openat2", "read",
+                           "chroot", "kexec_load", "pivot_root"})
+    EXPECT_FALSE(may_allow(name)) << name;
   for (const char* name : {"execve", "exit_group", "read", "write", "clone"})
     if (std::string(name) != "read" && std::string(name) != "write") {
       EXPECT_FALSE(may_deny(name)) << name;
