@@ -831,6 +831,27 @@ TEST(Limit, OpenFilesAndFileSize) {
   });
 }
 
+TEST(Limit, EveryNumberOfOpenFilesThatIsAcceptedWorks) {
+  for (std::uint32_t count = 1; count <= 16; ++count) {
+    Policy policy = escape::policy();
+    policy.limits.open_files = count;
+    try {
+      validate(policy);
+    } catch (const Error&) {
+      continue;  // said so early, by name
+    }
+    try {
+      for (const Command& command :
+           {argv({"/bin/echo", "hi"}), argv({"/bin/echo", std::string(100'000, 'x')})}) {
+        const Report report = brig::run(command, policy);
+        EXPECT_EQ(report.outcome, Outcome::ok) << count << ": " << report.message;
+      }
+    } catch (const Error& error) {
+      ADD_FAILURE() << count << ": " << error.what();
+    }
+  }
+}
+
 TEST(Limit, CpusBoundTheShareOfTime) {
   Policy policy = with_wall(2000, 0);
   policy.limits.cpus = 0.25;

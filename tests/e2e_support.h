@@ -56,7 +56,8 @@ inline Command argv(std::vector<std::string> words) {
 }
 
 // The same command by brig::run, Runner::run and Runner::run_async: all must tell the same.
-inline void by_all_ways(const Command& command, const Policy& policy, const std::function<void(const Report&)>& check) {
+inline void by_all_ways(const Command& command, const Policy& policy,
+                        const std::function<void(const Report&)>& check) {
   {
     SCOPED_TRACE("brig::run");
     check(brig::run(command, policy));
@@ -90,7 +91,9 @@ inline std::string error_of(const Policy& policy, ErrorKind kind) {
   return text;
 }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 struct Process {
   pid_t pid = 0, parent = 0;
@@ -107,7 +110,8 @@ inline std::vector<Process> processes() {
     const std::string stat = read_file("/proc/" + std::string(entry->d_name) + "/stat");
     const std::size_t open = stat.find('('), close = stat.rfind(')');
     if (close == std::string::npos || stat.size() < close + 5) continue;
-    found.push_back({pid, static_cast<pid_t>(strtol(stat.c_str() + close + 4, nullptr, 10)), stat.substr(open + 1, close - open - 1), stat[close + 2]});
+    found.push_back({pid, static_cast<pid_t>(strtol(stat.c_str() + close + 4, nullptr, 10)),
+                     stat.substr(open + 1, close - open - 1), stat[close + 2]});
   }
   if (proc) closedir(proc);
   return found;
@@ -145,13 +149,16 @@ inline std::vector<std::string> cgroups_of(pid_t owner) {
   std::vector<std::string> found;
   const std::string part = "-" + std::to_string(owner) + "-";
   std::error_code error;
-  std::filesystem::recursive_directory_iterator at("/sys/fs/cgroup", std::filesystem::directory_options::skip_permission_denied, error), end;
+  std::filesystem::recursive_directory_iterator at(
+      "/sys/fs/cgroup", std::filesystem::directory_options::skip_permission_denied, error),
+      end;
   for (; !error && at != end; at.increment(error)) {
     std::error_code ignored;
     if (!at->is_directory(ignored) || at->is_symlink(ignored)) continue;
     const std::string path = at->path().string();
     const std::size_t brig = path.find("/brig-");
-    if (brig != std::string::npos && path.find(part, brig) != std::string::npos) found.push_back(path);
+    if (brig != std::string::npos && path.find(part, brig) != std::string::npos)
+      found.push_back(path);
   }
   return found;
 }
@@ -159,7 +166,9 @@ inline std::vector<std::string> cgroups_of(pid_t owner) {
 inline std::size_t open_descriptors(const std::string& pid = "self") {
   std::error_code error;
   std::size_t count = 0;
-  for (std::filesystem::directory_iterator at("/proc/" + pid + "/fd", error), end; !error && at != end; at.increment(error)) ++count;
+  for (std::filesystem::directory_iterator at("/proc/" + pid + "/fd", error), end;
+       !error && at != end; at.increment(error))
+    ++count;
   return count;
 }
 
@@ -167,7 +176,9 @@ inline std::size_t open_descriptors(const std::string& pid = "self") {
 inline std::uint64_t own_memory(const std::string& field) {
   const std::string status = read_file("/proc/self/status");
   const std::size_t at = status.find("\n" + field + ":");
-  return at == std::string::npos ? 0 : strtoull(status.c_str() + at + field.size() + 2, nullptr, 10) * 1024;
+  return at == std::string::npos
+             ? 0
+             : strtoull(status.c_str() + at + field.size() + 2, nullptr, 10) * 1024;
 }
 
 // Sets a variable of this process for the life of the object.
@@ -175,12 +186,16 @@ class Variable {
  public:
   Variable(std::string name, const char* value) : name_(std::move(name)) {
     if (const char* before = getenv(name_.c_str())) before_ = before;
-    if (value) setenv(name_.c_str(), value, 1);
-    else unsetenv(name_.c_str());
+    if (value)
+      setenv(name_.c_str(), value, 1);
+    else
+      unsetenv(name_.c_str());
   }
   ~Variable() {
-    if (before_) setenv(name_.c_str(), before_->c_str(), 1);
-    else unsetenv(name_.c_str());
+    if (before_)
+      setenv(name_.c_str(), before_->c_str(), 1);
+    else
+      unsetenv(name_.c_str());
   }
   Variable(const Variable&) = delete;
   Variable& operator=(const Variable&) = delete;
@@ -222,7 +237,9 @@ class Brig {
       if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) _exit(99);
       if (options.session) setsid();
       const int null = open("/dev/null", O_RDWR);
-      const int sources[3] = {options.in == -2 ? null : options.in, options.out == -2 ? out_[1] : options.out, options.err == -2 ? err_[1] : options.err};
+      const int sources[3] = {options.in == -2 ? null : options.in,
+                              options.out == -2 ? out_[1] : options.out,
+                              options.err == -2 ? err_[1] : options.err};
       int high[3];
       for (int i = 0; i < 3; ++i) high[i] = sources[i] < 0 ? -1 : fcntl(sources[i], F_DUPFD, 50);
       for (int i = 0; i < 3; ++i) {
@@ -241,7 +258,8 @@ class Brig {
     close(err_[1]);
     const auto collect = [](int fd, std::string* text) {
       char buffer[65536];
-      for (ssize_t size; (size = read(fd, buffer, sizeof buffer)) > 0;) text->append(buffer, static_cast<std::size_t>(size));
+      for (ssize_t size; (size = read(fd, buffer, sizeof buffer)) > 0;)
+        text->append(buffer, static_cast<std::size_t>(size));
       close(fd);
     };
     readers_[0] = std::thread(collect, out_[0], &out);
@@ -259,7 +277,8 @@ class Brig {
     done_ = true;
     const bool ended = comes_true(limit, [&] {
       siginfo_t info{};
-      return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+      return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+             info.si_pid != 0;
     });
     if (!ended) kill(pid_, SIGKILL);
     int status = 0;
@@ -295,7 +314,8 @@ inline Result brig_program(std::vector<std::string> arguments, Brig::Options opt
 }
 
 inline std::ostream& operator<<(std::ostream& stream, const Result& result) {
-  return stream << "exit code " << result.code << " after " << result.seconds << " s\nstdout: " << result.out << "\nstderr: " << result.err;
+  return stream << "exit code " << result.code << " after " << result.seconds
+                << " s\nstdout: " << result.out << "\nstderr: " << result.err;
 }
 
 }  // namespace e2e

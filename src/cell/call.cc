@@ -103,19 +103,20 @@ void Call::refuse(Outcome outcome, std::string message) {
   over_ = true;
 }
 
-void Call::start(ReadyCell cell) {
+bool Call::start(ReadyCell cell) {
   cell_ = std::move(cell);
   report_.enforced = settings_.enforced;
   try {
-    send_request(command_);
+    if (!send_request(command_)) return false;
     arm(Clock::now());
   } catch (const Error& error) {
     sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
     refuse(Outcome::internal, error.what());
   }
+  return true;
 }
 
-void Call::send_request(const Command& command) {
+bool Call::send_request(const Command& command) {
   std::string strings;
   strings.reserve(sizeof(wire::Request) + 1024 + settings_.environment.size());
   strings.resize(sizeof(wire::Request));
@@ -158,10 +159,13 @@ void Call::send_request(const Command& command) {
     fds[3] = large.get();
     packet = sizeof request;
   }
-  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, large ? 4 : 3))
+  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, large ? 4 : 3)) {
+    if (errno == EPIPE || errno == ECONNRESET) return false;
     throw_sys("sending the request to the cell");
+  }
   cell_.out_write.reset();
   cell_.err_write.reset();
+  return true;
 }
 
 void Call::feed() {
@@ -375,6 +379,9 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
     case Ending::none: break;
   }
+  if (ended_ && end_.killed)
+    return say(Outcome::internal,
+               "the cell was ended because a process of brig's was killed; try again");
   if (!ended_) {
     if (usage.oom_kills) return out_of_memory();
     if (settings_.init_exposed) {

@@ -58,8 +58,9 @@ class Call {
   // An error in the command itself, in words, or empty.
   static std::string defect(const Command& command);
 
-  // Takes the cell and sends the request. On failure the call is over (internal).
-  void start(ReadyCell cell);
+  // Takes the cell and sends the request. False if the cell is dead and never got it: start another.
+  // On any other failure the call is over (internal).
+  bool start(ReadyCell cell);
   // Not run after all: over, with this outcome.
   void refuse(Outcome outcome, std::string message);
 
@@ -81,7 +82,7 @@ class Call {
  private:
   enum class Ending { none, wall, cpu, output, cancelled };
 
-  void send_request(const Command& command);
+  bool send_request(const Command& command);
   void on_message();
   void on_refusal();
   void feed();

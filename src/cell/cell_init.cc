@@ -31,7 +31,8 @@ using wire::Stage;
 
 // Set once before the handler can run; the handler needs them and takes no argument.
 volatile pid_t g_tool = 0;
-bool g_kill_all = false;  // kill(-1) reaches this cell's processes and no others
+volatile bool g_killed = false;  // by on_kill
+bool g_kill_all = false;         // kill(-1) reaches this cell's processes and no others
 
 void on_term(int) {
   const int error = errno;
@@ -45,6 +46,7 @@ void on_term(int) {
 // The host says that it is enough; or, in floors without a pid namespace, the keeper died.
 void on_kill(int) {
   const int error = errno;
+  g_killed = true;
   if (g_kill_all) kill(-1, SIGKILL);
   if (g_tool > 0) {
     kill(-g_tool, SIGKILL);
@@ -148,6 +150,7 @@ uint64_t micros(const timeval& time) {
     if (pid < 0 && errno != EINTR) break;
   }
   message.status = status;
+  message.killed = g_killed;
   // Atomic against forks: a process with a pending SIGKILL can't fork any more.
   if (g_kill_all)
     kill(-1, SIGKILL);

@@ -266,7 +266,10 @@ void janitor_main(int host_socket, int host_pidfd) {
   set_name("brig-janitor");
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   // The host's ignored signals (Python ignores SIGPIPE) must not reach the tools.
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  // By the system call: the library keeps a few of them to itself.
+  const unsigned long default_action[4] = {};
+  for (int number = 1; number <= 64; ++number)
+    syscall(SYS_rt_sigaction, number, default_action, nullptr, 8);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

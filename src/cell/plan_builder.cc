@@ -273,9 +273,6 @@ class Planner {
                     is_syscall(name) ? "can't be denied: a cell needs it to start (to forbid new "
                                        "processes, use limits.processes = 1)"
                                      : "is not a system call");
-    std::erase_if(rules.allow, [&](const std::string& name) {  // deny wins
-      return std::find(rules.deny.begin(), rules.deny.end(), name) != rules.deny.end();
-    });
     if (rules.allow.empty() && rules.deny.empty() && !rules.shares_host) {
       plan_.filter = writer_.list(default_filter());
       plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));

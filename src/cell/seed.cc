@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -44,16 +45,19 @@ std::vector<Process> all_processes() {
   return processes;
 }
 
-// `root` and all below it, parents first.
-std::vector<pid_t> tree_of(pid_t root) {
-  std::vector<pid_t> tree{root};
+// Adds to `tree` the children of its members, and theirs. True if there were any new ones.
+bool add_descendants(std::set<pid_t>& tree, std::vector<pid_t>& added) {
   const std::vector<Process> processes = all_processes();
-  for (std::size_t i = 0; i < tree.size(); ++i)
+  added.clear();
+  for (bool more = true; more;) {
+    more = false;
     for (const Process& process : processes)
-      if (process.parent == tree[i] &&
-          std::find(tree.begin(), tree.end(), process.pid) == tree.end())
-        tree.push_back(process.pid);
-  return tree;
+      if (tree.contains(process.parent) && tree.insert(process.pid).second) {
+        added.push_back(process.pid);
+        more = true;
+      }
+  }
+  return !added.empty();
 }
 
 }  // namespace
@@ -61,14 +65,13 @@ std::vector<pid_t> tree_of(pid_t root) {
 void kill_process_tree(pid_t pid) noexcept {
   try {
     if (pid < 2 || pid == getpid()) return;
-    // Stopped first, parents before children, until no new ones turn up: a stopped process can't fork
-    // away. Then all are killed. Bounded: a tree that outgrows this needs a cell, not this function.
-    std::vector<pid_t> tree;
-    for (int round = 0; round < 50; ++round) {
-      const std::vector<pid_t> now = tree_of(pid);
-      for (const pid_t each : now) kill(each, SIGSTOP);
-      if (now.size() == tree.size()) break;
-      tree = now;
+    // Stopped first, until no new ones turn up: a stopped process can't fork away. Then all are killed.
+    // Bounded: a tree that outgrows this needs a cell, not this function.
+    std::set<pid_t> tree{pid};
+    std::vector<pid_t> added{pid};
+    for (int round = 0; round < 100; ++round) {
+      for (const pid_t each : added) kill(each, SIGSTOP);
+      if (!add_descendants(tree, added)) break;
     }
     for (const pid_t each : tree) kill(each, SIGKILL);
   } catch (...) {
@@ -99,7 +102,9 @@ SandboxResult run_sandboxed(const std::string& command, const SandboxedOptions& 
     result.timed_out = report.outcome == Outcome::timeout;
     result.killed = result.timed_out || report.outcome == Outcome::memory_limit;
     if (result.timed_out) result.returncode = -1;
-    if (report.outcome == Outcome::internal) {
+    // What was not run says why, as the seed does.
+    if (report.outcome == Outcome::internal ||
+        (report.outcome == Outcome::invalid_arguments && !report.exit_code)) {
       result.stderr_ = "Execution error: " + report.message;
       result.returncode = -1;
     }

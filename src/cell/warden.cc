@@ -23,8 +23,9 @@ using std::chrono::milliseconds;
 using wire::Message;
 using wire::Tag;
 
-constexpr unsigned kMaxMaking = 8;    // cells being made at once: more would only compete
-constexpr unsigned kMaxFailures = 3;  // in a row, before waiting calls are told
+constexpr unsigned kMaxMaking = 8;  // cells being made at once: more would only compete
+// In a row, before waiting calls are told: more than the cells that one dead zygote takes along.
+constexpr unsigned kMaxFailures = 2 * kMaxMaking + 3;
 constexpr milliseconds kRetry{100};
 constexpr Clock::time_point kNever = Clock::time_point::max();
 
@@ -150,13 +151,14 @@ void Warden::stop_zygote() {
   retired_.clear();
   free_ids_.clear();
   making_ = 0;
-  next_slot_ = 0;
+  gone_in_use_.clear();
   // End of file is the janitor's signal to clean up and leave. Said so that a child the host has
   // forked, which holds a copy of the descriptor, can't keep it from being heard.
   if (janitor_socket_) shutdown(janitor_socket_.get(), SHUT_RDWR);
   janitor_socket_.reset();
   janitor_.wait(10'000);
   janitor_ = Child();
+  cgroups_.sweep();  // nothing is left to do unless the janitor was killed
   // A janitor that never came to life could not do its part.
   if (!plan_.scratch_directory.empty()) rmdir(plan_.scratch_directory.c_str());
   cgroups_ = CgroupLayout();
@@ -220,6 +222,7 @@ void Warden::step(Clock::time_point until) {
     }
   }
   on_timers();
+  finish_gone();
   if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
     retry_at_ = {};
     if (!janitor_socket_) start_zygote();
@@ -313,6 +316,7 @@ void Warden::on_made_cell(unsigned id) {
   slot.state = Slot::State::ready;
   --making_;
   failures_ = 0;
+  lost_zygotes_ = 0;
   {
     const std::lock_guard lock(mutex_);
     ready_.push_back(std::move(slot.cell));
@@ -334,6 +338,7 @@ void Warden::hand_out() {
       cell = std::move(ready_.front());
       ready_.pop_front();
       ++busy_;
+      in_use_.insert(cell.slot);
       if (const auto slot = slots_.find(cell.slot); slot != slots_.end())
         slot->second.state = Slot::State::busy;
       if (waiter->call == 0) {
@@ -350,6 +355,10 @@ void Warden::hand_out() {
 void Warden::cell_gone(Slot& slot) {
   {
     const std::lock_guard lock(mutex_);
+    if (in_use_.contains(slot.id)) {  // its call still reads what it used
+      gone_in_use_.insert(slot.id);
+      return;
+    }
     const auto unused = std::find_if(ready_.begin(), ready_.end(),
                                      [&](const ReadyCell& cell) { return cell.slot == slot.id; });
     if (unused != ready_.end())
@@ -371,6 +380,19 @@ void Warden::cell_gone(Slot& slot) {
   } else {
     slot.cgroup->shrink();
   }
+}
+
+// Slots whose cell went before its call was done with it.
+void Warden::finish_gone() {
+  std::vector<unsigned> done;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const unsigned id : gone_in_use_)
+      if (!in_use_.contains(id)) done.push_back(id);
+    for (const unsigned id : done) gone_in_use_.erase(id);
+  }
+  for (const unsigned id : done)
+    if (const auto slot = slots_.find(id); slot != slots_.end()) cell_gone(slot->second);
 }
 
 // The slot's keeper is gone, or about to be. A call in its cell ends by itself: it sees the socket close.
@@ -403,9 +425,15 @@ void Warden::lose_zygote() {
     busy_ = 0;
   }
   stop_zygote();
-  set_up_failed("the zygote ended", ErrorKind::internal);
+  // One loss, however many cells went with it.
+  ++lost_zygotes_;
+  if (failures_ < kMaxFailures) failures_ = 0;
+  if (lost_zygotes_ >= 3 || !thread_.joinable()) {
+    failures_ = kMaxFailures;
+    set_up_failed("the zygote ended", ErrorKind::internal);
+  }
   // At once the first time; if that fails too, not in a tight loop.
-  retry_at_ = Clock::now() + (failures_ > 1 ? kRetry : milliseconds(0));
+  retry_at_ = Clock::now() + (lost_zygotes_ > 1 ? kRetry : milliseconds(0));
 }
 
 // Something could not be made. The constructor throws it; later, waiting calls are told after a few

@@ -83,6 +83,8 @@ class Warden {
   void prepare_single();
   void make_cell(Slot& slot);
   void cell_gone(Slot& slot);
+  void finish_gone();
+  void release(unsigned slot);
   void lose_slot(unsigned id);
   void lose_zygote();
   void set_up_failed(const std::string& message, ErrorKind kind);
@@ -109,7 +111,9 @@ class Warden {
   std::set<std::pair<Clock::time_point, std::uint64_t>> timers_;
   std::vector<std::uint64_t> cancels_;
   std::uint64_t next_call_ = 1;
-  unsigned busy_ = 0;  // cells handed out and not yet gone
+  unsigned busy_ = 0;               // cells handed out and not yet gone
+  std::set<unsigned> in_use_;       // slots whose call is not over
+  std::set<unsigned> gone_in_use_;  // of these, those whose cell is gone
   bool stopping_ = false;
 
   // The stepping thread's own.
@@ -123,7 +127,8 @@ class Warden {
   std::deque<unsigned> free_ids_;
   unsigned next_slot_ = 0;
   unsigned making_ = 0;
-  unsigned failures_ = 0;  // in a row
+  unsigned failures_ = 0;      // in a row
+  unsigned lost_zygotes_ = 0;  // in a row
   Clock::time_point retry_at_{};
   std::optional<Error> failure_;
   std::thread thread_;

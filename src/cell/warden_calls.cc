@@ -10,6 +10,8 @@
 
 namespace brig {
 
+constexpr int kMaxStarts = 8;
+
 // --- calls that the stepping thread drives ---
 
 // Only the stepping thread removes calls, so the pointer is good until it does.
@@ -28,7 +30,16 @@ void Warden::on_call(std::uint64_t id, Call::Source source) {
 
 void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
   async.waiting = false;
-  async.call->start(std::move(cell));
+  const unsigned slot = cell.slot;
+  if (!async.call->start(
+          std::move(cell))) {  // it died before it was asked: the next one, first in line
+    async.waiting = true;
+    release(slot);
+    const std::lock_guard lock(mutex_);
+    waiters_.push_front(std::make_shared<Waiter>());
+    waiters_.front()->call = id;
+    return;
+  }
   if (async.cancelled) async.call->cancel();
   const auto fds = async.call->descriptors();
   for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
@@ -65,7 +76,9 @@ void Warden::finish_async(std::uint64_t id) {
     calls_.erase(found);
     timers_.erase({async.timer, id});
   }
+  const unsigned slot = async.call->slot();
   const Report report = async.call->take();
+  if (!async.waiting) release(slot);
   if (async.on_done) async.on_done(report);
 }
 
@@ -159,6 +172,17 @@ unsigned Warden::ready() const {
 
 // --- calls that the caller drives ---
 
+// The call has read all it wants to know of the slot: from now on the slot may be used again.
+void Warden::release(unsigned slot) {
+  bool gone;
+  {
+    const std::lock_guard lock(mutex_);
+    in_use_.erase(slot);
+    gone = gone_in_use_.contains(slot);
+  }
+  if (gone) wake();
+}
+
 std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& outcome,
                                            std::string& message) {
   std::unique_lock lock(mutex_);
@@ -166,6 +190,7 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
     ReadyCell cell = std::move(ready_.front());
     ready_.pop_front();
     ++busy_;
+    in_use_.insert(cell.slot);
     // The slot makes its next cell when this call is over; more are made beside it only if the pool
     // runs low, so that making cells does not compete with the call for a core.
     const bool low = ready_.size() < (options_.ready + 1) / 2;
@@ -217,14 +242,23 @@ Report Warden::run(const Command& command, const OutputCallback& on_output) {
   }
   Outcome outcome = Outcome::internal;
   std::string message;
-  std::optional<ReadyCell> cell = take_cell(call.deadline(), outcome, message);
-  if (!cell) {
-    call.refuse(outcome, message);
-    return call.take();
+  unsigned slot = 0;
+  bool started = false;
+  for (int attempt = 0; !started && attempt < kMaxStarts; ++attempt) {
+    std::optional<ReadyCell> cell = take_cell(call.deadline(), outcome, message);
+    if (!cell) {
+      call.refuse(outcome, message);
+      return call.take();
+    }
+    slot = cell->slot;
+    started = call.start(std::move(*cell));
+    if (!started) release(slot);  // it died before it was asked
   }
-  call.start(std::move(*cell));
+  if (!started) call.refuse(Outcome::internal, "every cell that was tried was dead; try again");
   while (!call.over()) drive(call);
-  return call.take();
+  Report report = call.take();
+  if (started) release(slot);
+  return report;
 }
 
 }  // namespace brig

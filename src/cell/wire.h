@@ -87,11 +87,11 @@ enum class Tag : uint32_t {
 
 struct Message {
   Tag tag;
-  Stage stage;     // failed
-  int32_t error;   // failed, exec_failed: errno
-  uint32_t index;  // failed: which mount, rule, rlimit...; otherwise the slot
-  int32_t status;  // tool_ended, cell_gone: a wait status
-  uint32_t unused;
+  Stage stage;           // failed
+  int32_t error;         // failed, exec_failed: errno
+  uint32_t index;        // failed: which mount, rule, rlimit...; otherwise the slot
+  int32_t status;        // tool_ended, cell_gone: a wait status
+  uint32_t killed;       // tool_ended: by SIGUSR1, the host's or a dying keeper's
   uint64_t cpu_micros;   // tool_ended, cell_gone: of the tree so far
   uint64_t max_rss_kib;  // likewise: of the largest process
 };

@@ -104,10 +104,10 @@ Policy policy_of(const Options& options) {
 }
 
 // Writes output on. A reader that does not read must not keep the cell past its time, so this never
-// blocks: PIPE_BUF bytes fit once poll says so. After `until` what does not fit is dropped.
+// blocks: PIPE_BUF bytes fit once poll says so. After `until`, or once `cancel` is readable, what does not fit is dropped.
 class Passer {
  public:
-  explicit Passer(Clock::time_point until) : until_(until) {}
+  Passer(Clock::time_point until, int cancel) : until_(until), cancel_(cancel) {}
 
   void pass(int fd, std::string_view bytes) const {
     struct stat info;
@@ -115,8 +115,10 @@ class Passer {
     while (!bytes.empty()) {
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
-      pollfd wait{fd, POLLOUT, 0};
-      if (poll(&wait, 1, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0) return;
+      pollfd wait[] = {{fd, POLLOUT, 0}, {cancel_, POLLIN, 0}};
+      if (poll(wait, 2, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0 ||
+          !wait[0].revents)
+        return;
       const ssize_t size = write(
           fd, bytes.data(), file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
       if (size < 0 && errno == EINTR) continue;
@@ -127,6 +129,7 @@ class Passer {
 
  private:
   Clock::time_point until_;
+  int cancel_;
 };
 
 // Ctrl-C and its like, and a broken pipe, cancel: they are read from a descriptor, not handled.
@@ -171,7 +174,7 @@ int run_command(const Options& options) {
     tty = std::make_unique<Tty>();
     command.tty_fd = tty->inside();
   }
-  const Passer passer(Clock::now() + policy.limits.wall_time + policy.limits.grace);
+  const Passer passer(Clock::now() + policy.limits.wall_time + policy.limits.grace, signals.get());
   OutputCallback live;
   if (!options.json)
     live = [&](Stream stream, std::string_view bytes) {

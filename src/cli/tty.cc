@@ -8,7 +8,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -16,9 +18,17 @@
 namespace brig::cli {
 namespace {
 
-void write_all(int fd, const char* bytes, ssize_t size) {
+// Never waits once `stop` is readable: a terminal that is not read must not hold up the end.
+void write_all(int fd, const char* bytes, ssize_t size, int stop) {
   while (size > 0) {
-    const ssize_t written = write(fd, bytes, static_cast<std::size_t>(size));
+    pollfd wait[] = {{fd, POLLOUT, 0}, {stop, POLLIN, 0}};
+    if (poll(wait, 2, -1) < 0 && errno != EINTR) return;
+    if (!wait[0].revents) {
+      if (wait[1].revents) return;
+      continue;
+    }
+    const ssize_t written =
+        write(fd, bytes, static_cast<std::size_t>(std::min<ssize_t>(size, PIPE_BUF)));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return;
     bytes += written;
@@ -80,7 +90,7 @@ void Tty::relay() {
     if (polls[0].revents) {
       const ssize_t size = read(outside_.get(), buffer, sizeof buffer);
       if (size > 0)
-        write_all(1, buffer, size);
+        write_all(1, buffer, size, stop_.get());
       else if (stopping)
         return;  // EIO: nobody holds the other side any more
       else if (size == 0 || errno == EIO)
@@ -89,9 +99,9 @@ void Tty::relay() {
     if (polls[1].revents) {
       const ssize_t size = read(0, buffer, sizeof buffer);
       if (size > 0) {
-        write_all(outside_.get(), buffer, size);
+        write_all(outside_.get(), buffer, size, stop_.get());
       } else {
-        write_all(outside_.get(), "\4", 1);  // end of input, as a terminal says it
+        write_all(outside_.get(), "\4", 1, stop_.get());  // end of input, as a terminal says it
         polls[1].fd = -1;
       }
     }

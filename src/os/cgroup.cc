@@ -110,6 +110,17 @@ std::string owner_prefix() {
   return fmt::format("brig-{}-", info.st_ino);
 }
 
+// Removes a base and its slots; false while anything lives in it.
+bool remove_base(const std::string& path) {
+  if (DIR* slots = opendir(path.c_str())) {
+    while (const dirent* entry = readdir(slots))
+      if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+        unlinkat(dirfd(slots), entry->d_name, AT_REMOVEDIR);
+    closedir(slots);
+  }
+  return rmdir(path.c_str()) == 0 || errno == ENOENT;
+}
+
 void remove_stale(const std::string& parent) {
   const std::string prefix = owner_prefix();
   DIR* stream = opendir(parent.c_str());
@@ -124,14 +135,7 @@ void remove_stale(const std::string& parent) {
     const std::size_t dash = rest.find('-'), second = rest.find('-', dash + 1);
     if (second == std::string::npos) continue;
     if (start_time(rest.substr(0, dash)) == rest.substr(dash + 1, second - dash - 1)) continue;
-    const std::string path = parent + "/" + name;
-    if (DIR* slots = opendir(path.c_str())) {
-      while (const dirent* entry = readdir(slots))
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-          unlinkat(dirfd(slots), entry->d_name, AT_REMOVEDIR);
-      closedir(slots);
-    }
-    rmdir(path.c_str());  // fails, and rightly, if anything lives in it
+    remove_base(parent + "/" + name);  // refuses, and rightly, if anything lives in it
   }
 }
 
@@ -160,6 +164,11 @@ CgroupLayout& CgroupLayout::operator=(CgroupLayout&& other) noexcept {
   why_not = std::move(other.why_not);
   owned_ = std::exchange(other.owned_, {});
   return *this;
+}
+
+void CgroupLayout::sweep() const {
+  for (const CgroupHierarchy& tree : hierarchies)
+    for (int attempt = 0; attempt < 100 && !remove_base(tree.base); ++attempt) usleep(10'000);
 }
 
 void CgroupLayout::remove_owned() {

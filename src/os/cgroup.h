@@ -47,6 +47,8 @@ class CgroupLayout {
   std::string why_not;  // if version is 0, or a controller is missing: the call that failed
 
   void release() { owned_.clear(); }
+  // Removes what is still there of it, slots included, trying for a second.
+  void sweep() const;
 
  private:
   void remove_owned();

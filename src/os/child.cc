@@ -92,7 +92,6 @@ Child spawn_clean(int program, const char* name, const int (&fds)[2]) {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   int pidfd = -1;
-  // Exit signal 0: the host's SIGCHLD handler and waitpid(-1) are not for this child.
   const pid_t pid = clone(start, static_cast<char*>(stack) + kStack,
                           CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &arguments, &pidfd);
   const int error = errno;

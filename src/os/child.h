@@ -7,8 +7,8 @@
 
 namespace brig {
 
-// Not copyable; the destructor kills and reaps. No SIGCHLD reaches the host when it ends, and the
-// host's own waitpid(-1) does not see it.
+// Not copyable; the destructor kills and reaps. The host gets a SIGCHLD when it ends (exec sets that,
+// whatever clone said), and a waitpid(-1) of the host's may reap it first: both do no harm here.
 class Child {
  public:
   Child() = default;

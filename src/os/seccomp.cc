@@ -224,6 +224,12 @@ void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denie
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {compare(1, SCMP_CMP_NE, 0)});
 }
 
+// Deny wins over allow.
+FilterRules settled(FilterRules rules) {
+  std::erase_if(rules.allow, [&](const std::string& name) { return contains(rules.deny, name); });
+  return rules;
+}
+
 }  // namespace
 
 bool is_syscall(const std::string& name) {
@@ -234,7 +240,8 @@ bool may_deny(const std::string& name) { return !contains(kNeeded, name); }
 
 bool may_allow(const std::string& name) { return contains(kReturnable, name); }
 
-FilterProgram build_filter(const FilterRules& rules) {
+FilterProgram build_filter(const FilterRules& asked) {
+  const FilterRules rules = settled(asked);
   Builder builder(SCMP_ACT_ERRNO(ENOSYS));
   for (int number = 0; number <= kLastKnown; ++number) {
     char* raw = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
@@ -257,7 +264,8 @@ FilterProgram build_filter(const FilterRules& rules) {
   return builder.take();
 }
 
-FilterProgram build_lock_filter(const FilterRules& rules) {
+FilterProgram build_lock_filter(const FilterRules& asked) {
+  const FilterRules rules = settled(asked);
   Builder builder(SCMP_ACT_ALLOW);
   for (const char* name : kRefused)
     if (!contains(rules.allow, name)) builder.rule(SCMP_ACT_NOTIFY, name);

@@ -16,7 +16,9 @@
 
 static FILE* out;
 
-static int compare(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
+static int compare(const void* a, const void* b) {
+  return strcmp(*(char* const*)a, *(char* const*)b);
+}
 
 // The lines of a file that begin with one of `keys` (all, if there are none); words from `skip` on.
 static void show(const char* path, const char* const* keys, int skip) {
@@ -28,7 +30,8 @@ static void show(const char* path, const char* const* keys, int skip) {
   }
   while (fgets(line, sizeof line, file)) {
     int wanted = !keys;
-    for (const char* const* key = keys; key && *key; ++key) wanted |= !strncmp(line, *key, strlen(*key));
+    for (const char* const* key = keys; key && *key; ++key)
+      wanted |= !strncmp(line, *key, strlen(*key));
     if (!wanted) continue;
     char* at = line;
     for (int i = 0; i < skip && at; ++i) at = strchr(at, ' ') ? strchr(at, ' ') + 1 : 0;
@@ -57,20 +60,40 @@ static void list(const char* path) {
 static void show_map(const char* path) {
   unsigned long inside, outside, count;
   FILE* file = fopen(path, "r");
-  while (file && fscanf(file, "%lu %lu %lu", &inside, &outside, &count) == 3) fprintf(out, "%s: %lu %s %lu\n", path, inside, outside ? "not root" : "ROOT", count);
+  while (file && fscanf(file, "%lu %lu %lu", &inside, &outside, &count) == 3)
+    fprintf(out, "%s: %lu %s %lu\n", path, inside, outside ? "not root" : "ROOT", count);
   if (file) fclose(file);
 }
 
-static void attempt(const char* name, long result) { fprintf(out, "%s: %s\n", name, result < 0 ? strerrorname_np(errno) : "works"); }
+static void attempt(const char* name, long result) {
+  fprintf(out, "%s: %s\n", name, result < 0 ? strerrorname_np(errno) : "works");
+}
 
 int main(int argc, char** argv) {
-  if (argc < 2 || !(out = fopen(argv[1], "w"))) return 9;
-  const char* status[] = {"Uid", "Gid", "Groups", "NSpid", "NSpgid", "Cap", "NoNewPrivs", "Seccomp", "SigBlk", "SigIgn", "SigCgt", "Umask", "CoreDumping", 0};
+  char* text;
+  size_t size;
+  if (argc < 2 || !(out = open_memstream(&text, &size))) return 9;
+  const int jailed =
+      getppid() == 1;  // else ids, pids and cgroups are the host's, and differ by run
+  const char* status[] = {"Groups",
+                          "Cap",
+                          "NoNewPrivs",
+                          "Seccomp",
+                          "SigBlk",
+                          "SigIgn",
+                          "SigCgt",
+                          "Umask",
+                          jailed ? "Uid" : "-",
+                          jailed ? "Gid" : "-",
+                          jailed ? "NSp" : "-",
+                          0};
   show("/proc/self/status", status, 0);
-  show("/proc/1/status", (const char*[]){"Name", "Uid", "Cap", "NoNewPrivs", "Seccomp", 0}, 0);
+  if (jailed)
+    show("/proc/1/status", (const char*[]){"Name", "Uid", "Cap", "NoNewPrivs", "Seccomp", 0}, 0);
   show("/proc/self/limits", 0, 0);
   show("/proc/self/mountinfo", 0, 3);  // without ids and device numbers, which differ by run
-  show("/proc/self/cgroup", 0, 0);
+  if (jailed) show("/proc/self/cgroup", 0, 0);
+  fprintf(out, "%s\n", getuid() && geteuid() && getgid() && getegid() ? "not root" : "ROOT");
   show_map("/proc/self/uid_map");
   show_map("/proc/self/gid_map");
   show("/proc/self/setgroups", 0, 0);
@@ -79,16 +102,21 @@ int main(int argc, char** argv) {
   struct utsname names;
   uname(&names);
   fprintf(out, "host %s domain %s\n", names.nodename, names.domainname);
-  fprintf(out, "pid %d parent %d session %d group %d\n", getpid(), getppid(), getsid(0), getpgid(0));
-  const char* places[] = {"/", "/tmp", "/workspace", "/dev", "/dev/shm", "/etc", "/proc/self/ns", "/var", 0};
+  if (jailed)
+    fprintf(out, "pid %d parent %d session %d group %d\n", getpid(), getppid(), getsid(0),
+            getpgid(0));
+  const char* places[] = {"/",    "/tmp",          "/workspace", "/dev", "/dev/shm",
+                          "/etc", "/proc/self/ns", "/var",       0};
   for (const char** place = places; *place; ++place) list(*place);
   for (char** variable = environ; *variable; ++variable)
-    if (strncmp(*variable, "TMPDIR=", 7) && strncmp(*variable, "HOME=", 5)) fprintf(out, "%s\n", *variable);
+    if (strncmp(*variable, "TMPDIR=", 7) && strncmp(*variable, "HOME=", 5))
+      fprintf(out, "%s\n", *variable);
   for (int fd = 0; fd < 1024; ++fd) {
     struct stat info;
-    if (fd != fileno(out) && fstat(fd, &info) == 0) fprintf(out, "descriptor %d mode %o\n", fd, info.st_mode & S_IFMT);
+    if (fstat(fd, &info) == 0) fprintf(out, "descriptor %d mode %o\n", fd, info.st_mode & S_IFMT);
   }
-  attempt("mknod of a whiteout", mknod("/workspace/node", S_IFCHR, makedev(0, 0)));  // Landlock alone forbids it
+  attempt("mknod of a whiteout",
+          mknod("/workspace/node", S_IFCHR, makedev(0, 0)));  // Landlock alone forbids it
   attempt("unshare", unshare(CLONE_NEWUSER));
   attempt("socket", socket(AF_INET, SOCK_STREAM, 0));
   attempt("shadow", open("/etc/shadow", O_RDONLY));
@@ -96,5 +124,8 @@ int main(int argc, char** argv) {
   attempt("usr", open("/usr/brig-faults", O_WRONLY | O_CREAT, 0600));
   attempt("oom", open("/proc/self/oom_score_adj", O_WRONLY));
   attempt("kill parent", kill(getppid(), 0));
-  return fclose(out) == 0 ? 0 : 9;
+  fclose(out);
+  // All of it or nothing: the tool may be killed at any time.
+  const int mark = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  return mark >= 0 && write(mark, text, size) == (ssize_t)size ? 0 : 9;
 }

@@ -9,7 +9,8 @@
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
   brig::Policy policy;
-  for (const brig::Isolation floor : {brig::Isolation::jail, brig::Isolation::landlock, brig::Isolation::process})
+  for (const brig::Isolation floor :
+       {brig::Isolation::jail, brig::Isolation::landlock, brig::Isolation::process})
     if (!std::strcmp(argv[1], to_string(floor))) policy.isolation = floor;
   policy.files.read = {argv[2]};
   policy.files.write = {argv[3]};
@@ -21,7 +22,9 @@ int main(int argc, char** argv) {
     const brig::Report report = runner.run(command);
     if (report.ok()) return 0;
     std::fprintf(stderr, "brig: %s\n", report.message.c_str());
-    return report.outcome == brig::Outcome::timeout ? 124 : report.outcome == brig::Outcome::exit ? *report.exit_code : 125;
+    return report.outcome == brig::Outcome::timeout ? 124
+           : report.outcome == brig::Outcome::exit  ? *report.exit_code
+                                                    : 125;
   } catch (const brig::Error& error) {
     std::fprintf(stderr, "brig: %s\n", error.what());
     return 125;
