@@ -16,7 +16,8 @@ std::map<std::string, std::string> build_safe_env(
     const std::vector<std::string>& passthrough = {},
     const std::map<std::string, std::string>& extra = {});
 
-// Ends a process and all its descendants, those in other sessions too. Best effort, never throws.
+// Ends a process and all its descendants, those in other sessions too. Best effort, never throws: of a
+// tree that forks all the while it may miss some, which is what cells are for.
 // Refuses pids below 2 and the caller itself.
 void kill_process_tree(pid_t pid) noexcept;
 

@@ -281,6 +281,18 @@ void Warden::on_slot(unsigned id) {
   }
 }
 
+// What a ready cell has on the host's side.
+void Warden::equip(Slot& slot) {
+  slot.cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!slot.cell.null || !make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) ||
+      !make_pipe(plan_.plan(), slot.cell.err_read, slot.cell.err_write))
+    throw_sys("pipes for a cell's output");
+  if (!cgroups_.version) return;
+  if (!slot.cgroup) slot.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot.id, slot.generation);
+  slot.cgroup->begin();
+  slot.cell.cgroup = slot.cgroup;
+}
+
 // The first word of a new cell: ready, or what failed.
 void Warden::on_made_cell(unsigned id) {
   const auto found = slots_.find(id);
@@ -301,15 +313,13 @@ void Warden::on_made_cell(unsigned id) {
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
     return;
   }
-  slot.cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!slot.cell.null || !make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) ||
-      !make_pipe(plan_.plan(), slot.cell.err_read, slot.cell.err_write))
-    return set_up_failed("pipes for a cell's output: " + errno_text(errno), ErrorKind::resource);
-  if (cgroups_.version) {
-    if (!slot.cgroup)
-      slot.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot.id, slot.generation);
-    slot.cgroup->begin();
-    slot.cell.cgroup = slot.cgroup;
+  try {
+    equip(slot);
+  } catch (const Error& error) {
+    // Not used, so killed; its keeper tells when it is gone, and makes another.
+    sys::pidfd_send_signal(slot.cell.pidfd.get(), SIGKILL);
+    slot.cell = ReadyCell();
+    return set_up_failed(error.what(), error.kind());
   }
   if (!plan_.scratch_directory.empty())
     slot.cell.scratch = fmt::format("{}/{}", plan_.scratch_directory, id);
@@ -443,8 +453,8 @@ void Warden::set_up_failed(const std::string& message, ErrorKind kind) {
     if (!failure_) failure_.emplace(kind, message);
     return;
   }
-  if (++failures_ < kMaxFailures) return;
   retry_at_ = Clock::now() + kRetry;
+  if (++failures_ < kMaxFailures) return;
   std::deque<std::shared_ptr<Waiter>> waiters;
   {
     const std::lock_guard lock(mutex_);

@@ -129,7 +129,7 @@ struct Harmless {
   const char* process;
   const char* call;
   // Beginnings of lines of the fingerprint that may differ, split by '|'. "@silent": there may be no
-  // message; "@late": the command may run into its time limit.
+  // message; "@late": the command may run into its time limit; "@lost": it may be told as killed.
   const char* may_differ;
   const char* reason;
 };
@@ -406,9 +406,10 @@ int main(int argc, char** argv) {
     const bool not_started =
         result.err.find("error while loading shared libraries") != std::string::npos;
     const bool late = result.code == 124 && may_differ(entry, "@late");
+    const bool lost = result.code == 128 + SIGKILL && may_differ(entry, "@lost");
     const bool absent = result.code == 127 && error == ENOENT;
     if (result.code > 0 && result.code != 125 && result.code != 126 && !not_started && !late &&
-        !absent)
+        !lost && !absent)
       wrong += "  exit code " + std::to_string(result.code) + "\n";
     if (result.seconds > 4 && !late) wrong += "  took " + std::to_string(result.seconds) + " s\n";
     if (result.code != 0 && result.err.empty() && !may_differ(entry, "@silent"))
