@@ -40,7 +40,7 @@ struct Limits {
   std::uint64_t scratch = 64_MiB;
   // Largest file a tool may write. Unset: scratch bounds its own files, writable paths are unbounded.
   std::optional<std::uint64_t> file_size;
-  std::uint32_t open_files = 256;
+  std::uint32_t open_files = 256;  // per process; 16 and up
   // CPUs' worth of time per second, 0.01 and up. Unset: all of the machine. Needs a cgroup.
   std::optional<double> cpus;
 };

@@ -313,7 +313,9 @@ void Call::finish() {
   report_.usage.wall = std::chrono::duration_cast<microseconds>(Clock::now() - asked_);
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu = microseconds(end_.cpu_micros);
-  report_.usage.memory_peak = usage.memory_peak.value_or(end_.max_rss_kib * 1024);
+  // A command smaller than the cell it replaced adds nothing to the cgroup: its own size is told then.
+  report_.usage.memory_peak = usage.memory_peak.value_or(0);
+  if (report_.usage.memory_peak == 0) report_.usage.memory_peak = end_.max_rss_kib * 1024;
   if (usage.processes_peak)
     report_.usage.processes_peak = *usage.processes_peak > settings_.own_tasks
                                        ? *usage.processes_peak - settings_.own_tasks

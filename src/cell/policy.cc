@@ -46,7 +46,7 @@ constexpr std::array<LimitRange, 10> kRanges = {{
     {"file_size", Unit::bytes, 0, kNoEnd},
     // Three streams, and one more for the loader to open its libraries with. The most is the
     // kernel's default of fs.nr_open.
-    {"open_files", Unit::count, 4, 1'048'576},
+    {"open_files", Unit::count, 16, 1'048'576},
 }};
 
 std::string in_unit(Unit unit, std::uint64_t value) {

@@ -144,7 +144,7 @@ TEST(Policy, CountsHaveRanges) {
   expect_range<Count>(
       "processes", [](Limits& l, Count v) { l.processes = v; }, 1, 32768, 0, 32769);
   expect_range<Count>(
-      "open_files", [](Limits& l, Count v) { l.open_files = v; }, 4, 1048576, 3, ~Count{0});
+      "open_files", [](Limits& l, Count v) { l.open_files = v; }, 16, 1048576, 15, ~Count{0});
 }
 
 TEST(Policy, CpusHaveARange) {

@@ -212,7 +212,7 @@ TEST(PolicyToml, AValueOutOfRangeHasItsLine) {
   EXPECT_EQ(fault("[limits]\nprocesses = 4294967297"),
             "p.toml:2: limits.processes: 4294967297 is out of range; use 1 to 32768");
   EXPECT_EQ(fault("[limits]\nopen_files = -9223372036854775808"),
-            "p.toml:2: limits.open_files: -9223372036854775808 is out of range; use 4 to 1048576");
+            "p.toml:2: limits.open_files: -9223372036854775808 is out of range; use 16 to 1048576");
   EXPECT_EQ(fault("[limits]\nwall_time = 0"),
             "p.toml:2: limits.wall_time: 0 ms is out of range; use 1 ms to 24 h");
   EXPECT_EQ(fault("[limits]\nwall_time = -1.5"),
