@@ -55,7 +55,10 @@ static int net(void) {
   const struct {
     const char* name;
     int family, type;
-  } tries[] = {{"AF_INET", AF_INET, SOCK_STREAM}, {"AF_INET6", AF_INET6, SOCK_DGRAM}, {"AF_PACKET", AF_PACKET, SOCK_RAW}, {"AF_NETLINK", AF_NETLINK, SOCK_RAW}};
+  } tries[] = {{"AF_INET", AF_INET, SOCK_STREAM},
+               {"AF_INET6", AF_INET6, SOCK_DGRAM},
+               {"AF_PACKET", AF_PACKET, SOCK_RAW},
+               {"AF_NETLINK", AF_NETLINK, SOCK_RAW}};
   int open = 0;
   for (unsigned i = 0; i < sizeof tries / sizeof *tries; ++i) {
     const int fd = socket(tries[i].family, tries[i].type, 0);
