@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PRESETS := dev tsan release tidy
 FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) 2>/dev/null
 
-.PHONY: build deps run test test-vm bench tsan tidy format format-check lint install clean help
+.PHONY: soak build deps run test test-vm bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -39,6 +39,11 @@ test:  ## all tests, as root and as an unprivileged user
 
 test-vm:  ## the tests on other kernels, in virtual machines
 	@scripts/test-vm
+
+soak:  ## 20,000 mixed calls, counting what is left behind
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build-release
+	@BRIG_SOAK_CALLS=$${BRIG_SOAK_CALLS:-20000} BRIG_GUESTS=build/release/guests build/release/bin/soak_test
 
 bench:  ## the benchmarks, against bubblewrap and bare processes
 	@scripts/deps build bench

@@ -92,12 +92,15 @@ bool restrict_files(const Plan& plan, const char* scratch, Failure& failure) {
   return true;
 }
 
-bool drop_capabilities(Failure& failure) {
+bool drop_capabilities(const Plan& plan, Failure& failure) {
   // Locked: not even uid 0 in some namespace of a tool's own would regain anything by exec.
   const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                              SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                              SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  // In a user namespace of its own a cell has the right to; elsewhere an ordinary user has not, and
+  // no_new_privs alone keeps the bounding set from mattering.
   const bool privileged = prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) == 0;
+  if (!privileged && plan.floor == Floor::jail) return fail(failure, Stage::capabilities, 0);
   if (privileged) {
     if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 1);
     for (int cap = 1; cap < 64; ++cap)
@@ -127,7 +130,7 @@ bool lock(const Plan& plan, const char* scratch, int* listener, Failure& failure
     if (setrlimit(resource, &limit) != 0) return fail(failure, Stage::rlimit, i);
   }
   if (!restrict_files(plan, scratch, failure)) return false;
-  if (!drop_capabilities(failure)) return false;
+  if (!drop_capabilities(plan, failure)) return false;
   if (plan.lock_filter.count &&
       !load_filter(plan, plan.lock_filter,
                    SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,

@@ -90,6 +90,11 @@ class Planner {
     return std::move(built_);
   }
 
+  // Removes what build() made on disk before it failed.
+  void undo() const {
+    if (!built_.scratch_directory.empty()) rmdir(built_.scratch_directory.c_str());
+  }
+
  private:
   void enforce(std::string layer) { built_.enforced.push_back(std::move(layer)); }
 
@@ -345,7 +350,13 @@ class Planner {
 }  // namespace
 
 BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single) {
-  return Planner(policy, cgroups, single).build();
+  Planner planner(policy, cgroups, single);
+  try {
+    return planner.build();
+  } catch (...) {
+    planner.undo();
+    throw;
+  }
 }
 
 }  // namespace brig

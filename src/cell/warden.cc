@@ -27,6 +27,7 @@ constexpr unsigned kMaxMaking = 8;  // cells being made at once: more would only
 // In a row, before waiting calls are told: more than the cells that one dead zygote takes along.
 constexpr unsigned kMaxFailures = 2 * kMaxMaking + 3;
 constexpr milliseconds kRetry{100};
+constexpr milliseconds kLeastPatience{3000}, kMostPatience{60'000};
 constexpr Clock::time_point kNever = Clock::time_point::max();
 
 UniqueFd sealed(const std::vector<std::byte>& block) {
@@ -62,7 +63,16 @@ Warden::Warden(Policy policy, RunnerOptions options, bool single)
   try {
     start_zygote();
     if (!single_) grow();
-    while (ready_.empty() && !failure_) step(Clock::now() + milliseconds(10'000));
+    // Set-up has a deadline too: a path on a dead network file system must not hang the caller.
+    const auto patience =
+        std::clamp<milliseconds>(policy_.limits.wall_time, kLeastPatience, kMostPatience);
+    const auto until = Clock::now() + patience;
+    while (ready_.empty() && !failure_ && Clock::now() < until) step(until);
+    if (ready_.empty() && !failure_)
+      failure_.emplace(ErrorKind::resource,
+                       fmt::format("no cell could be made within {} ms; is a listed path on a file "
+                                   "system that does not answer?",
+                                   patience.count()));
     if (failure_) throw Error(*failure_);
   } catch (...) {
     stop_zygote();
