@@ -90,7 +90,11 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
     if (packet.size <= 0) _exit(0);
     if (packet.size != sizeof message || message.tag != wire::Tag::make_cell) _exit(1);
     if (*scratch) {
-      if (mkdir(scratch, 0700) != 0) die(slot_socket, Stage::scratch);
+      // One that is there was left by a keeper of this slot that was killed.
+      if (mkdir(scratch, 0700) != 0) {
+        remove_tree(scratch);
+        if (mkdir(scratch, 0700) != 0) die(slot_socket, Stage::scratch);
+      }
     }
     int cell_end = -1;
     const pid_t pid = make_cell(plan, slot_socket, slot, &cell_end);
