@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 #include "cell/helper_image.h"
@@ -169,8 +171,11 @@ void Warden::stop_zygote() {
   janitor_.wait(10'000);
   janitor_ = Child();
   cgroups_.sweep();  // nothing is left to do unless the janitor was killed
-  // A janitor that never came to life could not do its part.
-  if (!plan_.scratch_directory.empty()) rmdir(plan_.scratch_directory.c_str());
+  // A janitor that was killed, or never came to life, could not do its part.
+  if (!plan_.scratch_directory.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(plan_.scratch_directory, ignored);
+  }
   cgroups_ = CgroupLayout();
 }
 
