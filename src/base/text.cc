@@ -1,12 +1,16 @@
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "base/fd.h"
 
 namespace brig {
 namespace {
@@ -282,6 +286,16 @@ std::string base64(std::string_view bytes) {
     result += n > 2 ? kDigits[group & 63] : '=';
   }
   return result;
+}
+
+std::string read_text(const std::string& path) {
+  std::string text;
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return text;
+  char buffer[8192];
+  for (ssize_t size; (size = read(file.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(size));
+  return text;
 }
 
 }  // namespace brig

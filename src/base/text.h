@@ -49,4 +49,7 @@ std::size_t utf8_cut_at_start(std::string_view bytes) noexcept;
 // RFC 4648 with padding, no line breaks.
 std::string base64(std::string_view bytes);
 
+// All of a small file, such as those of /proc; "" if it can't be read.
+std::string read_text(const std::string& path);
+
 }  // namespace brig

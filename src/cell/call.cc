@@ -116,6 +116,14 @@ bool Call::start(ReadyCell cell) {
   return true;
 }
 
+void Call::restart_clock(UniqueFd pidfd, UniqueFd listener) {
+  cell_.pidfd = std::move(pidfd);
+  cell_.listener = std::move(listener);
+  asked_ = Clock::now();
+  deadline_ = asked_ + settings_.limits.wall_time;
+  arm(asked_);
+}
+
 bool Call::send_request(const Command& command) {
   std::string strings;
   strings.reserve(sizeof(wire::Request) + 1024 + settings_.environment.size());
@@ -208,6 +216,10 @@ void Call::on_message() {
     exec_error_ = message.error;
     return;
   }
+  if (size == sizeof message && message.tag == wire::Tag::request_failed && !ended_) {
+    request_error_ = message.error;
+    return;
+  }
   if (size == sizeof message && message.tag == wire::Tag::tool_ended) {
     ended_ = true;
     end_ = message;
@@ -263,6 +275,21 @@ void Call::on_refusal() {
   ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_SEND, response);
   // Closed, the kernel answers ENOSYS by itself: still refused, no longer counted.
   if (++refusal_count_ >= kMaxRefusals) cell_.listener.reset();
+}
+
+void Call::drive() {
+  const auto fds = descriptors();
+  pollfd polls[kSources];
+  for (unsigned i = 0; i < kSources; ++i)
+    polls[i] = {fds[i], static_cast<short>(i == kStdin ? POLLOUT : POLLIN), 0};
+  const auto left = std::max(Clock::duration::zero(), timer_ - Clock::now());
+  timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
+                (left % std::chrono::seconds(1)).count()};
+  const int count = ppoll(polls, kSources, &wait, nullptr);
+  // Output before the end: what is in the pipes belongs to the report either way.
+  for (const Source source : {kListener, kStdin, kOut, kErr, kSocket, kCancel})
+    if (count > 0 && polls[source].revents) on_ready(source);
+  if (!over_) on_timer(Clock::now());
 }
 
 void Call::cancel() { end(Ending::cancelled); }
@@ -348,6 +375,12 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
                     "memory; raise limits.memory or make it use less",
                     format_size(limits.memory)));
   };
+  if (request_error_) {
+    report.exit_code.reset();
+    return say(Outcome::internal,
+               fmt::format("the cell could not take the command: {}; it was not run, try again",
+                           errno_text(request_error_)));
+  }
   if (exec_error_) {
     report.exit_code = exec_error_ == ENOENT ? 127 : 126;
     const std::string& program = command_.argv[0];

@@ -61,6 +61,8 @@ class Call {
   // Takes the cell and sends the request. False if the cell is dead and never got it: start another.
   // On any other failure the call is over (internal).
   bool start(ReadyCell cell);
+  // A call that was started before its cell was locked: it is now, and the clock starts here.
+  void restart_clock(UniqueFd pidfd, UniqueFd listener);
   // Not run after all: over, with this outcome.
   void refuse(Outcome outcome, std::string message);
 
@@ -70,6 +72,8 @@ class Call {
   // When to call on_timer next.
   Clock::time_point timer() const { return timer_; }
   void on_timer(Clock::time_point now);
+  // For who has nothing else to do: waits for the next event, and hands it in.
+  void drive();
   // SIGTERM, the grace period, SIGKILL.
   void cancel();
 
@@ -106,7 +110,7 @@ class Call {
   bool over_ = false;
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};
-  int exec_error_ = 0;
+  int exec_error_ = 0, request_error_ = 0;
   std::map<std::string, std::uint64_t> refusals_;
   std::uint64_t refusal_count_ = 0;
   Report report_;

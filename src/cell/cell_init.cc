@@ -227,8 +227,7 @@ void cell_init(const Plan& plan, int socket, unsigned slot) {
   if (plan.floor == Floor::jail) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
-    if (!map_ids(plan, proc, plan.cell_uid, plan.cell_gid, failure) ||
-        !mount_private(plan, failure))
+    if (!map_ids(proc, kCellId, kCellId, failure) || !mount_private(plan, failure))
       die(socket, failure);
   } else {
     watch_over_tree();

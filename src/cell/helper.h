@@ -36,17 +36,26 @@ bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
                               unsigned slot);
 [[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);
 // The zygote of a single plan: becomes the only cell's init. `plan` is null if it is still to come, on
-// the cell's socket; `network`: in a network namespace of its own.
-[[noreturn]] void single_main(const Plan* plan, int cell_socket, int gate, const int* id_map_fds,
-                              bool network);
+// the cell's socket.
+struct SingleStart {
+  unsigned namespaces;  // CLONE_NEW*: made, but for the network's, which is to make
+  unsigned uid, gid;    // the janitor's
+};
+[[noreturn]] void single_main(const Plan* plan, int cell_socket, const int* id_map_fds,
+                              const SingleStart& start);
 
-// Makes the new root in a fresh mount namespace and pivots into it. Needs CAP_SYS_ADMIN over it.
-bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure);
+// The new root, in two steps. Both need CAP_SYS_ADMIN over a fresh mount namespace. The first needs no
+// plan: a private mount tree, and what the root is built from.
+struct RootStage {
+  int old_root = -1, root = -1, proc = -1;
+};
+bool stage_root(RootStage& stage, Failure& failure);
+// Builds it and pivots into it; uses the stage up.
+bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds, Failure& failure);
 // Gives up root for the plan's unprivileged id.
 bool become_user(const Plan& plan, Failure& failure);
 // Maps the cell's user to `outside_uid`, for this process' new user namespace. `proc` is a /proc.
-bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid,
-             Failure& failure);
+bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure);
 // Scratch space, listed paths on top of it, masks of /proc, the loopback interface.
 bool mount_private(const Plan& plan, Failure& failure);
 // The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc
@@ -71,7 +80,7 @@ const char* decimal(char* buffer, unsigned long value);
 // Joins a/b into `out` (4096 bytes). False if it does not fit.
 bool join(char* out, const char* a, const char* b);
 // Removes a directory and all below it. Iterative and flat: depth, names and modes don't matter.
-void remove_tree(const char* path);
+bool remove_tree(const char* path);
 void set_name(const char* name);
 // SIGKILLs every descendant of this process and reaps them, for floors without a pid namespace.
 void end_descendants();

@@ -114,10 +114,10 @@ bool flatten(int top, int dir, unsigned long& counter) {
 
 }  // namespace
 
-void remove_tree(const char* path) {
+bool remove_tree(const char* path) {
   make_accessible(AT_FDCWD, path);
   const int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (top < 0) return;
+  if (top < 0) return errno == ENOENT;
   unsigned long counter = 0;
   bool progress = true;
   while (progress) {
@@ -139,7 +139,7 @@ void remove_tree(const char* path) {
     closedir(stream);
   }
   close(top);
-  rmdir(path);
+  return rmdir(path) == 0;
 }
 
 static pid_t number_of(const char* text) { return static_cast<pid_t>(strtol(text, nullptr, 10)); }
@@ -191,19 +191,18 @@ bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned f
   return true;
 }
 
-bool map_ids(const Plan& plan, int proc, unsigned outside_uid, unsigned outside_gid,
-             Failure& failure) {
+bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure) {
   char line[80], number[24];
   // Writing one's own maps needs the files to be one's own, which they are not while non-dumpable.
   // Nothing that could trace this process exists yet in a namespace that sees it.
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (!write_file(proc, "self/setgroups", "deny")) return fail(failure, wire::Stage::id_map, 0);
-  strcpy(line, decimal(number, plan.cell_uid));
+  strcpy(line, decimal(number, kCellId));
   strcat(line, " ");
   strcat(line, decimal(number, outside_uid));
   strcat(line, " 1");
   if (!write_file(proc, "self/uid_map", line)) return fail(failure, wire::Stage::id_map, 1);
-  strcpy(line, decimal(number, plan.cell_gid));
+  strcpy(line, decimal(number, kCellId));
   strcat(line, " ");
   strcat(line, decimal(number, outside_gid));
   strcat(line, " 1");
@@ -220,7 +219,7 @@ namespace brig::helper {
 const Plan& receive_plan(int socket) {
   wire::Message message;
   const Packet packet = recv_packet(socket, &message, sizeof message, 0);
-  if (packet.size == 0) _exit(0);
+  if (packet.size == 0) _exit(1);
   if (packet.size != sizeof message || message.tag != wire::Tag::plan || packet.fd_count != 1) {
     errno = EINVAL;
     die(socket, wire::Stage::plan);

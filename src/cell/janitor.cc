@@ -91,19 +91,20 @@ bool attach(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned ge
 
 // Removes every slot of a tree, then the tree. A cgroup stays busy for a moment after its last
 // process is gone, so this tries for two seconds.
-void remove_cgroups(const Plan& plan, const CgroupTree& tree) {
+bool remove_cgroups(const Plan& plan, const CgroupTree& tree) {
   const char* base = text(plan, tree.base);
-  for (int attempt = 0; attempt < 200; ++attempt) {
+  for (int attempt = 0; rmdir(base) != 0 && errno != ENOENT; ++attempt) {
+    if (attempt == 200) return false;
+    if (attempt > 1) usleep(10000);
     DIR* stream = opendir(base);
-    if (!stream) return;
+    if (!stream) continue;
     while (const dirent* entry = readdir(stream)) {
       if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
       unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
     }
     closedir(stream);
-    if (rmdir(base) == 0 || errno == ENOENT) return;
-    usleep(10000);
   }
+  return true;
 }
 
 void grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
@@ -171,13 +172,14 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
                 WEXITED | __WALL) < 0 &&
          errno == EINTR) {
   }
+  bool clean = true;
   if (plan.floor != Floor::jail) {
     end_descendants();
-    if (plan.scratch_directory) remove_tree(text(plan, plan.scratch_directory));
+    if (plan.scratch_directory) clean = remove_tree(text(plan, plan.scratch_directory));
   }
   for (unsigned i = 0; i < plan.cgroups.count; ++i)
-    remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
-  _exit(0);
+    clean &= remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
+  _exit(clean ? 0 : 1);  // what could not be removed, the host tries again
 }
 
 uint64_t zygote_flags(const Plan& plan) {
@@ -208,9 +210,7 @@ void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* 
 }
 
 struct Single {
-  pid_t pid = -1;
   int pidfd = -1;
-  int gate = -1;
   int cell_socket = -1;
 };
 
@@ -219,44 +219,34 @@ struct Single {
 Single start_single(const Plan* plan, const wire::Message& message, int cell_socket,
                     int host_socket, int host_pidfd, const int* id_maps) {
   Single single;
-  single.gate = eventfd(0, EFD_CLOEXEC);
-  if (single.gate < 0) die(host_socket, Stage::sockets);
+  const SingleStart start{message.index, geteuid(), getegid()};
   // The network namespace takes as long as everything else together: a process of its own makes it.
-  single.pid = sys::clone_process(
+  const pid_t pid = sys::clone_process(
       SIGCHLD | CLONE_PIDFD | (message.index & ~static_cast<unsigned>(CLONE_NEWNET)),
       &single.pidfd);
-  if (single.pid < 0) die(host_socket, Stage::clone_zygote);
-  if (single.pid == 0) {
+  if (pid < 0) die(host_socket, Stage::clone_zygote);
+  if (pid == 0) {
     close(host_socket);
     close(host_pidfd);
-    single_main(plan, cell_socket, single.gate, id_maps, (message.index & CLONE_NEWNET) != 0);
+    single_main(plan, cell_socket, id_maps, start);
   }
   single.cell_socket = cell_socket;
   return single;
 }
 
-// The gate holds the cell until it is in its cgroups.
-void admit_single(const Plan& plan, const Single& single, int host_socket) {
+void announce(const Plan& plan, const Single& single, int host_socket) {
   // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
   g_cell_socket = single.cell_socket;
   if (plan.floor == Floor::jail) close(g_cell_socket);
   wire::Message message{};
   message.tag = Tag::cell_made;
   send_packet(host_socket, &message, sizeof message, &single.pidfd, 1);
-  g_slots[0] = {0, single.gate};
-  for (unsigned i = 0; i < plan.cgroups.count; ++i)
-    if (!make_cgroup(plan, begin_of(plan, plan.cgroups)[i], 0, 0)) {
-      const uint64_t failed = 2 + static_cast<uint64_t>(errno);
-      (void)!write(single.gate, &failed, sizeof failed);
-      return;
-    }
-  admit(plan, 0, single.pid);
 }
 
 void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
   for (unsigned i = 0; i < plan.id_maps.count && i < kMaxIdMaps; ++i) {
     id_maps[i] = make_id_map(plan, begin_of(plan, plan.id_maps)[i]);
-    if (id_maps[i] < 0) die(host_socket, Stage::id_mapped_mount, i);
+    if (id_maps[i] < 0) die(host_socket, Stage::id_map_owner, i);
   }
 }
 
@@ -279,7 +269,7 @@ void janitor_main(int host_socket, int host_pidfd) {
 
   wire::Message message;
   const Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
-  if (packet.size == 0) _exit(0);  // the host gave up
+  if (packet.size == 0) _exit(1);  // the host gave up, and cleans up itself
   if (packet.size != sizeof message || packet.fd_count != 1) die(host_socket, Stage::plan);
   int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
   const Plan* known = nullptr;
@@ -288,7 +278,7 @@ void janitor_main(int host_socket, int host_pidfd) {
         start_single(nullptr, message, packet.fds[0], host_socket, host_pidfd, id_maps);
     known = &receive_plan(host_socket);
     zygote_pidfd = single.pidfd;
-    admit_single(*known, single, host_socket);
+    announce(*known, single, host_socket);
   } else {
     known = &map_plan(host_socket, packet.fds[0]);
     make_id_maps(*known, host_socket, id_maps);
@@ -299,7 +289,7 @@ void janitor_main(int host_socket, int host_pidfd) {
       const Single single =
           start_single(known, message, start.fds[0], host_socket, host_pidfd, id_maps);
       zygote_pidfd = single.pidfd;
-      admit_single(*known, single, host_socket);
+      announce(*known, single, host_socket);
     } else {
       start_zygote(*known, host_socket, host_pidfd, id_maps, &zygote_pidfd, &zygote_socket);
     }

@@ -39,6 +39,7 @@ struct RootStep {
 };
 
 inline constexpr int kMaxIdMaps = 64;
+inline constexpr uint32_t kCellId = 1000;  // user and group of the tool, as it sees itself
 
 // A bind mount that shows files of host owner `uid:gid` as the cell's user.
 struct IdMap {
@@ -64,9 +65,11 @@ struct CgroupSetting {
   uint32_t optional;
 };
 
-// One cgroup hierarchy. The host has made `base`; the janitor makes and removes base/<slot>.
+// One cgroup hierarchy. The host has made `base`; the janitor makes and removes base/<slot>. A single
+// cell's own is `base`; it enters by writing to `entrance`.
 struct CgroupTree {
   PlanText base;
+  PlanText entrance;
   uint32_t is_pids;
   PlanList<CgroupSetting> settings;
 };
@@ -79,8 +82,6 @@ struct Plan {
   uint32_t as_root;   // started as root: build the root first, then become uid:gid
   uint32_t host_uid;  // ids of the tool outside
   uint32_t host_gid;
-  uint32_t cell_uid;  // and inside
-  uint32_t cell_gid;
 
   uint32_t network_namespace;  // 0: the host's; 1: one per slot; 2: one per cell
   uint32_t loopback_up;

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cell/environment.h"
 #include "cell/paths.h"
 #include "cell/plan_writer.h"
@@ -22,7 +23,6 @@ namespace {
 
 // The tool's ids inside, and outside when brig is started as root: one that no account has, and a
 // different one for every zygote, so that no cell can signal another's processes by having its id.
-constexpr std::uint32_t kCellId = 1000;
 constexpr std::uint32_t kFirstHostId = 0x62000000, kHostIds = 0x1000000;
 constexpr std::uint32_t kSmallHostId = 65533;  // for hosts that themselves have 65536 ids only
 
@@ -41,10 +41,11 @@ constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir |
 constexpr std::uint64_t kDeviceUse =
     sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
 
-bool id_is_mapped(std::uint32_t id) {
-  std::ifstream map("/proc/self/uid_map");
+bool id_is_mapped(const std::string& map, std::uint32_t id) {
   bool found = false;
-  for (std::uint64_t inside, outside, count; map >> inside >> outside >> count;)
+  const char* at = map.c_str();
+  unsigned long inside, outside, count;
+  for (int size = 0; sscanf(at, "%lu %lu %lu%n", &inside, &outside, &count, &size) == 3; at += size)
     found |= id >= inside && id - inside < count;
   return found;
 }
@@ -100,15 +101,15 @@ class Planner {
 
   void ids() {
     plan_.as_root = geteuid() == 0;
-    plan_.cell_uid = plan_.cell_gid = kCellId;
     plan_.host_uid = geteuid();
     plan_.host_gid = getegid();
     if (!plan_.as_root) return;
     std::uint32_t id = 0;
     if (getrandom(&id, sizeof id, 0) != sizeof id) throw_sys("user: getrandom");
     id = kFirstHostId + id % kHostIds;
-    if (!id_is_mapped(id)) id = kSmallHostId;
-    if (!id_is_mapped(id))
+    const std::string map = read_text("/proc/self/uid_map");
+    if (!id_is_mapped(map, id)) id = kSmallHostId;
+    if (!id_is_mapped(map, id))
       throw_error(ErrorKind::unsupported,
                   "user: brig runs as root of a user namespace without a spare id ({} is not "
                   "mapped); start it as an ordinary user, or map more ids",
@@ -319,7 +320,8 @@ class Planner {
       for (const auto& setting : tree.settings)
         settings.push_back(
             {writer_.text(setting.file), writer_.text(setting.value), setting.optional});
-      trees.push_back({writer_.text(tree.base), tree.has_pids, writer_.list(settings)});
+      trees.push_back({writer_.text(tree.base), writer_.text(tree.base + "/" + tree.entrance),
+                       tree.has_pids, writer_.list(settings)});
     }
     plan_.cgroups = writer_.list(trees);
     const int version = cgroups_.version;

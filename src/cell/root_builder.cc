@@ -76,15 +76,37 @@ int open_parent(int root, dev_t root_device, const char* path, const char** last
   return dir;
 }
 
+// brig's own steps come before any path of the policy's, so they can't meet a host's tree on the way:
+// they take paths whole where others walk.
+bool is_own(const RootStep& step) {
+  return step.op != RootOp::bind || (step.flags & (kBindOptional | kBindDevice));
+}
+
+// A new small file with this text.
+bool write_new(int dir, const char* path, const char* content) {
+  const int fd = openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  if (fd < 0) return false;
+  const size_t size = strlen(content);
+  const bool ok = write(fd, content, size) == static_cast<ssize_t>(size);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return ok;
+}
+
 // Most of brig's own nodes have their parent already: one call, without walking there.
-bool make_quickly(int root, const RootStep& step, const Plan& plan) {
+bool make_quickly(int root, const RootStep& step, const Plan& plan, bool directory) {
+  if (!is_own(step)) return false;
   const char* path = text(plan, step.target) + 1;
-  if (step.op == RootOp::directory) return mkdirat(root, path, step.mode ? step.mode : 0755) == 0;
-  return step.op == RootOp::symlink && symlinkat(text(plan, step.source), root, path) == 0;
+  if (step.op == RootOp::symlink) return symlinkat(text(plan, step.source), root, path) == 0;
+  if (step.op == RootOp::file) return write_new(root, path, text(plan, step.source));
+  return directory
+             ? mkdirat(root, path, step.mode && step.op != RootOp::bind ? step.mode : 0755) == 0
+             : mknodat(root, path, S_IFREG | 0444, 0) == 0;
 }
 
 bool make_node(int root, dev_t device, const RootStep& step, const Plan& plan, bool directory) {
-  if (make_quickly(root, step, plan)) return true;
+  if (make_quickly(root, step, plan, directory)) return true;
   const char* name;
   const int dir = open_parent(root, device, text(plan, step.target), &name);
   if (dir < 0) return false;
@@ -100,14 +122,7 @@ bool make_node(int root, dev_t device, const RootStep& step, const Plan& plan, b
   } else if (directory) {
     ok = mkdirat(dir, name, step.mode ? step.mode : 0755) == 0;
   } else {
-    const int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    ok = fd >= 0;
-    if (ok && step.op == RootOp::file) {
-      const char* content = text(plan, step.source);
-      const size_t size = strlen(content);
-      ok = write(fd, content, size) == static_cast<ssize_t>(size);
-    }
-    if (fd >= 0) close(fd);
+    ok = write_new(dir, name, step.op == RootOp::file ? text(plan, step.source) : "");
   }
   const int error = errno;
   close(dir);
@@ -136,8 +151,11 @@ bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const
   bool ok = to >= 0;
   char buffer[65536];
   ssize_t size = 0;
-  while (ok && (size = read(from, buffer, sizeof buffer)) > 0)
+  while (ok && (size = read(from, buffer, sizeof buffer)) > 0) {
     ok = write(to, buffer, static_cast<size_t>(size)) == size;
+    if (size == info.st_size) size = 0;  // all of it at once
+    if (size == 0) break;
+  }
   ok = ok && size == 0;
   const int error = errno;
   close(from);
@@ -146,7 +164,8 @@ bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const
   return ok;
 }
 
-bool attach(int tree, int root, const char* target) {
+bool attach(int tree, int root, const char* target, bool own) {
+  if (own) return sys::move_mount(tree, "", root, target + 1, sys::kMoveMountFromEmpty) == 0;
   const int at = open_below(root, target, O_PATH);
   if (at < 0) return false;
   const bool ok =
@@ -159,29 +178,33 @@ bool attach(int tree, int root, const char* target) {
 
 bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, int root,
           dev_t device, const int* id_map_fds, Failure& failure) {
-  const bool follow = (step.flags & kBindOptional) != 0;  // only brig's own system list is optional
   const char* path = text(plan, step.source);
-  const int source =
-      follow ? openat(old_root, path + 1, O_PATH | O_CLOEXEC) : open_below(old_root, path, O_PATH);
-  if (source < 0) {
-    if (follow && errno == ENOENT) return true;
-    return fail(failure, Stage::bind_source, index);
+  const unsigned how = sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive;
+  int tree = -1;
+  if (is_own(step)) {  // of brig's own list: may be a symlink, and may be missing
+    tree = sys::open_tree(old_root, path + 1, how);
+    if (tree < 0 && errno == ENOENT && (step.flags & kBindOptional)) return true;
+  } else {
+    const int source = open_below(old_root, path, O_PATH);
+    if (source < 0) return fail(failure, Stage::bind_source, index);
+    tree = sys::open_tree(source, "", AT_EMPTY_PATH | how);
+    const int error = errno;
+    close(source);
+    errno = error;
   }
+  if (tree < 0) return fail(failure, Stage::bind_source, index);
   struct stat info;
-  bool ok = fstat(source, &info) == 0;
+  bool ok = fstat(tree, &info) == 0;
   if (ok && (step.flags & kBindDevice) &&
       (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(step.mode >> 8, step.mode & 255))) {
     errno = ENODEV;  // something else stands where the device should be
     ok = false;
   }
-  const int tree = ok ? sys::open_tree(source, "",
-                                       AT_EMPTY_PATH | sys::kOpenTreeClone | sys::kOpenTreeCloexec |
-                                           sys::kAtRecursive)
-                      : -1;
-  int error = errno;
-  close(source);
-  errno = error;
-  if (tree < 0) return fail(failure, Stage::bind_source, index);
+  if (!ok) {
+    fail(failure, Stage::bind_source, index);
+    close(tree);
+    return false;
+  }
 
   sys::MountAttr attributes{.set = sys::kAttrNosuid, .clear = 0, .propagation = 0, .userns_fd = 0};
   if (!(step.flags & kBindWritable)) attributes.set |= sys::kAttrRdonly;
@@ -202,9 +225,9 @@ bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, 
     stage = Stage::bind_attributes;
   if (stage == Stage::none && !make_node(root, device, step, plan, S_ISDIR(info.st_mode)))
     stage = Stage::bind_target;
-  if (stage == Stage::none && !attach(tree, root, text(plan, step.target)))
+  if (stage == Stage::none && !attach(tree, root, text(plan, step.target), is_own(step)))
     stage = Stage::bind_attach;
-  error = errno;
+  const int error = errno;
   close(tree);
   errno = error;
   return stage == Stage::none || fail(failure, stage, index);
@@ -243,18 +266,22 @@ bool cover(const Plan& plan, const RootStep& step, unsigned index, int root, Fai
 
 }  // namespace
 
-bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
+bool stage_root(RootStage& stage, Failure& failure) {
   // Nothing done here may propagate to the host, or the other way.
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return fail(failure, Stage::private_mounts);
-  const int old_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  const int root = new_mount("tmpfs", "8m", sys::kAttrNosuid | sys::kAttrNodev);
-  if (old_root < 0 || root < 0) return fail(failure, Stage::root_tmpfs);
+  stage.old_root = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  stage.root = new_mount("tmpfs", "8m", sys::kAttrNosuid | sys::kAttrNodev);
+  if (stage.old_root < 0 || stage.root < 0) return fail(failure, Stage::root_tmpfs);
   // The fresh proc is made before the stage covers the host's: the kernel lets a user namespace
   // have one only while it can see another, unobscured.
-  const int proc =
-      new_mount("proc", nullptr, sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec);
-  if (proc < 0) return fail(failure, Stage::proc);
+  stage.proc = new_mount("proc", nullptr, sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec);
+  if (stage.proc < 0) return fail(failure, Stage::proc);
+  return true;
+}
+
+bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds, Failure& failure) {
+  const int old_root = stage.old_root, root = stage.root, proc = stage.proc;
   if (sys::move_mount(root, "", AT_FDCWD, kStage, sys::kMoveMountFromEmpty) != 0)
     return fail(failure, Stage::root_tmpfs, 1);
 
@@ -287,7 +314,7 @@ bool build_root(const Plan& plan, const int* id_map_fds, Failure& failure) {
     if (!ok) return false;
   }
   unlinkat(root, kEmptyFile, 0);
-  if (!attach(proc, root, "/proc")) return fail(failure, Stage::proc, 1);
+  if (!attach(proc, root, "/proc", true)) return fail(failure, Stage::proc, 1);
   close(proc);
   close(old_root);
 

@@ -19,13 +19,12 @@ namespace {
 constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
 // Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
-// Small files are copied into the root, which costs a tenth of a mount.
-constexpr const char* kEtcFiles[] = {"/etc/ld.so.cache",     "/etc/localtime", "/etc/timezone",
-                                     "/etc/ssl/openssl.cnf", "/etc/protocols", "/etc/services",
-                                     "/etc/os-release"};
-constexpr const char* kEtcDirectories[] = {"/etc/alternatives",    "/etc/ssl/certs",
-                                           "/etc/pki/tls/certs",   "/etc/pki/ca-trust",
-                                           "/etc/crypto-policies", "/etc/fonts"};
+// Small files are copied into the root: no mount to make, and none to take down.
+constexpr const char* kEtcFiles[] = {"/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf",
+                                     "/etc/protocols", "/etc/services", "/etc/os-release"};
+constexpr const char* kEtcMounts[] = {
+    "/etc/ld.so.cache",  "/etc/alternatives",    "/etc/ssl/certs", "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/fonts"};
 
 struct Device {
   const char* path;
@@ -70,6 +69,7 @@ void add_root_directory(RootLayout& layout, const std::string& root) {
 // Debian's Java keeps what it can't start without in /etc/java-<version>.
 std::vector<std::string> java_directories() {
   std::vector<std::string> found;
+  if (access("/usr/lib/jvm", F_OK) != 0) return found;  // /etc is long, and read for every cell
   if (DIR* etc = opendir("/etc")) {
     while (const dirent* entry = readdir(etc))
       if (!strncmp(entry->d_name, "java-", 5))
@@ -82,7 +82,7 @@ std::vector<std::string> java_directories() {
 void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home) {
   for (const char* path : kSystem) add_system(layout, path, path);
   for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
-  for (const char* path : kEtcDirectories)
+  for (const char* path : kEtcMounts)
     if (access(path, F_OK) == 0) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
   for (const std::string& path : java_directories())
     layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
@@ -159,7 +159,7 @@ std::map<std::string, bool> mounted_paths(const Files& files) {
 
 std::vector<std::string> shared_etc() {
   std::vector<std::string> paths(std::begin(kEtcFiles), std::end(kEtcFiles));
-  paths.insert(paths.end(), std::begin(kEtcDirectories), std::end(kEtcDirectories));
+  paths.insert(paths.end(), std::begin(kEtcMounts), std::end(kEtcMounts));
   for (std::string& path : java_directories()) paths.push_back(std::move(path));
   return paths;
 }

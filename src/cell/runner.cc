@@ -9,7 +9,7 @@ struct Runner::Impl {
 };
 
 Runner::Runner(Policy policy, RunnerOptions options)
-    : impl_(new Impl{{std::move(policy), options, false}}) {}
+    : impl_(new Impl{{std::move(policy), options}}) {}
 Runner::~Runner() = default;
 
 Report Runner::run(const Command& command, const OutputCallback& on_output) {
@@ -31,10 +31,5 @@ Runner::Pending Runner::run_async(const Command& command, OutputCallback on_outp
 
 bool Runner::cancel(std::uint64_t id) { return impl_->warden.cancel(id); }
 unsigned Runner::ready() const { return impl_->warden.ready(); }
-
-Report run(const Command& command, const Policy& policy, const OutputCallback& on_output) {
-  Warden warden(policy, {.ready = 1, .max_cells = 1, .max_queue = 1}, true);
-  return warden.run(command, on_output);
-}
 
 }  // namespace brig

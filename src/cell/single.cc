@@ -42,6 +42,7 @@ NetworkMaker start_network(int socket, int proc) {
     (void)!write(maker.said, &word, sizeof word);
     _exit(0);
   }
+  sys::send_away(maker.pid);
   return maker;
 }
 
@@ -59,32 +60,52 @@ void join_network(int socket, const NetworkMaker& maker) {
   close(maker.said);
 }
 
+constexpr unsigned kMaxEntrances = 4;  // memory, pids, cpu, cpuacct
+
+// By path, so before the root changes.
+void open_entrances(const Plan& plan, int socket, int* entrances) {
+  if (plan.cgroups.count > kMaxEntrances) {
+    errno = EINVAL;
+    die(socket, Stage::cgroup);
+  }
+  for (unsigned i = 0; i < plan.cgroups.count; ++i) {
+    entrances[i] = open(text(plan, begin_of(plan, plan.cgroups)[i].entrance), O_WRONLY | O_CLOEXEC);
+    if (entrances[i] < 0) die(socket, Stage::cgroup);
+  }
+}
+
+// A process that moves itself, alone, needs no lock against forks: to be moved by another would mean
+// to wait for a grace period of the kernel's, ten milliseconds and more.
+void enter_cgroups(const Plan& plan, int socket, const int* entrances) {
+  for (unsigned i = 0; i < plan.cgroups.count; ++i) {
+    if (write(entrances[i], "0", 1) != 1) die(socket, Stage::cgroup);
+    close(entrances[i]);
+  }
+}
+
 }  // namespace
 
-void single_main(const Plan* known, int socket, int gate, const int* id_map_fds, bool network) {
+void single_main(const Plan* known, int socket, const int* id_map_fds, const SingleStart& start) {
   set_name("brig-init");
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   umask(022);
   Failure failure;
   char scratch[4096] = "";
   int proc = -1;
-  const int host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  RootStage stage;
+  const bool network = (start.namespaces & CLONE_NEWNET) != 0;
+  const int host_proc = openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  // What needs no plan is done while the host works it out.
+  if (start.namespaces & CLONE_NEWUSER && !map_ids(host_proc, start.uid, start.gid, failure))
+    die(socket, failure);
+  if (start.namespaces & CLONE_NEWNS && !stage_root(stage, failure)) die(socket, failure);
+  const Plan& plan = known ? *known : receive_plan(socket);
   NetworkMaker maker;
   if (network) maker = start_network(socket, host_proc);
-  const Plan& plan = known ? *known : receive_plan(socket);
-  const auto wait_for_cgroups = [&] {
-    uint64_t go = 0;
-    if (read(gate, &go, sizeof go) != sizeof go) _exit(1);
-    if (go != 1) {
-      errno = static_cast<int>(go - 2);
-      die(socket, Stage::cgroup);
-    }
-    close(gate);
-  };
+  int entrances[kMaxEntrances];
+  open_entrances(plan, socket, entrances);
   if (plan.floor == Floor::jail) {
-    if (!plan.as_root && !map_ids(plan, host_proc, plan.host_uid, plan.host_gid, failure))
-      die(socket, failure);
-    if (!build_root(plan, id_map_fds, failure)) die(socket, failure);
+    if (!build_root(plan, stage, id_map_fds, failure)) die(socket, failure);
     if (network) join_network(socket, maker);
     close(host_proc);  // not before: the maker opens its namespace through it
     // A second, detached view of /proc stays writable for the few writes that are left.
@@ -94,15 +115,15 @@ void single_main(const Plan* known, int socket, int gate, const int* id_map_fds,
     const char* name = text(plan, plan.hostname);
     if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0)
       die(socket, Stage::hostname);
-    wait_for_cgroups();
+    enter_cgroups(plan, socket, entrances);
     if (unshare(CLONE_NEWCGROUP) != 0) die(socket, Stage::namespaces);
     if (plan.as_root) {
       if (!become_user(plan, failure)) die(socket, failure);
       if (unshare(CLONE_NEWUSER) != 0) die(socket, Stage::user_namespace);
-      if (!map_ids(plan, proc, plan.host_uid, plan.host_gid, failure)) die(socket, failure);
+      if (!map_ids(proc, plan.host_uid, plan.host_gid, failure)) die(socket, failure);
     }
   } else {
-    wait_for_cgroups();
+    enter_cgroups(plan, socket, entrances);
     if (plan.as_root && !become_user(plan, failure)) die(socket, failure);
     watch_over_tree();
     if (!join(scratch, text(plan, plan.scratch_directory), "0") || mkdir(scratch, 0700) != 0)

@@ -1,20 +1,15 @@
 #include "cell/warden.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <system_error>
 
 #include "base/error.h"
-#include "cell/helper_image.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -32,28 +27,10 @@ constexpr milliseconds kRetry{100};
 constexpr milliseconds kLeastPatience{3000}, kMostPatience{60'000};
 constexpr Clock::time_point kNever = Clock::time_point::max();
 
-UniqueFd sealed(const std::vector<std::byte>& block) {
-  UniqueFd file(memfd_create("brig-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file || write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size()))
-    throw_sys("plan: writing a memfd");
-  fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-  return file;
-}
-
-// Owned by the tool's id, so that it can open /dev/stdout.
-bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  reader.reset(ends[0]);
-  writer.reset(ends[1]);
-  if (plan.as_root && fchown(ends[1], plan.host_uid, plan.host_gid) != 0) return false;
-  return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
-}
-
 }  // namespace
 
-Warden::Warden(Policy policy, RunnerOptions options, bool single)
-    : policy_(std::move(policy)), options_(options), single_(single) {
+Warden::Warden(Policy policy, RunnerOptions options)
+    : policy_(std::move(policy)), options_(options) {
   validate(policy_);
   if (options_.max_cells < 1 || options_.max_cells > 60000)
     throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
@@ -64,7 +41,7 @@ Warden::Warden(Policy policy, RunnerOptions options, bool single)
   watch(wake_.get(), key(Key::wake));
   try {
     start_zygote();
-    if (!single_) grow();
+    grow();
     // Set-up has a deadline too: a path on a dead network file system must not hang the caller.
     const auto patience =
         std::clamp<milliseconds>(policy_.limits.wall_time, kLeastPatience, kMostPatience);
@@ -76,11 +53,14 @@ Warden::Warden(Policy policy, RunnerOptions options, bool single)
                                    "system that does not answer?",
                                    patience.count()));
     if (failure_) throw Error(*failure_);
+    thread_ = std::thread([this] { loop(); });
+  } catch (const std::system_error& error) {
+    stop_zygote();
+    throw_sys_error(error.code().value(), "runner: starting its thread");
   } catch (...) {
     stop_zygote();
     throw;
   }
-  if (!single_) thread_ = std::thread([this] { loop(); });
 }
 
 Warden::~Warden() {
@@ -98,7 +78,7 @@ Warden::~Warden() {
       call.call->refuse(Outcome::cancelled, "the call was cancelled: its Runner ended");
     } else {
       call.call->cancel();
-      while (!call.call->over()) drive(*call.call);
+      while (!call.call->over()) call.call->drive();
     }
     finish_async(id);
   }
@@ -106,55 +86,12 @@ Warden::~Warden() {
 }
 
 void Warden::start_zygote() {
-  // The helper starts up while the plan is worked out; an error in that is its end of file.
-  const UniqueFd self(sys::pidfd_open(getpid()));
-  int pair[2];
-  if (!self || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    throw_sys("starting the helper: pidfd_open, socketpair");
-  janitor_socket_.reset(pair[0]);
-  {
-    const UniqueFd theirs(pair[1]);
-    janitor_ = spawn_clean(helper_image().get(), "brig-helper", {theirs.get(), self.get()});
-  }
-  // A single cell can be begun before its plan is there, unless that needs id maps made first.
-  const bool early = single_ && (geteuid() != 0 || policy_.files.write.empty());
-  if (early) prepare_single();
-
-  CgroupLimits limits;
-  limits.memory = policy_.limits.memory;
-  settings_.own_tasks = single_ ? 1 : 2;
-  limits.processes = policy_.limits.processes + settings_.own_tasks;
-  limits.cpus = policy_.limits.cpus;
-  limits.count_cpu = policy_.limits.cpu_time.has_value();
-  limits.sweep = !single_;
-  cgroups_ = make_cgroups(limits);
-  plan_ = build_plan(policy_, cgroups_, single_);
-  if (settings_.enforced.empty()) {  // the same for every zygote of this policy; calls refer to it
-    settings_.limits = policy_.limits;
-    settings_.init_exposed = policy_.isolation != Isolation::jail;
-    for (const auto& [name, value] : plan_.environment) {
-      // Without mounts these two name the cell's own directory, which each call adds.
-      if (!plan_.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME") &&
-          !policy_.environment.set.contains(name))
-        continue;
-      settings_.environment.append(name).append("=").append(value).push_back('\0');
-      ++settings_.variables;
-    }
-    for (const char* name : {"TMPDIR", "HOME"})
-      if (!policy_.environment.set.contains(name)) settings_.scratch_variables.emplace_back(name);
-    settings_.enforced = plan_.enforced;
-  }
-
-  const UniqueFd block = sealed(plan_.block);
-  Message message{};
-  message.tag = Tag::plan;
-  const int fd = block.get();
-  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1))
-    throw_sys("starting the helper: sending the plan");
-  if (early) send_packet(slots_.at(0).cell.socket.get(), &message, sizeof message, &fd, 1);
-  if (single_ && !early) prepare_single();
-  cgroups_.release();  // the janitor's from here on
-  watch(janitor_socket_.get(), key(Key::janitor));
+  helper_.spawn();
+  helper_.work_out(policy_, false);
+  // The same for every zygote of this policy, and calls refer to it.
+  if (settings_.enforced.empty()) settings_ = call_settings(policy_, helper_.plan, false);
+  helper_.send_plan();
+  watch(helper_.socket.get(), key(Key::janitor));
 }
 
 void Warden::stop_zygote() {
@@ -164,19 +101,7 @@ void Warden::stop_zygote() {
   free_ids_.clear();
   making_ = 0;
   gone_in_use_.clear();
-  // End of file is the janitor's signal to clean up and leave. Said so that a child the host has
-  // forked, which holds a copy of the descriptor, can't keep it from being heard.
-  if (janitor_socket_) shutdown(janitor_socket_.get(), SHUT_RDWR);
-  janitor_socket_.reset();
-  janitor_.wait(10'000);
-  janitor_ = Child();
-  cgroups_.sweep();  // nothing is left to do unless the janitor was killed
-  // A janitor that was killed, or never came to life, could not do its part.
-  if (!plan_.scratch_directory.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(plan_.scratch_directory, ignored);
-  }
-  cgroups_ = CgroupLayout();
+  helper_.stop();
 }
 
 void Warden::watch(int fd, std::uint64_t data, std::uint32_t events) {
@@ -240,7 +165,7 @@ void Warden::step(Clock::time_point until) {
   finish_gone();
   if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
     retry_at_ = {};
-    if (!janitor_socket_) start_zygote();
+    if (!helper_.socket) start_zygote();
   }
   hand_out();
   refill();
@@ -248,23 +173,21 @@ void Warden::step(Clock::time_point until) {
 
 void Warden::on_janitor() {
   Message message;
-  const Packet packet = recv_packet(janitor_socket_.get(), &message, sizeof message, MSG_DONTWAIT);
-  UniqueFd pidfd(packet.fds[0]);
-  for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
+  const Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message) {
-    if (message.tag == Tag::cell_made && single_) slots_.at(0).cell.pidfd = std::move(pidfd);
     if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
       lose_slot(message.index);
     else if (message.tag == Tag::failed)
-      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index),
+      set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
     const auto slot = slots_.find(message.index);
     if (message.tag == Tag::slot_refreshed && slot != slots_.end() &&
         slot->second.state == Slot::State::refreshing) {
       slot->second.generation = static_cast<unsigned>(message.status);
       slot->second.cgroup =
-          std::make_shared<SlotCgroup>(cgroups_, slot->second.id, slot->second.generation);
+          std::make_shared<SlotCgroup>(helper_.cgroups, slot->second.id, slot->second.generation);
       slot->second.state = Slot::State::idle;
     }
     return;
@@ -290,7 +213,7 @@ void Warden::on_slot(unsigned id) {
     cell_gone(slot);
   } else {
     if (packet.size == sizeof message && message.tag == Tag::failed)
-      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index),
+      set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
     lose_slot(id);
   }
@@ -298,12 +221,10 @@ void Warden::on_slot(unsigned id) {
 
 // What a ready cell has on the host's side.
 void Warden::equip(Slot& slot) {
-  slot.cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!slot.cell.null || !make_pipe(plan_.plan(), slot.cell.out_read, slot.cell.out_write) ||
-      !make_pipe(plan_.plan(), slot.cell.err_read, slot.cell.err_write))
-    throw_sys("pipes for a cell's output");
-  if (!cgroups_.version) return;
-  if (!slot.cgroup) slot.cgroup = std::make_shared<SlotCgroup>(cgroups_, slot.id, slot.generation);
+  make_pipes(helper_.plan.plan(), slot.cell);
+  if (!helper_.cgroups.version) return;
+  if (!slot.cgroup)
+    slot.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, slot.id, slot.generation);
   slot.cgroup->begin();
   slot.cell.cgroup = slot.cgroup;
 }
@@ -322,7 +243,7 @@ void Warden::on_made_cell(unsigned id) {
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
     slot.cell = ReadyCell();  // the keeper tells when it is gone
     if (packet.size == sizeof message && message.tag == Tag::failed)
-      set_up_failed(failure_text(plan_.plan(), message.stage, message.error, message.index),
+      set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
     else
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
@@ -336,8 +257,8 @@ void Warden::on_made_cell(unsigned id) {
     slot.cell = ReadyCell();
     return set_up_failed(error.what(), error.kind());
   }
-  if (!plan_.scratch_directory.empty())
-    slot.cell.scratch = fmt::format("{}/{}", plan_.scratch_directory, id);
+  if (!helper_.plan.scratch_directory.empty())
+    slot.cell.scratch = fmt::format("{}/{}", helper_.plan.scratch_directory, id);
   slot.state = Slot::State::ready;
   --making_;
   failures_ = 0;
@@ -400,7 +321,7 @@ void Warden::cell_gone(Slot& slot) {
     message.tag = Tag::refresh_pids;
     message.index = slot.id;
     message.status = static_cast<int>(slot.generation + 1);
-    if (send_packet(janitor_socket_.get(), &message, sizeof message, nullptr, 0))
+    if (send_packet(helper_.socket.get(), &message, sizeof message, nullptr, 0))
       slot.state = Slot::State::refreshing;
   } else {
     slot.cgroup->shrink();
@@ -499,28 +420,6 @@ void Warden::make_cell(Slot& slot) {
   ++making_;
 }
 
-// The one slot of a single plan: no keeper, its socket is the cell's own.
-void Warden::prepare_single() {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    throw_sys("runner: socketpair");
-  Slot& slot = slots_[0];
-  slot.cell.socket.reset(pair[0]);
-  const UniqueFd theirs(pair[1]);
-  slot.state = Slot::State::making;
-  making_ = 1;
-  Message message{};
-  message.tag = Tag::prepare;
-  if (policy_.isolation == Isolation::jail)
-    message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
-                    (geteuid() == 0 ? 0 : CLONE_NEWUSER) |
-                    (policy_.network == Network::host ? 0 : CLONE_NEWNET);
-  const int fd = theirs.get();
-  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1))
-    throw_sys("starting the helper: sending");
-  watch(slot.cell.socket.get(), key(Key::cell, 0));
-}
-
 bool Warden::grow() {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -535,7 +434,7 @@ bool Warden::grow() {
     free_ids_.pop_front();
   }
   const int fd = theirs.get();
-  if (!send_packet(janitor_socket_.get(), &message, sizeof message, &fd, 1)) return false;
+  if (!send_packet(helper_.socket.get(), &message, sizeof message, &fd, 1)) return false;
   Slot& slot = slots_[message.index];
   slot.id = message.index;
   watch(ours.get(), key(Key::slot, message.index));
@@ -551,7 +450,7 @@ void Warden::refill() {
     free_ids_.push_back(retired.first);
     return true;
   });
-  if (single_ || retry_at_ != Clock::time_point{} || !janitor_socket_) return;
+  if (retry_at_ != Clock::time_point{} || !helper_.socket) return;
   unsigned wanted, ready;
   {
     const std::lock_guard lock(mutex_);

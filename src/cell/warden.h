@@ -1,6 +1,5 @@
 // Warden: owns a zygote, its slots and the pool of ready cells, and drives the calls of run_async.
-// It is a loop over one epoll: step() by step(). A Runner gives it a thread; brig::run() steps it
-// itself. A call made by run() is driven by the thread that made it, and needs the warden only for
+// It is a loop over one epoll, step() by step(), in a thread of its own. A call made by run() is driven by the thread that made it, and needs the warden only for
 // its cell.
 #pragma once
 
@@ -18,15 +17,14 @@
 #include <vector>
 
 #include "cell/call.h"
-#include "cell/plan_builder.h"
-#include "os/child.h"
+#include "cell/helper_process.h"
 
 namespace brig {
 
 class Warden {
  public:
-  // `single`: for one call, without a thread. Throws Error when a cell can't be made.
-  Warden(Policy policy, RunnerOptions options, bool single);
+  // Throws Error when a cell can't be made.
+  Warden(Policy policy, RunnerOptions options);
   ~Warden();
   Warden(const Warden&) = delete;
   Warden& operator=(const Warden&) = delete;
@@ -81,7 +79,6 @@ class Warden {
   void on_timers();
   void refill();
   bool grow();  // false if the janitor is gone
-  void prepare_single();
   void make_cell(Slot& slot);
   void cell_gone(Slot& slot);
   void finish_gone();
@@ -96,13 +93,11 @@ class Warden {
   void finish_async(std::uint64_t id);
   std::optional<ReadyCell> take_cell(Clock::time_point deadline, Outcome& outcome,
                                      std::string& message);
-  void drive(Call& call);
   void watch(int fd, std::uint64_t key, std::uint32_t events = 1 /* EPOLLIN */);
   void wake() const;
 
   const Policy policy_;
   const RunnerOptions options_;
-  const bool single_;
   CallSettings settings_;
 
   mutable std::mutex mutex_;  // everything below, but for what only the stepping thread touches
@@ -119,10 +114,7 @@ class Warden {
 
   // The stepping thread's own.
   UniqueFd epoll_, wake_;
-  CgroupLayout cgroups_;
-  BuiltPlan plan_;
-  Child janitor_;
-  UniqueFd janitor_socket_;
+  HelperProcess helper_;
   std::map<unsigned, Slot> slots_;
   std::vector<std::pair<unsigned, std::shared_ptr<SlotCgroup>>> retired_;
   std::deque<unsigned> free_ids_;

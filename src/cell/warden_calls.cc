@@ -1,7 +1,6 @@
 // The calls of a Warden: those of run_async, which its own thread drives, and those of run, which the
 // caller's does.
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -195,7 +194,7 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
     // runs low, so that making cells does not compete with the call for a core.
     const bool low = ready_.size() < (options_.ready + 1) / 2;
     lock.unlock();
-    if (low && !single_) wake();
+    if (low) wake();
     return cell;
   }
   if (waiters_.size() >= options_.max_queue) {
@@ -215,22 +214,6 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
                 ? "the call's time was over while it waited in the queue; it was not run"
                 : waiter->failure;
   return std::nullopt;
-}
-
-void Warden::drive(Call& call) {
-  const auto fds = call.descriptors();
-  pollfd polls[Call::kSources];
-  for (unsigned i = 0; i < Call::kSources; ++i)
-    polls[i] = {fds[i], static_cast<short>(i == Call::kStdin ? POLLOUT : POLLIN), 0};
-  const auto left = std::max(Clock::duration::zero(), call.timer() - Clock::now());
-  timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
-                (left % std::chrono::seconds(1)).count()};
-  const int count = ppoll(polls, Call::kSources, &wait, nullptr);
-  // Output before the end: what is in the pipes belongs to the report either way.
-  for (const Call::Source source :
-       {Call::kListener, Call::kStdin, Call::kOut, Call::kErr, Call::kSocket, Call::kCancel})
-    if (count > 0 && polls[source].revents) call.on_ready(source);
-  if (!call.over()) call.on_timer(Clock::now());
 }
 
 Report Warden::run(const Command& command, const OutputCallback& on_output) {
@@ -255,7 +238,7 @@ Report Warden::run(const Command& command, const OutputCallback& on_output) {
     if (!started) release(slot);  // it died before it was asked
   }
   if (!started) call.refuse(Outcome::internal, "every cell that was tried was dead; try again");
-  while (!call.over()) drive(call);
+  while (!call.over()) call.drive();
   Report report = call.take();
   if (started) release(slot);
   return report;

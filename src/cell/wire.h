@@ -50,6 +50,7 @@ enum class Stage : uint32_t {
   session,
   cgroup,
   descriptors,
+  id_map_owner,
 };
 
 enum class Tag : uint32_t {
@@ -80,7 +81,8 @@ enum class Tag : uint32_t {
   cell_ready,
   tool_ended,  // status, usage
   // the tool before exec -> host
-  exec_failed,  // error
+  exec_failed,     // error: the program can't be run
+  request_failed,  // error: it did not come to that
   // host -> tool before exec
   request,
 };
@@ -88,7 +90,7 @@ enum class Tag : uint32_t {
 struct Message {
   Tag tag;
   Stage stage;           // failed
-  int32_t error;         // failed, exec_failed: errno
+  int32_t error;         // of all that failed: errno
   uint32_t index;        // failed: which mount, rule, rlimit...; otherwise the slot
   int32_t status;        // tool_ended, cell_gone: a wait status
   uint32_t killed;       // tool_ended: by SIGUSR1, the host's or a dying keeper's

@@ -24,14 +24,15 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   // system is built with the host's rights, which then go for good, and the namespaces that cells
   // are made from belong to a user namespace of an unprivileged id, just as in the rootless case.
   int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (!plan.as_root && !map_ids(plan, proc, plan.host_uid, plan.host_gid, failure)) return false;
-  if (!build_root(plan, id_map_fds, failure)) return false;
+  if (!plan.as_root && !map_ids(proc, plan.host_uid, plan.host_gid, failure)) return false;
+  RootStage stage;
+  if (!stage_root(stage, failure) || !build_root(plan, stage, id_map_fds, failure)) return false;
   if (plan.as_root) {
     close(proc);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // of this pid namespace
     if (!become_user(plan, failure)) return false;
     if (unshare(CLONE_NEWUSER) != 0) return fail(failure, Stage::user_namespace);
-    if (!map_ids(plan, proc, plan.host_uid, plan.host_gid, failure)) return false;
+    if (!map_ids(proc, plan.host_uid, plan.host_gid, failure)) return false;
   }
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);
   close(proc);

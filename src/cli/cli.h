@@ -17,9 +17,8 @@ inline constexpr int kTimedOut = 124, kOwnFailure = 125, kCannotRun = 126, kNotF
                      kSignalBase = 128;
 
 // Each adds its sub-command; the returned code is set when it was chosen and has run.
-// `after_dashes`: the words behind "--", taken off before the options are parsed.
-void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes,
-             int& exit_code);
+// `command`: the words of the command itself, taken off before the options are parsed.
+CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
 // --- terminal.cc ---

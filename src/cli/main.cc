@@ -6,7 +6,9 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "cli/cli.h"
@@ -16,6 +18,19 @@ static void open_standard_descriptors() {
   for (int fd = 0; fd < 3; ++fd)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
       _exit(brig::cli::kOwnFailure);
+}
+
+static bool is_dashes(const char* word) { return word && !std::strcmp(word, "--"); }
+
+// Index of "--", or of the first word behind `run` that is neither an option nor the value of one.
+static int first_of_command(const CLI::App& run, int argc, char** argv) {
+  int at = 2;
+  while (at < argc && argv[at][0] == '-' && !is_dashes(argv[at])) {
+    const std::string word = argv[at++];
+    const CLI::Option* option = run.get_option_no_throw(word);
+    if (option && option->get_items_expected_max() > 0) ++at;  // "--name value", not "--name=value"
+  }
+  return std::min(at, argc);
 }
 
 int main(int argc, char** argv) {
@@ -33,15 +48,15 @@ int main(int argc, char** argv) {
       "be\n"
       "run, 127 not found, 128+N ended by signal N, otherwise the command's own.");
   int exit_code = 0;
-  // Taken off here, untouched: no option parser gets to see the command's own words.
-  std::optional<std::vector<std::string>> after_dashes;
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--") {
-      after_dashes.emplace(argv + i + 1, argv + argc);
-      argc = i;
-    }
-  brig::cli::add_run(app, after_dashes, exit_code);
+  std::vector<std::string> command;
+  const CLI::App& run = brig::cli::add_run(app, command, exit_code);
   brig::cli::add_doctor(app, exit_code);
+  // Taken off here, untouched: no option parser gets to see the command's own words.
+  if (argc > 1 && std::string_view(argv[1]) == run.get_name()) {
+    const int at = first_of_command(run, argc, argv);
+    command.assign(argv + std::min(argc, at + is_dashes(argv[at])), argv + argc);
+    argc = std::min(argc, at);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

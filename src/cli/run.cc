@@ -195,8 +195,7 @@ int run_command(const Options& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after_dashes,
-             int& exit_code) {
+CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* run = app.add_subcommand("run", "Runs a command in a cell of its own.");
   run->add_option("--policy", options->policy_file,
@@ -242,7 +241,6 @@ void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after
       ->check(CLI::IsMember({"jail", "landlock", "process"}));
   run->add_flag("--json", options->json, "Print the whole report as JSON instead of the output");
   run->add_flag("--tty", options->tty, "Give it a terminal of its own");
-  run->prefix_command();  // the first word that is no option, and all behind it, is the command
   run->footer(
       "Usage: brig run [OPTIONS] -- CMD [ARGS...]\n\n"
       "The cell sees the system read-only, a private /tmp, HOME and /workspace, the safe part of "
@@ -252,16 +250,13 @@ void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& after
       "  brig run -- gcc --version\n"
       "  brig run --write . --cwd . --timeout 2m -- make\n"
       "  brig run --net loopback --env DEBUG=1 --json -- ./server-test");
-  run->callback([options, run, &after_dashes, &exit_code] {
-    options->command = after_dashes ? *after_dashes : run->remaining();
-    if (after_dashes && !run->remaining().empty())
-      throw_error(ErrorKind::config,
-                  "'{}' before -- is neither an option nor the value of one; see `brig run --help`",
-                  run->remaining().front());
+  run->callback([options, &command, &exit_code] {
+    options->command = command;
     if (options->command.empty())
       throw_error(ErrorKind::config, "no command: say brig run [OPTIONS] -- CMD [ARGS...]");
     exit_code = run_command(*options);
   });
+  return *run;
 }
 
 }  // namespace brig::cli

@@ -14,19 +14,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace brig {
 namespace {
-
-std::string read_text(const std::string& path) {
-  std::string text;
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return text;
-  char buffer[8192];
-  for (ssize_t size; (size = read(file.get(), buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<std::size_t>(size));
-  return text;
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -60,12 +51,14 @@ bool has_item(const std::string& list, const std::string& item) {
 }
 
 struct Mounted {
+  std::string own;                                      // /proc/self/cgroup
   std::string unified;                                  // mount point of cgroup2, if any
   std::vector<std::pair<std::string, std::string>> v1;  // (options, mount point)
 };
 
 Mounted find_mounts() {
   Mounted found;
+  found.own = read_text("/proc/self/cgroup");
   const std::string table = read_text("/proc/self/mountinfo");
   for (const std::string_view line : split(table, '\n')) {
     // id parent dev root mountpoint options [optional fields] - type source super-options
@@ -80,9 +73,8 @@ Mounted find_mounts() {
   return found;
 }
 
-// This process' cgroup in the hierarchy with `controller` ("" for version 2), or nothing.
-std::optional<std::string> own_path(const std::string& controller) {
-  const std::string table = read_text("/proc/self/cgroup");
+// From /proc/self/cgroup: this process' cgroup in the hierarchy with `controller` ("" for version 2), or nothing.
+std::optional<std::string> own_path(const std::string& table, const std::string& controller) {
   for (const std::string_view line : split(table, '\n')) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
@@ -178,9 +170,20 @@ void CgroupLayout::remove_owned() {
 
 static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std::string& name,
                     CgroupLayout& layout, std::vector<std::string>& owned) {
-  const std::optional<std::string> own = own_path("");
+  const std::optional<std::string> own = own_path(mounts.own, "");
   if (mounts.unified.empty() || !own) return false;
   if (!has_word(read_text(mounts.unified + "/cgroup.controllers"), "memory")) return false;
+  // What stands in the way nearest to this process is what its user can do something about.
+  const auto blame = [&](const std::string& path) {
+    const int error = errno;
+    if (!layout.why_not.empty()) return;
+    layout.why_not = fmt::format("{}: {}", path, errno_text(error));
+    if (error == EBUSY)
+      layout.why_not +=
+          ", since it holds processes itself: start brig in a cgroup below it (mkdir one, write "
+          "the "
+          "shell's pid to its cgroup.procs)";
+  };
   const std::string wanted = limits.cpus ? "+memory +pids +cpu" : "+memory +pids";
   // The nearest place at or above this process' own cgroup whose children can have the controllers:
   // a cgroup with processes of its own can't give any to its children.
@@ -190,24 +193,25 @@ static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std
     if (!has_word(enabled, "memory") || !has_word(enabled, "pids") ||
         (limits.cpus && !has_word(enabled, "cpu"))) {
       if (!write_text(at + "/cgroup.subtree_control", wanted)) {
-        layout.why_not = fmt::format("{}/cgroup.subtree_control: {}", at, errno_text(errno));
+        blame(at + "/cgroup.subtree_control");
         continue;
       }
     }
-    if (limits.sweep) remove_stale(at);
+    if (!limits.single) remove_stale(at);
     const std::string base = at + "/" + name;
     if (mkdir(base.c_str(), 0755) != 0) {
-      layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));
+      blame("mkdir " + base);
       continue;
     }
-    if (!write_text(base + "/cgroup.subtree_control", wanted)) {
-      layout.why_not = fmt::format("{}/cgroup.subtree_control: {}", base, errno_text(errno));
+    if (!limits.single && !write_text(base + "/cgroup.subtree_control", wanted)) {
+      blame(base + "/cgroup.subtree_control");
       rmdir(base.c_str());
       continue;
     }
     owned.push_back(base);
     CgroupHierarchy tree;
     tree.base = base;
+    tree.entrance = "cgroup.procs";
     tree.settings = {{"memory.max", std::to_string(limits.memory), false},
                      {"memory.swap.max", "0", true},
                      {"pids.max", std::to_string(limits.processes), false}};
@@ -246,13 +250,13 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
   for (Wanted& each : wanted) {
     for (const auto& [options, point] : mounts.v1) {
       if (!has_item(options, each.controller)) continue;
-      const std::optional<std::string> own = own_path(each.controller);
+      const std::optional<std::string> own = own_path(mounts.own, each.controller);
       if (!own) continue;
       const std::string base = point + *own + "/" + name;
       auto same = std::find_if(layout.hierarchies.begin(), layout.hierarchies.end(),
                                [&](const auto& tree) { return tree.base == base; });
       if (same == layout.hierarchies.end()) {  // cpu and cpuacct are often one hierarchy
-        if (limits.sweep) remove_stale(point + *own);
+        if (!limits.single) remove_stale(point + *own);
         if (mkdir(base.c_str(), 0755) != 0) {
           layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));
           continue;
@@ -261,6 +265,7 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
         layout.hierarchies.push_back({});
         same = layout.hierarchies.end() - 1;
         same->base = base;
+        same->entrance = "tasks";
       }
       same->settings.insert(same->settings.end(), each.settings.begin(), each.settings.end());
       same->has_memory |= each.present == &layout.memory;
@@ -284,6 +289,11 @@ CgroupLayout make_cgroups(const CgroupLimits& limits) {
     make_v1(limits, mounts, name, layout, layout.owned_);
   if (layout.version == 0 && layout.why_not.empty())
     layout.why_not = "no cgroup file system with the memory controller is mounted";
+  if (limits.single)
+    for (const CgroupHierarchy& tree : layout.hierarchies)
+      for (const CgroupHierarchy::Setting& setting : tree.settings)
+        if (!write_text(tree.base + "/" + setting.file, setting.value) && !setting.optional)
+          throw_sys("cgroup: writing '{}' to {}/{}", setting.value, tree.base, setting.file);
   return layout;
 }
 
@@ -326,9 +336,10 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
     return UniqueFd(open(path.c_str(), flags | O_CLOEXEC));
   };
   for (const CgroupHierarchy& tree : layout.hierarchies) {
-    const std::string at = tree.base + "/" + std::to_string(slot) +
-                           (tree.has_pids && generation ? "." + std::to_string(generation) : "") +
-                           "/";
+    std::string at = tree.base + "/";
+    if (!layout.limits.single)
+      at += std::to_string(slot) +
+            (tree.has_pids && generation ? "." + std::to_string(generation) : "") + "/";
     directories_.push_back(at);
     if (tree.has_memory) {
       const bool v2 = version_ == 2;

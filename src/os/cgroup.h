@@ -16,7 +16,8 @@ struct CgroupLimits {
   std::uint64_t processes = 0;  // tasks, brig's own in the slot included
   std::optional<double> cpus;
   bool count_cpu = false;  // the tree's CPU time must be readable
-  bool sweep = true;       // remove what a killed brig left behind
+  // For one cell only: `base` is its own cgroup, with the settings written; nothing is swept.
+  bool single = false;
 };
 
 // One hierarchy: the directory that holds the slots, and what each slot's files get.
@@ -26,6 +27,7 @@ struct CgroupHierarchy {
     bool optional = false;
   };
   std::string base;
+  const char* entrance = "";  // the file to which a process writes "0" to enter
   std::vector<Setting> settings;
   bool has_pids = false;
   bool has_memory = false;

@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 #include "os/sys.h"
@@ -34,11 +36,12 @@ bool Child::wait(int milliseconds) {
   do ready = poll(&poll_for, 1, milliseconds);
   while (ready < 0 && errno == EINTR);
   if (ready <= 0) return false;
-  siginfo_t info;
+  siginfo_t info{};
   while (waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info,
                 WEXITED | __WALL) < 0 &&
          errno == EINTR) {
   }
+  ended_well_ = info.si_code == CLD_EXITED && info.si_status == 0;
   pidfd_.reset();
   return true;
 }
@@ -51,56 +54,111 @@ void Child::end() {
 
 namespace {
 
-struct Start {
-  int program;
-  const char* name;
-  const int* fds;
-  int error;
-};
-
-// Runs on the host's memory until exec: system calls only, nothing that allocates, locks or is
-// instrumented. All signals are blocked, so no handler of the host runs here; the helper unblocks.
-__attribute__((no_sanitize("address", "undefined", "thread"))) int start(void* argument) noexcept {
-  auto* start = static_cast<Start*>(argument);
-  char* const argv[] = {const_cast<char*>(start->name), nullptr};
-  char* const envp[] = {nullptr};
-  int high[4];
-  const long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0);
-  const int sources[4] = {static_cast<int>(null), start->fds[0], start->fds[1], start->program};
-  bool ok = null >= 0;
-  // First out of the way of 0-4, then into place.
-  for (int i = 0; ok && i < 4; ++i) {
-    high[i] = static_cast<int>(syscall(SYS_fcntl, sources[i], F_DUPFD_CLOEXEC, 16));
-    ok = high[i] >= 0;
-  }
-  for (int i = 0; ok && i < 5; ++i) ok = syscall(SYS_dup3, high[i < 3 ? 0 : i - 2], i, 0) == i;
-  if (ok) syscall(SYS_execveat, high[3], "", argv, envp, AT_EMPTY_PATH);
-  start->error = errno;
-  syscall(SYS_exit_group, 127);
-  return 127;
+// A system call that leaves errno alone: it is the host's, who is running.
+template <typename... Args>
+__attribute__((always_inline)) inline long raw_call(long number, Args... args) {
+  const long all[6] = {(long)args...};
+#if defined(__x86_64__)
+  register long r10 asm("r10") = all[3];
+  register long r8 asm("r8") = all[4];
+  register long r9 asm("r9") = all[5];
+  long result = number;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(all[0]), "S"(all[1]), "d"(all[2]), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+#elif defined(__aarch64__)
+  register long x8 asm("x8") = number;
+  register long x0 asm("x0") = all[0];
+  register long x1 asm("x1") = all[1];
+  register long x2 asm("x2") = all[2];
+  register long x3 asm("x3") = all[3];
+  register long x4 asm("x4") = all[4];
+  register long x5 asm("x5") = all[5];
+  asm volatile("svc 0"
+               : "+r"(x0)
+               : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+               : "memory");
+  return x0;
+#else
+#error "brig runs on x86-64 and arm64"
+#endif
 }
+
+constexpr std::size_t kStack = 16 * 1024;
 
 }  // namespace
 
-Child spawn_clean(int program, const char* name, const int (&fds)[2]) {
-  constexpr std::size_t kStack = 64 * 1024;
-  void* stack =
+// Runs on the host's memory until exec, beside the host: system calls only, nothing that allocates,
+// locks, writes to what the host uses or is instrumented. All signals are blocked, so no handler of the
+// host's runs here; the helper unblocks them.
+__attribute__((no_sanitize("address", "undefined", "thread"), no_stack_protector)) int
+CleanSpawn::start(void* argument) noexcept {
+  auto* spawn = static_cast<CleanSpawn*>(argument);
+  char* const argv[] = {const_cast<char*>(spawn->name_), nullptr};
+  char* const envp[] = {nullptr};
+  int high[4];
+  const long null = raw_call(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0);
+  const int sources[4] = {static_cast<int>(null), spawn->fds_[0], spawn->fds_[1], spawn->program_};
+  long result = null;
+  // First out of the way of 0-4, then into place.
+  for (int i = 0; result >= 0 && i < 4; ++i) {
+    result = raw_call(SYS_fcntl, sources[i], F_DUPFD_CLOEXEC, 16);
+    high[i] = static_cast<int>(result);
+  }
+  for (int i = 0; result >= 0 && i < 5; ++i)
+    result = raw_call(SYS_dup3, high[i < 3 ? 0 : i - 2], i, 0);
+  if (result >= 0) result = raw_call(SYS_execveat, high[3], "", argv, envp, AT_EMPTY_PATH);
+  spawn->error_ = static_cast<int>(-result);
+  raw_call(SYS_exit_group, 127);
+  return 127;
+}
+
+CleanSpawn::CleanSpawn(int program, const char* name, const int (&fds)[2])
+    : program_(program), name_(name), fds_{fds[0], fds[1]} {
+  stack_ =
       mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-  if (stack == MAP_FAILED) throw_sys("starting the helper: mmap");
-  Start arguments{program, name, fds, 0};
+  if (stack_ == MAP_FAILED) throw_sys("starting the helper: mmap");
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   int pidfd = -1;
-  const pid_t pid = clone(start, static_cast<char*>(stack) + kStack,
-                          CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &arguments, &pidfd);
+  // Not CLONE_VFORK: the child would wake this thread in the middle of its exec, on its own CPU, and
+  // then wait there for it, with another CPU idle. The kernel clears running_ when it is done instead.
+  const pid_t pid =
+      clone(start, static_cast<char*>(stack_) + kStack,
+            CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID, this, &pidfd, nullptr, &running_);
   const int error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  munmap(stack, kStack);
-  if (pid < 0) throw_sys_error(error, "starting the helper: clone");
-  Child child(pid, UniqueFd(pidfd));
-  if (arguments.error) throw_sys_error(arguments.error, "starting the helper: execveat");
-  return child;
+  if (pid < 0) {
+    munmap(stack_, kStack);
+    throw_sys_error(error, "starting the helper: clone");
+  }
+  child_ = Child(pid, UniqueFd(pidfd));
+  sys::send_away(pid);
+}
+
+void CleanSpawn::await_exec() {
+  if (!stack_) return;
+  while (std::atomic_ref(running_).load() != 0)
+    syscall(SYS_futex, &running_, 0 /* FUTEX_WAIT, not private: the kernel's wake is not */, 1,
+            nullptr, nullptr, 0);
+  munmap(std::exchange(stack_, nullptr), kStack);
+}
+
+CleanSpawn::~CleanSpawn() {
+  child_ = Child();
+  await_exec();
+}
+
+Child CleanSpawn::take() {
+  await_exec();
+  if (error_) {
+    child_ = Child();
+    throw_sys_error(error_, "starting the helper: execveat");
+  }
+  return std::move(child_);
 }
 
 }  // namespace brig

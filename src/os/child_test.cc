@@ -45,7 +45,7 @@ const bool kRole = [] {
 
 Child start(const char* role, int first, int second) {
   const UniqueFd program(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  return spawn_clean(program.get(), role, {first, second});
+  return CleanSpawn(program.get(), role, {first, second}).take();
 }
 
 struct Pipe {
@@ -91,7 +91,7 @@ TEST(SpawnClean, WorksWhenItsDescriptorsAreThoseTheyMustBecome) {
   dup3(null.get(), 3, O_CLOEXEC);
   dup3(writer.get(), 4, O_CLOEXEC);
   {
-    Child child = spawn_clean(high.get(), "brig-role-tell", {4, 3});
+    Child child = CleanSpawn(high.get(), "brig-role-tell", {4, 3}).take();
     EXPECT_TRUE(child.wait(5000));
   }
   for (const auto& [saved, fd] : {std::pair{three, 3}, {four, 4}}) {
@@ -112,12 +112,29 @@ TEST(SpawnClean, TellsWhatCannotBeRun) {
   const UniqueFd file(open("/etc/passwd", O_RDONLY | O_CLOEXEC));
   const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   try {
-    Child child = spawn_clean(file.get(), "name", {null.get(), null.get()});
+    Child child = CleanSpawn(file.get(), "name", {null.get(), null.get()}).take();
     FAIL() << "ran /etc/passwd";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("execveat"), std::string::npos) << error.what();
   }
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG | __WALL), -1) << "a failed child was left unreaped";
+}
+
+TEST(SpawnClean, EndsWhatNobodyTook) {
+  const UniqueFd program(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  for (int i = 0; i < 50; ++i)
+    CleanSpawn(program.get(), "brig-role-sleep", {null.get(), null.get()});
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG | __WALL), -1) << "a child was left";
+}
+
+TEST(SpawnClean, LeavesErrnoAlone) {
+  const UniqueFd file(open("/etc/passwd", O_RDONLY | O_CLOEXEC));
+  const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  CleanSpawn spawn(file.get(), "name", {null.get(), null.get()});
+  errno = 0;
+  usleep(20'000);
+  EXPECT_EQ(errno, 0) << "the child's failure showed in the host";
 }
 
 TEST(Child, ItsEndKillsAndReaps) {

@@ -73,6 +73,20 @@ inline pid_t clone_process(uint64_t flags, int* pidfd) {
   return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, pidfd, 0, nullptr));
 #endif
 }
+// Moves a process to another CPU than the caller's, if it may use one. The scheduler likes to leave a
+// new process on its parent's, and lets it wait there for as long as the parent runs, with others idle.
+inline void send_away(pid_t pid) {
+  cpu_set_t cpus;
+  unsigned here = 0;
+  if (syscall(SYS_getcpu, &here, nullptr, nullptr) != 0 || here >= CPU_SETSIZE ||
+      sched_getaffinity(pid, sizeof cpus, &cpus) != 0 || !CPU_ISSET(here, &cpus))
+    return;
+  CPU_CLR(here, &cpus);
+  // Refused if there is no other. It may come back at any time: only the start matters.
+  if (sched_setaffinity(pid, sizeof cpus, &cpus) != 0) return;
+  CPU_SET(here, &cpus);
+  sched_setaffinity(pid, sizeof cpus, &cpus);
+}
 inline int pidfd_open(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 inline int pidfd_send_signal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));

@@ -1,0 +1,126 @@
+#include "cell/helper_process.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "cell/helper_image.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig {
+namespace {
+
+UniqueFd sealed(const std::vector<std::byte>& block) {
+  UniqueFd file(memfd_create("brig-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file || write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size()))
+    throw_sys("plan: writing a memfd");
+  fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  return file;
+}
+
+// Owned by the tool's id, so that it can open /dev/stdout.
+bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  reader.reset(ends[0]);
+  writer.reset(ends[1]);
+  if (plan.as_root && fchown(ends[1], plan.host_uid, plan.host_gid) != 0) return false;
+  return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+void HelperProcess::spawn() {
+  const UniqueFd self(sys::pidfd_open(getpid()));
+  int pair[2];
+  if (!self || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    throw_sys("starting the helper: pidfd_open, socketpair");
+  socket.reset(pair[0]);
+  const UniqueFd theirs(pair[1]);
+  const int fds[] = {theirs.get(), self.get()};
+  starting = std::make_unique<CleanSpawn>(helper_image().get(), "brig-helper", fds);
+}
+
+void HelperProcess::work_out(const Policy& policy, bool single) {
+  CgroupLimits limits;
+  limits.memory = policy.limits.memory;
+  limits.processes = policy.limits.processes + (single ? kOwnTasksSingle : kOwnTasks);
+  limits.cpus = policy.limits.cpus;
+  limits.count_cpu = policy.limits.cpu_time.has_value();
+  limits.single = single;
+  cgroups = make_cgroups(limits);
+  plan = build_plan(policy, cgroups, single);
+}
+
+void HelperProcess::send_plan(int cell_socket) {
+  const UniqueFd block = sealed(plan.block);
+  wire::Message message{};
+  message.tag = wire::Tag::plan;
+  const int fd = block.get();
+  if ((cell_socket >= 0 && !send_packet(cell_socket, &message, sizeof message, &fd, 1)) ||
+      !send_packet(socket.get(), &message, sizeof message, &fd, 1))
+    throw_sys("starting the helper: sending the plan");
+  cgroups.release();
+  janitor = starting->take();
+  starting.reset();
+}
+
+void HelperProcess::hang_up() {
+  // Said so that a child the host has forked, which holds a copy of the descriptor, can't keep it from
+  // being heard.
+  if (socket) shutdown(socket.get(), SHUT_RDWR);
+}
+
+void HelperProcess::stop() {
+  hang_up();
+  socket.reset();
+  starting.reset();
+  janitor.wait(10'000);
+  const bool cleaned = janitor.ended_well();
+  janitor = Child();
+  // A janitor that was killed, or never came to life, could not do its part.
+  if (!cleaned) {
+    cgroups.sweep();
+    if (!plan.scratch_directory.empty()) {
+      std::error_code ignored;
+      std::filesystem::remove_all(plan.scratch_directory, ignored);
+    }
+  }
+  cgroups = CgroupLayout();
+}
+
+CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool single) {
+  CallSettings settings;
+  settings.limits = policy.limits;
+  settings.own_tasks = single ? kOwnTasksSingle : kOwnTasks;
+  settings.init_exposed = policy.isolation != Isolation::jail;
+  const auto is_set = [&](const std::string& name) {
+    return policy.environment.set.contains(name);
+  };
+  for (const auto& [name, value] : plan.environment) {
+    // Without mounts these two name the cell's own directory, which each call adds.
+    if (!plan.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME") && !is_set(name))
+      continue;
+    settings.environment.append(name).append("=").append(value).push_back('\0');
+    ++settings.variables;
+  }
+  for (const char* name : {"TMPDIR", "HOME"})
+    if (!is_set(name)) settings.scratch_variables.emplace_back(name);
+  settings.enforced = plan.enforced;
+  return settings;
+}
+
+void make_pipes(const Plan& plan, ReadyCell& cell) {
+  cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!cell.null || !make_pipe(plan, cell.out_read, cell.out_write) ||
+      !make_pipe(plan, cell.err_read, cell.err_write))
+    throw_sys("pipes for a cell's output");
+}
+
+}  // namespace brig

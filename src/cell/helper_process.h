@@ -1,0 +1,45 @@
+// HelperProcess: the janitor, as the host sees it, with the plan and the cgroups that it works from.
+#pragma once
+
+#include <brig/policy.h>
+
+#include <memory>
+
+#include "base/fd.h"
+#include "cell/call.h"
+#include "cell/plan_builder.h"
+#include "os/cgroup.h"
+#include "os/child.h"
+
+namespace brig {
+
+struct HelperProcess {
+  UniqueFd socket;  // not there: not started, or stopped
+  BuiltPlan plan;
+  CgroupLayout cgroups;
+  std::unique_ptr<CleanSpawn> starting;  // until the plan is sent
+  Child janitor;
+
+  ~HelperProcess() { stop(); }
+
+  // The program. It gets ready while the plan is worked out; an error in that is its end of file.
+  void spawn();
+  // Makes the cgroups and the plan. `single`: for one call.
+  void work_out(const Policy& policy, bool single);
+  // To the janitor, whose the cgroups are from here on; to a single cell too.
+  void send_plan(int cell_socket = -1);
+  // Says that it is enough: the janitor ends all cells, removes their traces and leaves.
+  void hang_up();
+  // hang_up(), and waits until it is done.
+  void stop();
+};
+
+// brig's own processes in a cell's cgroups: keeper and init; for a single call, the init.
+inline constexpr unsigned kOwnTasks = 2, kOwnTasksSingle = 1;
+
+CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool single);
+
+// What a ready cell has on the host's side, but for its sockets: pipes, /dev/null.
+void make_pipes(const Plan& plan, ReadyCell& cell);
+
+}  // namespace brig

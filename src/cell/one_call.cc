@@ -1,0 +1,147 @@
+// brig::run(): one call, in a cell made for it alone. Everything that can go side by side does: the
+// helper starts while the plan is worked out, the cell makes its namespaces before the plan is there,
+// and the request lies in the cell's socket before the tool exists that reads it.
+#include <brig/runner.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+#include "cell/helper_process.h"
+#include "os/socket.h"
+
+namespace brig {
+namespace {
+
+using std::chrono::milliseconds;
+using wire::Message;
+using wire::Tag;
+
+constexpr milliseconds kLeastPatience{3000}, kMostPatience{60'000};
+
+class OneCall {
+ public:
+  explicit OneCall(const Policy& policy) : policy_(policy) {
+    helper_.spawn();
+    // Begun before its plan is there, unless that needs id maps made first.
+    const bool early = geteuid() != 0 || policy_.files.write.empty();
+    if (early) prepare();
+    helper_.work_out(policy_, true);
+    helper_.send_plan(early ? cell_.socket.get() : -1);
+    if (!early) prepare();
+    settings_ = call_settings(policy_, helper_.plan, true);
+    make_pipes(helper_.plan.plan(), cell_);
+    if (helper_.cgroups.version) {
+      cell_.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, 0, 0);
+      cell_.cgroup->begin();
+    }
+    if (!helper_.plan.scratch_directory.empty())
+      cell_.scratch = fmt::format("{}/0", helper_.plan.scratch_directory);
+  }
+
+  Report run(const Command& command, const OutputCallback& on_output) {
+    Call call(settings_, command, on_output, Clock::now());
+    const int cell = cell_.socket.get();
+    if (!call.start(std::move(cell_))) {
+      // Its last words tell why.
+      await_ready(cell);
+      throw Error(ErrorKind::internal, "the cell ended while it was made; try again");
+    }
+    if (!call.over()) {
+      await_ready(cell);
+      call.restart_clock(std::move(pidfd_), std::move(listener_));
+      while (!call.over()) call.drive();
+    }
+    helper_.hang_up();  // it cleans up while the report is put together
+    return call.take();
+  }
+
+ private:
+  void prepare() {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+      throw_sys("starting the helper: socketpair");
+    cell_.socket.reset(pair[0]);
+    const UniqueFd theirs(pair[1]);
+    Message message{};
+    message.tag = Tag::prepare;
+    if (policy_.isolation == Isolation::jail)
+      message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
+                      (geteuid() == 0 ? 0 : CLONE_NEWUSER) |
+                      (policy_.network == Network::host ? 0 : CLONE_NEWNET);
+    const int fd = theirs.get();
+    if (!send_packet(helper_.socket.get(), &message, sizeof message, &fd, 1))
+      throw_sys("starting the helper: sending");
+  }
+
+  // Until the janitor has given the cell's pidfd and the cell has said that it is locked. Set-up has a
+  // deadline too: a path on a dead network file system must not hang the caller.
+  void await_ready(int cell) {
+    const auto patience =
+        std::clamp<milliseconds>(policy_.limits.wall_time, kLeastPatience, kMostPatience);
+    const auto until = Clock::now() + patience;
+    pollfd polls[] = {{helper_.socket.get(), POLLIN, 0}, {cell, POLLIN, 0}};
+    while (!pidfd_ || !locked_) {
+      const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
+      const int count = poll(polls, 2, static_cast<int>(std::max<long>(0, left)));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw_sys("waiting for the cell: poll");
+      if (count == 0)
+        throw_error(ErrorKind::resource,
+                    "no cell could be made within {} ms; is a listed path on a file system that "
+                    "does not answer?",
+                    patience.count());
+      for (pollfd& each : polls)
+        if (each.revents) on_message(each.fd, each.fd == cell);
+      // What the cell says next is the call's to read.
+      if (locked_) polls[1].fd = -1;
+    }
+  }
+
+  void on_message(int socket, bool from_cell) {
+    Message message{};
+    const Packet packet = recv_packet(socket, &message, sizeof message, MSG_DONTWAIT);
+    UniqueFd first(packet.fds[0]);
+    for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
+    if (packet.size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (packet.size == sizeof message && message.tag == Tag::failed)
+      throw Error(failure_kind(message.stage, message.error),
+                  failure_text(helper_.plan.plan(), message.stage, message.error, message.index));
+    if (packet.size == sizeof message && !from_cell && message.tag == Tag::cell_made && first) {
+      pidfd_ = std::move(first);
+    } else if (packet.size == sizeof message && from_cell && message.tag == Tag::cell_ready) {
+      locked_ = true;
+      listener_ = std::move(first);
+    } else {
+      throw Error(ErrorKind::internal, from_cell ? "the cell ended while it was made; try again"
+                                                 : "the helper ended while a cell was made");
+    }
+  }
+
+  const Policy& policy_;
+  HelperProcess helper_;
+  CallSettings settings_;
+  ReadyCell cell_;
+  UniqueFd pidfd_, listener_;
+  bool locked_ = false;
+};
+
+}  // namespace
+
+Report run(const Command& command, const Policy& policy, const OutputCallback& on_output) {
+  validate(policy);
+  const std::string defect = Call::defect(command);
+  if (!defect.empty()) {
+    Report report;
+    report.outcome = Outcome::invalid_arguments;
+    report.message = defect;
+    return report;
+  }
+  return OneCall(policy).run(command, on_output);
+}
+
+}  // namespace brig
