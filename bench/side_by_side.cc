@@ -1,5 +1,7 @@
 // One interleaved run of brig beside the bare system call and its peers: in every round each
-// contender runs /bin/true once, in turn, so that whatever the machine is doing hits all alike.
+// contender runs /bin/true once, in random order, so that whatever the machine is doing hits all
+// alike; and what one leaves to be done (cells to make, namespaces to take down) is waited for, so
+// that none pays for another.
 // Prints one table; exit 0 always: bars are for the reader, not for a test to flake on.
 #include <brig/brig.h>
 #include <fmt/format.h>
@@ -18,6 +20,8 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,11 +65,22 @@ struct Contender {
   unsigned failures = 0;
 };
 
-void race(std::vector<Contender>& contenders, unsigned rounds) {
-  for (unsigned round = 0; round < rounds + 20; ++round)
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
-      Contender& each = contenders[(i + round) % contenders.size()];
+void wait_ready(const brig::Runner& runner, unsigned count = 1) {
+  for (int i = 0; runner.ready() < count && i < 100000; ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+void race(std::vector<Contender>& contenders, unsigned rounds,
+          const std::function<void()>& settle) {
+  std::vector<std::size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937 random(1);
+  for (unsigned round = 0; round < rounds + 20; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
+      Contender& each = contenders[i];
       if (round % each.every) continue;
+      settle();
       const auto start = Clock::now();
       const bool ok = each.run();
       const double time = micros(Clock::now() - start);
@@ -75,6 +90,7 @@ void race(std::vector<Contender>& contenders, unsigned rounds) {
       else
         ++each.failures;
     }
+  }
 }
 
 void table(std::vector<Contender>& contenders) {
@@ -90,11 +106,6 @@ void table(std::vector<Contender>& contenders) {
 }
 
 bool installed(const char* path) { return access(path, X_OK) == 0; }
-
-void wait_ready(const brig::Runner& runner, unsigned count = 1) {
-  for (int i = 0; runner.ready() < count && i < 100000; ++i)
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
 
 std::string first_line(const char* path, const char* prefix) {
   std::ifstream file(path);
@@ -134,7 +145,10 @@ void commands(const std::string& program, unsigned rounds) {
          },
          20});
   fmt::print("-- /bin/true, one after the other\n");
-  race(contenders, rounds);
+  race(contenders, rounds, [&] {
+    wait_ready(runner, 3);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  });
   table(contenders);
   const auto ratio = [&](const char* name, const char* other, double quantile) {
     const auto find = [&](const char* wanted) {

@@ -63,6 +63,8 @@ TEST(Cli, ExitCodes) {
   code({"run", "true"}, 0);
   EXPECT_EQ(code({"run", "echo", "--json", "x"}, 0).out, "--json x\n") << "words of the command";
   EXPECT_EQ(code({"run", "--", "echo", "--", "--help"}, 0).out, "-- --help\n");
+  EXPECT_EQ(code({"run", "--timeout", "9s", "echo", "--", "x"}, 0).out, "-- x\n") << "its own --";
+  EXPECT_EQ(code({"run", "--timeout=9s", "--env", "A=1", "printenv", "A"}, 0).out, "1\n");
 }
 
 TEST(Cli, BothStreamsAreExact) {

@@ -188,7 +188,7 @@ std::array<int, Call::kSources> Call::descriptors() const {
   return {cell_.socket.get(),
           cell_.out_read.get(),
           cell_.err_read.get(),
-          cell_.listener.get(),
+          unwatched_ ? -1 : cell_.listener.get(),
           ending_ == Ending::none ? command_.cancel_fd : -1,
           stdin_write_.get()};
 }
@@ -286,6 +286,10 @@ void Call::drive() {
   timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
                 (left % std::chrono::seconds(1)).count()};
   const int count = ppoll(polls, kSources, &wait, nullptr);
+  if (count > 0 && (polls[kListener].revents & (POLLIN | POLLHUP)) == POLLHUP) {
+    polls[kListener].revents = 0;
+    unwatched_ = true;  // not closed here: that is slow
+  }
   // Output before the end: what is in the pipes belongs to the report either way.
   for (const Source source : {kListener, kStdin, kOut, kErr, kSocket, kCancel})
     if (count > 0 && polls[source].revents) on_ready(source);
@@ -458,17 +462,6 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     hint = "; it tried to use the network, which the policy forbids (network = \"none\")";
   say(Outcome::exit,
       fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
-}
-
-Report Call::take() {
-  stdin_write_.reset();
-  stdin_read_.reset();
-  cell_.listener.reset();
-  cell_.out_read.reset();
-  cell_.err_read.reset();
-  cell_.socket.reset();
-  cell_.pidfd.reset();
-  return std::move(report_);
 }
 
 }  // namespace brig

@@ -78,8 +78,10 @@ class Call {
   void cancel();
 
   bool over() const { return over_; }
-  // Once, when over. The cell's descriptors are closed; what is left of the cell is the keeper's.
-  Report take();
+  // Once, when over. What is left of the cell is the keeper's.
+  Report take() { return std::move(report_); }
+  // What it held of the cell: closing that takes a while, and need not be waited for.
+  ReadyCell remains() { return std::move(cell_); }
   unsigned slot() const { return cell_.slot; }
   Clock::time_point deadline() const { return deadline_; }
 
@@ -107,6 +109,7 @@ class Call {
   OutputBuffer out_, err_;
   Ending ending_ = Ending::none;
   int kills_ = 0;
+  bool unwatched_ = false;  // nobody is left who could be refused: the listener need not be polled
   bool over_ = false;
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};

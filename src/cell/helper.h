@@ -1,7 +1,7 @@
 // The helper: the program behind every cell. It runs as four kinds of process, each forked from
 // the one before:
 //
-//   janitor   outside the jail, as the host's user. Makes slots and their cgroups; when the host is
+//   janitor   outside the jail, as the host's user. Makes the slots' cgroups; when the host is
 //             gone, even by SIGKILL, it ends the zygote, removes the cgroups and exits.
 //   zygote    pid 1 of the outer pid namespace, in the finished root file system; forks keepers.
 //   keeper    one per slot, born into the slot's cgroups and network namespace; makes one cell at a
@@ -32,8 +32,8 @@ bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
 
 [[noreturn]] void janitor_main(int host_socket, int host_pidfd);
 [[noreturn]] void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds);
-[[noreturn]] void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate,
-                              unsigned slot);
+[[noreturn]] void keeper_main(const Plan& plan, int slot_socket, const int* entrances,
+                              int entrance_count, unsigned slot);
 [[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);
 // The zygote of a single plan: becomes the only cell's init. `plan` is null if it is still to come, on
 // the cell's socket.
@@ -72,6 +72,11 @@ const Plan& map_plan(int socket, int file);
 [[noreturn]] void tool_main(const Plan& plan, int socket);
 // Floors without a pid namespace: this process sees to the end of its tree, also when it is orphaned.
 void watch_over_tree();
+
+// Moves this process into a cgroup and closes its entrance. A process that moves itself, alone, needs no
+// lock against forks: to be moved by another means to wait for a grace period of the kernel's, ten
+// milliseconds and more, and to hold up every fork on the machine meanwhile.
+bool enter_cgroup(int entrance);
 
 // --- small tools ---
 bool write_file(int dir, const char* path, const char* text);

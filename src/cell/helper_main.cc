@@ -180,6 +180,14 @@ void end_descendants() {
   }
 }
 
+bool enter_cgroup(int entrance) {
+  const bool ok = write(entrance, "0", 1) == 1;
+  const int error = errno;
+  close(entrance);
+  errno = error;
+  return ok;
+}
+
 bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags,
                  int* listener) {
   sock_fprog filter;

@@ -1,10 +1,9 @@
 // The janitor: the only part of the helper that stays outside the jail, with the host's own rights.
-// It starts the zygote, makes each slot's cgroups and puts its keeper there, and leaves nothing
+// It starts the zygote, makes each slot's cgroups and opens them to its keeper, and leaves nothing
 // behind: it outlives the host by just as long as that takes.
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,11 +24,6 @@ using wire::Stage;
 using wire::Tag;
 
 constexpr unsigned kMaxSlots = 65536;
-struct Slot {
-  pid_t keeper;
-  int gate;
-};
-Slot g_slots[kMaxSlots];
 int g_cell_socket = -1;
 
 // A user namespace that shows files of `map` as the tool's. It lives on in the descriptor.
@@ -81,12 +75,13 @@ bool make_cgroup(const Plan& plan, const CgroupTree& tree, unsigned slot, unsign
   return true;
 }
 
-bool attach(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation,
-            pid_t pid) {
-  char name[64], path[4096], file[4096], number[24];
+// Who holds it may enter, with the janitor's rights.
+int open_entrance(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation) {
+  char name[64], path[4096], file[4096];
   slot_name(name, slot, generation);
-  return join(path, text(plan, tree.base), name) && join(file, path, "cgroup.procs") &&
-         write_file(AT_FDCWD, file, decimal(number, static_cast<unsigned long>(pid)));
+  if (!join(path, text(plan, tree.base), name) || !join(file, path, text(plan, tree.entrance)))
+    return -1;
+  return openat(AT_FDCWD, file, O_WRONLY | O_CLOEXEC);
 }
 
 // Removes every slot of a tree, then the tree. A cgroup stays busy for a moment after its last
@@ -109,60 +104,48 @@ bool remove_cgroups(const Plan& plan, const CgroupTree& tree) {
 
 void grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   wire::Message message{};
+  message.tag = Tag::new_slot;
   message.index = slot;
-  const int gate = eventfd(0, EFD_CLOEXEC);
-  bool ok = slot < kMaxSlots && gate >= 0;
-  for (unsigned i = 0; ok && i < plan.cgroups.count; ++i)
-    ok = make_cgroup(plan, begin_of(plan, plan.cgroups)[i], slot, 0);
-  if (ok) {
-    g_slots[slot] = {0, gate};
-    message.tag = Tag::new_slot;
-    const int fds[] = {slot_socket, gate};
-    ok = send_packet(zygote_socket, &message, sizeof message, fds, 2);
+  int fds[kMaxPacketFds] = {slot_socket}, count = 1;
+  bool ok = slot < kMaxSlots && plan.cgroups.count < kMaxPacketFds;
+  for (unsigned i = 0; ok && i < plan.cgroups.count; ++i) {
+    const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
+    ok = make_cgroup(plan, tree, slot, 0) && (fds[count] = open_entrance(plan, tree, slot, 0)) >= 0;
+    if (ok) ++count;
   }
+  ok = ok && send_packet(zygote_socket, &message, sizeof message, fds, count);
   if (!ok) {
     message.tag = Tag::failed;
     message.stage = Stage::cgroup;
     message.error = errno;
     send_packet(slot_socket, &message, sizeof message, nullptr, 0);
-    if (gate >= 0) close(gate);
   }
-  close(slot_socket);
+  for (int i = 0; i < count; ++i) close(fds[i]);
 }
 
-void admit(const Plan& plan, unsigned slot, pid_t keeper) {
-  if (slot >= kMaxSlots || g_slots[slot].keeper || g_slots[slot].gate < 0) return;
-  g_slots[slot].keeper = keeper;
-  uint64_t go = 1;
-  for (unsigned i = 0; go == 1 && i < plan.cgroups.count; ++i)
-    if (!attach(plan, begin_of(plan, plan.cgroups)[i], slot, 0, keeper))
-      go = 2 + static_cast<uint64_t>(errno);
-  (void)!write(g_slots[slot].gate, &go, sizeof go);
-  close(g_slots[slot].gate);
-  g_slots[slot].gate = -1;
-}
-
-// pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup.
+// pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup: its
+// keeper does, before it makes the next cell. By then the one before the last is empty.
 void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generation) {
   wire::Message message{};
-  message.tag = Tag::slot_refreshed;
+  message.tag = Tag::failed;
+  message.stage = Stage::cgroup;
   message.index = slot;
   message.status = static_cast<int>(generation);
+  int entrance = -1;
   for (unsigned i = 0; i < plan.cgroups.count; ++i) {
     const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
     if (!tree.is_pids) continue;
-    if (!make_cgroup(plan, tree, slot, generation) ||
-        !attach(plan, tree, slot, generation, g_slots[slot].keeper)) {
-      message.tag = Tag::failed;
-      message.stage = Stage::cgroup;
-      message.error = errno;
-      break;
-    }
+    if (make_cgroup(plan, tree, slot, generation))
+      entrance = open_entrance(plan, tree, slot, generation);
+    message.error = errno;
     char name[64], path[4096];
-    slot_name(name, slot, generation - 1);
+    if (generation < 2) continue;
+    slot_name(name, slot, generation - 2);
     if (join(path, text(plan, tree.base), name)) rmdir(path);  // if busy, removed at the end
   }
-  send_packet(host_socket, &message, sizeof message, nullptr, 0);
+  if (entrance >= 0) message.tag = Tag::slot_refreshed;
+  send_packet(host_socket, &message, sizeof message, &entrance, entrance >= 0);
+  if (entrance >= 0) close(entrance);
 }
 
 [[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
@@ -192,10 +175,7 @@ uint64_t zygote_flags(const Plan& plan) {
 void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps, int* pidfd,
                   int* socket) {
   int pair[2];
-  const int on = 1;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    die(host_socket, Stage::sockets);
-  if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
     die(host_socket, Stage::sockets);
   const pid_t zygote = sys::clone_process(zygote_flags(plan), pidfd);
   if (zygote < 0) die(host_socket, Stage::clone_zygote);
@@ -308,9 +288,7 @@ void janitor_main(int host_socket, int host_pidfd) {
       for (int i = 0; i < from_zygote.fd_count; ++i) close(from_zygote.fds[i]);
       // Its last words come before its end is looked at.
       if (from_zygote.size == sizeof message) {
-        if (message.tag == Tag::keeper_hello)
-          admit(plan, message.index, from_zygote.sender);
-        else if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
+        if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
           send_packet(host_socket, &message, sizeof message, nullptr, 0);
         continue;
       }

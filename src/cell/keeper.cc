@@ -57,23 +57,14 @@ pid_t make_cell(const Plan& plan, int slot_socket, unsigned slot, int* cell_end)
 
 }  // namespace
 
-void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate, unsigned slot) {
+void keeper_main(const Plan& plan, int slot_socket, const int* entrances, int entrance_count,
+                 unsigned slot) {
   set_name("brig-keeper");
   signal(SIGCHLD, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   wire::Message message{};
-  message.tag = wire::Tag::keeper_hello;
-  message.index = slot;
-  if (!send_packet(janitor_socket, &message, sizeof message, nullptr, 0)) _exit(1);
-  close(janitor_socket);
-  // The gate opens when the janitor has put this process into the slot's cgroups.
-  uint64_t go;
-  if (read(gate, &go, sizeof go) != sizeof go) _exit(1);
-  close(gate);
-  if (go != 1) {
-    errno = static_cast<int>(go - 2);
-    die(slot_socket, Stage::cgroup);
-  }
+  for (int i = 0; i < entrance_count; ++i)
+    if (!enter_cgroup(entrances[i])) die(slot_socket, Stage::cgroup);
   char scratch[4096] = "";
   if (plan.floor == Floor::jail) {
     if (unshare(CLONE_NEWCGROUP) != 0) die(slot_socket, Stage::namespaces);
@@ -89,6 +80,7 @@ void keeper_main(const Plan& plan, int janitor_socket, int slot_socket, int gate
     const Packet packet = recv_packet(slot_socket, &message, sizeof message, 0);
     if (packet.size <= 0) _exit(0);
     if (packet.size != sizeof message || message.tag != wire::Tag::make_cell) _exit(1);
+    if (packet.fd_count && !enter_cgroup(packet.fds[0])) die(slot_socket, Stage::cgroup);
     if (*scratch) {
       // One that is there was left by a keeper of this slot that was killed.
       if (mkdir(scratch, 0700) != 0) {

@@ -66,7 +66,7 @@ struct CgroupSetting {
 };
 
 // One cgroup hierarchy. The host has made `base`; the janitor makes and removes base/<slot>. A single
-// cell's own is `base`; it enters by writing to `entrance`.
+// cell's own is `base`. A process enters by writing "0" to the file `entrance` in it.
 struct CgroupTree {
   PlanText base;
   PlanText entrance;

@@ -320,8 +320,8 @@ class Planner {
       for (const auto& setting : tree.settings)
         settings.push_back(
             {writer_.text(setting.file), writer_.text(setting.value), setting.optional});
-      trees.push_back({writer_.text(tree.base), writer_.text(tree.base + "/" + tree.entrance),
-                       tree.has_pids, writer_.list(settings)});
+      trees.push_back({writer_.text(tree.base), writer_.text(tree.entrance), tree.has_pids,
+                       writer_.list(settings)});
     }
     plan_.cgroups = writer_.list(trees);
     const int version = cgroups_.version;

@@ -69,18 +69,18 @@ void open_entrances(const Plan& plan, int socket, int* entrances) {
     die(socket, Stage::cgroup);
   }
   for (unsigned i = 0; i < plan.cgroups.count; ++i) {
-    entrances[i] = open(text(plan, begin_of(plan, plan.cgroups)[i].entrance), O_WRONLY | O_CLOEXEC);
+    const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
+    char path[4096];
+    entrances[i] = join(path, text(plan, tree.base), text(plan, tree.entrance))
+                       ? openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC)
+                       : -1;
     if (entrances[i] < 0) die(socket, Stage::cgroup);
   }
 }
 
-// A process that moves itself, alone, needs no lock against forks: to be moved by another would mean
-// to wait for a grace period of the kernel's, ten milliseconds and more.
 void enter_cgroups(const Plan& plan, int socket, const int* entrances) {
-  for (unsigned i = 0; i < plan.cgroups.count; ++i) {
-    if (write(entrances[i], "0", 1) != 1) die(socket, Stage::cgroup);
-    close(entrances[i]);
-  }
+  for (unsigned i = 0; i < plan.cgroups.count; ++i)
+    if (!enter_cgroup(entrances[i])) die(socket, Stage::cgroup);
 }
 
 }  // namespace

@@ -174,7 +174,8 @@ void Warden::step(Clock::time_point until) {
 void Warden::on_janitor() {
   Message message;
   const Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-  for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+  UniqueFd entrance(packet.fds[0]);
+  for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message) {
     if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
@@ -186,6 +187,7 @@ void Warden::on_janitor() {
     if (message.tag == Tag::slot_refreshed && slot != slots_.end() &&
         slot->second.state == Slot::State::refreshing) {
       slot->second.generation = static_cast<unsigned>(message.status);
+      slot->second.entrance = std::move(entrance);
       slot->second.cgroup =
           std::make_shared<SlotCgroup>(helper_.cgroups, slot->second.id, slot->second.generation);
       slot->second.state = Slot::State::idle;
@@ -331,8 +333,10 @@ void Warden::cell_gone(Slot& slot) {
 // Slots whose cell went before its call was done with it.
 void Warden::finish_gone() {
   std::vector<unsigned> done;
+  std::vector<ReadyCell> remains;
   {
     const std::lock_guard lock(mutex_);
+    remains.swap(remains_);
     for (const unsigned id : gone_in_use_)
       if (!in_use_.contains(id)) done.push_back(id);
     for (const unsigned id : done) gone_in_use_.erase(id);
@@ -413,7 +417,9 @@ void Warden::make_cell(Slot& slot) {
   Message message{};
   message.tag = Tag::make_cell;
   message.index = slot.id;
-  if (!send_packet(slot.socket.get(), &message, sizeof message, nullptr, 0))
+  const UniqueFd entrance = std::move(slot.entrance);
+  const int fd = entrance.get();
+  if (!send_packet(slot.socket.get(), &message, sizeof message, &fd, fd >= 0))
     return;  // its end of file follows
   slot.state = Slot::State::making;
   slot.cell = ReadyCell();

@@ -48,7 +48,8 @@ class Warden {
     UniqueFd socket;
     std::shared_ptr<SlotCgroup> cgroup;
     unsigned generation = 0;
-    ReadyCell cell;  // while making
+    UniqueFd entrance;  // of a new cgroup, for the keeper to enter
+    ReadyCell cell;     // while making
   };
   struct AsyncCall {
     std::unique_ptr<Call> call;
@@ -82,7 +83,7 @@ class Warden {
   void make_cell(Slot& slot);
   void cell_gone(Slot& slot);
   void finish_gone();
-  void release(unsigned slot);
+  void release(unsigned slot, ReadyCell remains);
   void lose_slot(unsigned id);
   void lose_zygote();
   void set_up_failed(const std::string& message, ErrorKind kind);
@@ -110,6 +111,7 @@ class Warden {
   unsigned busy_ = 0;               // cells handed out and not yet gone
   std::set<unsigned> in_use_;       // slots whose call is not over
   std::set<unsigned> gone_in_use_;  // of these, those whose cell is gone
+  std::vector<ReadyCell> remains_;  // of calls that are over, for the stepping thread to close
   bool stopping_ = false;
 
   // The stepping thread's own.

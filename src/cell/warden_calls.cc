@@ -33,7 +33,7 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
   if (!async.call->start(
           std::move(cell))) {  // it died before it was asked: the next one, first in line
     async.waiting = true;
-    release(slot);
+    release(slot, {});
     const std::lock_guard lock(mutex_);
     waiters_.push_front(std::make_shared<Waiter>());
     waiters_.front()->call = id;
@@ -77,7 +77,7 @@ void Warden::finish_async(std::uint64_t id) {
   }
   const unsigned slot = async.call->slot();
   const Report report = async.call->take();
-  if (!async.waiting) release(slot);
+  if (!async.waiting) release(slot, async.call->remains());
   if (async.on_done) async.on_done(report);
 }
 
@@ -172,10 +172,11 @@ unsigned Warden::ready() const {
 // --- calls that the caller drives ---
 
 // The call has read all it wants to know of the slot: from now on the slot may be used again.
-void Warden::release(unsigned slot) {
+void Warden::release(unsigned slot, ReadyCell remains) {
   bool gone;
   {
     const std::lock_guard lock(mutex_);
+    remains_.push_back(std::move(remains));
     in_use_.erase(slot);
     gone = gone_in_use_.contains(slot);
   }
@@ -235,12 +236,12 @@ Report Warden::run(const Command& command, const OutputCallback& on_output) {
     }
     slot = cell->slot;
     started = call.start(std::move(*cell));
-    if (!started) release(slot);  // it died before it was asked
+    if (!started) release(slot, {});  // it died before it was asked
   }
   if (!started) call.refuse(Outcome::internal, "every cell that was tried was dead; try again");
   while (!call.over()) call.drive();
   Report report = call.take();
-  if (started) release(slot);
+  if (started) release(slot, call.remains());
   return report;
 }
 

@@ -61,21 +61,19 @@ enum class Tag : uint32_t {
   plan,
   // host -> janitor, with a descriptor: the keeper's end of the slot's socket (a single plan: the cell's)
   grow,
-  // host -> janitor: give the slot's keeper a new pids cgroup (its peak can't be reset)
+  // host -> janitor: make a new pids cgroup for the slot (its peak can't be reset)
   refresh_pids,
-  // janitor -> host
+  // janitor -> host; slot_refreshed carries the entrance of the new cgroup
   zygote_ready,
   slot_refreshed,
   failed,  // stage, error, index
-  // janitor -> zygote, with descriptors: slot's socket, start gate
+  // janitor -> zygote, with descriptors: the slot's socket, the entrances of its cgroups
   new_slot,
-  // keeper -> janitor, with credentials
-  keeper_hello,
   // keeper -> host, with descriptors: pidfd of the cell's init, the cell's socket; of a single plan,
   // janitor -> host, with the pidfd alone
   cell_made,
   cell_gone,
-  // host -> keeper
+  // host -> keeper; perhaps with the entrance of a new cgroup
   make_cell,
   // cell's init -> host; cell_ready carries the seccomp listener
   cell_ready,

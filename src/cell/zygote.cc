@@ -78,10 +78,13 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
   for (;;) {
     const Packet packet = recv_packet(janitor_socket, &message, sizeof message, 0);
     if (packet.size <= 0) _exit(0);  // the janitor is gone: so is everything in this pid namespace
-    if (packet.size != sizeof message || message.tag != wire::Tag::new_slot || packet.fd_count != 2)
+    if (packet.size != sizeof message || message.tag != wire::Tag::new_slot || packet.fd_count < 1)
       _exit(1);
     const pid_t pid = sys::clone_process(SIGCHLD, nullptr);
-    if (pid == 0) keeper_main(plan, janitor_socket, packet.fds[0], packet.fds[1], message.index);
+    if (pid == 0) {
+      close(janitor_socket);
+      keeper_main(plan, packet.fds[0], packet.fds + 1, packet.fd_count - 1, message.index);
+    }
     if (pid < 0) {
       // Told on the slot's own socket, so that only this slot is lost.
       message.tag = wire::Tag::failed;
@@ -89,8 +92,7 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
       message.error = errno;
       send_packet(packet.fds[0], &message, sizeof message, nullptr, 0);
     }
-    close(packet.fds[0]);
-    close(packet.fds[1]);
+    for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
   }
 }
 

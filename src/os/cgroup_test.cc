@@ -1,7 +1,9 @@
 #include "os/cgroup.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -113,6 +115,35 @@ TEST(CgroupKernel, ASlotCountsItsOwnTime) {
   EXPECT_TRUE(slot.remove());
   EXPECT_TRUE(slot.remove()) << "once more is harmless";
   for (const CgroupHierarchy& tree : layout.hierarchies) EXPECT_FALSE(exists(tree.base + "/0"));
+}
+
+// A single cell's cgroup is the base itself, and it is ready to be entered.
+TEST(CgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
+  CgroupLimits limits = some_limits();
+  limits.single = true;
+  const CgroupLayout layout = make_cgroups(limits);
+  if (layout.version == 0) return;
+  SlotCgroup slot(layout, 0, 0);
+  slot.begin();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (const CgroupHierarchy& tree : layout.hierarchies) {
+      const int fd = open((tree.base + "/" + tree.entrance).c_str(), O_WRONLY | O_CLOEXEC);
+      if (write(fd, "0", 1) != 1) _exit(1);
+    }
+    for (int i = 0; i < 20; ++i)
+      if (fork() == 0) {  // more than the limit
+        usleep(100'000);
+        _exit(0);
+      }
+    while (waitpid(-1, nullptr, 0) > 0) {
+    }
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(slot.end().processes_peak.value_or(limits.processes), limits.processes);
 }
 
 // What a killed brig left is removed by the next one; what belongs to the living is not.

@@ -37,8 +37,7 @@ bool send_packet(int socket, const void* data, size_t size, const int* fds, int 
 Packet recv_packet(int socket, void* data, size_t size, int flags) {
   Packet packet;
   iovec iov{data, size};
-  alignas(
-      cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds) + CMSG_SPACE(sizeof(ucred))];
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPacketFds)];
   msghdr message{};
   message.msg_iov = &iov;
   message.msg_iovlen = 1;
@@ -49,21 +48,15 @@ Packet recv_packet(int socket, void* data, size_t size, int flags) {
   if (packet.size < 0) return packet;
   packet.cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET) continue;
-    if (header->cmsg_type == SCM_CREDENTIALS) {
-      ucred credentials;
-      memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
-      packet.sender = credentials.pid;
-    } else if (header->cmsg_type == SCM_RIGHTS) {
-      const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count; ++i) {
-        int fd;
-        memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
-        if (packet.fd_count < kMaxPacketFds)
-          packet.fds[packet.fd_count++] = fd;
-        else
-          close(fd);
-      }
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+      if (packet.fd_count < kMaxPacketFds)
+        packet.fds[packet.fd_count++] = fd;
+      else
+        close(fd);
     }
   }
   return packet;

@@ -8,16 +8,15 @@
 
 namespace brig {
 
-inline constexpr int kMaxPacketFds = 4;
+inline constexpr int kMaxPacketFds = 5;
 
 // Sends one packet; never raises SIGPIPE. True on success, else errno is set.
 bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count);
 
 struct Packet {
-  ssize_t size = -1;                          // -1: error in errno; 0: the peer is gone
-  int fds[kMaxPacketFds] = {-1, -1, -1, -1};  // owned by the caller, close-on-exec
+  ssize_t size = -1;                              // -1: error in errno; 0: the peer is gone
+  int fds[kMaxPacketFds] = {-1, -1, -1, -1, -1};  // owned by the caller, close-on-exec
   int fd_count = 0;
-  pid_t sender = 0;  // in the caller's pid namespace, if the socket has SO_PASSCRED
   bool cut = false;  // data or descriptors did not fit; what did not fit is gone
 };
 

@@ -112,18 +112,5 @@ TEST(Packet, NothingToReadIsAnErrorOnlyIfAskedNotToWait) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST(Packet, NamesItsSender) {
-  const Pair pair;
-  const int on = 1;
-  ASSERT_EQ(setsockopt(pair.b.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
-  const int fd = 0;
-  ASSERT_TRUE(send_packet(pair.a.get(), "x", 1, &fd, 1));
-  char byte;
-  const Packet packet = recv_packet(pair.b.get(), &byte, 1, 0);
-  EXPECT_EQ(packet.sender, getpid());
-  ASSERT_EQ(packet.fd_count, 1);
-  close(packet.fds[0]);
-}
-
 }  // namespace
 }  // namespace brig
