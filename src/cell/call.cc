@@ -216,7 +216,9 @@ void Call::on_message() {
     exec_error_ = message.error;
     return;
   }
-  if (size == sizeof message && message.tag == wire::Tag::request_failed && !ended_) {
+  // `failed`: a single cell that could not fork its tool.
+  if (size == sizeof message && !ended_ &&
+      (message.tag == wire::Tag::request_failed || message.tag == wire::Tag::failed)) {
     request_error_ = message.error;
     return;
   }

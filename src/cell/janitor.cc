@@ -189,38 +189,29 @@ void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* 
   *socket = pair[0];
 }
 
-struct Single {
+// One cell; its pidfd. Making namespaces takes long, so it is started before there is a plan, which then
+// comes over the cell's socket; `plan` is set if it was there first.
+int start_single(const Plan* plan, const wire::Message& request, int cell_socket, int host_socket,
+                 int host_pidfd, const int* id_maps) {
+  const SingleStart start{request.index, geteuid(), getegid()};
   int pidfd = -1;
-  int cell_socket = -1;
-};
-
-// One cell. Making namespaces takes longest (a network namespace above all), so it is started before
-// there is a plan, which then comes over the cell's socket; `plan` is set if it was there first.
-Single start_single(const Plan* plan, const wire::Message& message, int cell_socket,
-                    int host_socket, int host_pidfd, const int* id_maps) {
-  Single single;
-  const SingleStart start{message.index, geteuid(), getegid()};
-  // The network namespace takes as long as everything else together: a process of its own makes it.
+  // The network namespace takes longest of all: a process of its own makes it.
   const pid_t pid = sys::clone_process(
-      SIGCHLD | CLONE_PIDFD | (message.index & ~static_cast<unsigned>(CLONE_NEWNET)),
-      &single.pidfd);
+      SIGCHLD | CLONE_PIDFD | (request.index & ~static_cast<unsigned>(CLONE_NEWNET)), &pidfd);
   if (pid < 0) die(host_socket, Stage::clone_zygote);
   if (pid == 0) {
     close(host_socket);
     close(host_pidfd);
     single_main(plan, cell_socket, id_maps, start);
   }
-  single.cell_socket = cell_socket;
-  return single;
-}
-
-void announce(const Plan& plan, const Single& single, int host_socket) {
-  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
-  g_cell_socket = single.cell_socket;
-  if (plan.floor == Floor::jail) close(g_cell_socket);
   wire::Message message{};
   message.tag = Tag::cell_made;
-  send_packet(host_socket, &message, sizeof message, &single.pidfd, 1);
+  if (!send_packet(host_socket, &message, sizeof message, &pidfd, 1)) {
+    sys::pidfd_send_signal(pidfd, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    _exit(1);
+  }
+  return pidfd;
 }
 
 void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
@@ -254,11 +245,9 @@ void janitor_main(int host_socket, int host_pidfd) {
   int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
   const Plan* known = nullptr;
   if (message.tag == Tag::prepare) {
-    const Single single =
-        start_single(nullptr, message, packet.fds[0], host_socket, host_pidfd, id_maps);
+    g_cell_socket = packet.fds[0];
+    zygote_pidfd = start_single(nullptr, message, g_cell_socket, host_socket, host_pidfd, id_maps);
     known = &receive_plan(host_socket);
-    zygote_pidfd = single.pidfd;
-    announce(*known, single, host_socket);
   } else {
     known = &map_plan(host_socket, packet.fds[0]);
     make_id_maps(*known, host_socket, id_maps);
@@ -266,16 +255,16 @@ void janitor_main(int host_socket, int host_pidfd) {
       const Packet start = recv_packet(host_socket, &message, sizeof message, 0);
       if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count != 1)
         _exit(1);
-      const Single single =
-          start_single(known, message, start.fds[0], host_socket, host_pidfd, id_maps);
-      zygote_pidfd = single.pidfd;
-      announce(*known, single, host_socket);
+      g_cell_socket = start.fds[0];
+      zygote_pidfd = start_single(known, message, g_cell_socket, host_socket, host_pidfd, id_maps);
     } else {
       start_zygote(*known, host_socket, host_pidfd, id_maps, &zygote_pidfd, &zygote_socket);
     }
     for (unsigned i = 0; i < known->id_maps.count; ++i) close(id_maps[i]);
   }
   const Plan& plan = *known;
+  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
+  if (plan.single && plan.floor == Floor::jail) close(g_cell_socket);
 
   pollfd polls[] = {{host_socket, POLLIN, 0},
                     {host_pidfd, POLLIN, 0},

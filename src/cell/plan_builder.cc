@@ -205,9 +205,9 @@ class Planner {
     const char* parent = std::getenv("TMPDIR");
     std::string path = std::string(parent && parent[0] == '/' ? parent : "/tmp") + "/brig-XXXXXX";
     if (!mkdtemp(path.data())) throw_sys("making a private directory '{}'", path);
+    built_.scratch_directory = path;
     if (plan_.as_root && chown(path.c_str(), plan_.host_uid, plan_.host_gid) != 0)
       throw_sys("chown '{}'", path);
-    built_.scratch_directory = path;
     plan_.scratch_directory = writer_.text(path);
     enforce("capabilities");
   }

@@ -90,6 +90,7 @@ bool write_new(int dir, const char* path, const char* content) {
   const bool ok = write(fd, content, size) == static_cast<ssize_t>(size);
   const int error = errno;
   close(fd);
+  if (!ok) unlinkat(dir, path, 0);
   errno = error;
   return ok;
 }

@@ -39,8 +39,7 @@ NetworkMaker start_network(int socket, int proc) {
         unshare(CLONE_NEWNET) == 0 ? openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
     const uint64_t word =
         fd >= 0 ? static_cast<uint64_t>(fd) : kNoNetwork + static_cast<uint64_t>(errno);
-    (void)!write(maker.said, &word, sizeof word);
-    _exit(0);
+    _exit(write(maker.said, &word, sizeof word) == sizeof word ? 0 : 1);
   }
   sys::send_away(maker.pid);
   return maker;
@@ -48,8 +47,11 @@ NetworkMaker start_network(int socket, int proc) {
 
 void join_network(int socket, const NetworkMaker& maker) {
   uint64_t word = 0;
-  while (waitpid(maker.pid, nullptr, 0) < 0 && errno == EINTR) {
+  int status = -1;
+  while (waitpid(maker.pid, &status, 0) < 0 && errno == EINTR) {
   }
+  errno = ECHILD;
+  if (status != 0) die(socket, Stage::network_namespace);
   if (read(maker.said, &word, sizeof word) != sizeof word) die(socket, Stage::network_namespace);
   if (word >= kNoNetwork) {
     errno = static_cast<int>(word - kNoNetwork);
