@@ -43,7 +43,7 @@ test-vm:  ## the tests on other kernels, in virtual machines
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build
 	@$(MAKE) --no-print-directory build-release
-	@BRIG_SOAK_CALLS=$${BRIG_SOAK_CALLS:-20000} BRIG_GUESTS=build/release/guests build/release/bin/soak_test
+	@BRIG_SOAK_CALLS=$${BRIG_SOAK_CALLS:-20000} BRIG_GUESTS=$(CURDIR)/build/release/guests build/release/bin/soak_test
 
 bench:  ## the benchmarks, against bubblewrap and bare processes
 	@scripts/deps build bench

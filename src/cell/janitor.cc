@@ -124,7 +124,7 @@ void grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
 }
 
 // pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup: its
-// keeper does, before it makes the next cell. By then the one before the last is empty.
+// keeper does, before it makes the next cell; then the host removes the old one.
 void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generation) {
   wire::Message message{};
   message.tag = Tag::failed;
@@ -138,10 +138,6 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
     if (make_cgroup(plan, tree, slot, generation))
       entrance = open_entrance(plan, tree, slot, generation);
     message.error = errno;
-    char name[64], path[4096];
-    if (generation < 2) continue;
-    slot_name(name, slot, generation - 2);
-    if (join(path, text(plan, tree.base), name)) rmdir(path);  // if busy, removed at the end
   }
   if (entrance >= 0) message.tag = Tag::slot_refreshed;
   send_packet(host_socket, &message, sizeof message, &entrance, entrance >= 0);

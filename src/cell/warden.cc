@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "os/socket.h"
@@ -188,6 +189,7 @@ void Warden::on_janitor() {
         slot->second.state == Slot::State::refreshing) {
       slot->second.generation = static_cast<unsigned>(message.status);
       slot->second.entrance = std::move(entrance);
+      slot->second.left = std::move(slot->second.cgroup);
       slot->second.cgroup =
           std::make_shared<SlotCgroup>(helper_.cgroups, slot->second.id, slot->second.generation);
       slot->second.state = Slot::State::idle;
@@ -207,6 +209,7 @@ void Warden::on_slot(unsigned id) {
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message && message.tag == Tag::cell_made && packet.fd_count == 2 &&
       slot.state == Slot::State::making) {
+    if (slot.left) std::exchange(slot.left, nullptr)->remove_generation();
     slot.cell.slot = id;
     slot.cell.pidfd = std::move(pidfd);
     slot.cell.socket = std::move(socket);

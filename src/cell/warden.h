@@ -49,6 +49,7 @@ class Warden {
     std::shared_ptr<SlotCgroup> cgroup;
     unsigned generation = 0;
     UniqueFd entrance;  // of a new cgroup, for the keeper to enter
+    std::shared_ptr<SlotCgroup> left;  // the one that it leaves by that
     ReadyCell cell;     // while making
   };
   struct AsyncCall {

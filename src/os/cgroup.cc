@@ -341,6 +341,7 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
       at += std::to_string(slot) +
             (tree.has_pids && generation ? "." + std::to_string(generation) : "") + "/";
     directories_.push_back(at);
+    if (tree.has_pids) generation_directory_ = at;
     if (tree.has_memory) {
       const bool v2 = version_ == 2;
       memory_usage_ = must(at + (v2 ? "memory.current" : "memory.usage_in_bytes"), O_RDONLY);
@@ -367,6 +368,8 @@ bool SlotCgroup::remove() {
   });
   return directories_.empty();
 }
+
+void SlotCgroup::remove_generation() { rmdir(generation_directory_.c_str()); }
 
 std::optional<std::uint64_t> SlotCgroup::cpu_micros() const {
   if (!cpu_) return std::nullopt;

@@ -86,9 +86,12 @@ class SlotCgroup {
   void shrink();
   // Removes the slot's directories; false while something still lives there.
   bool remove();
+  // Removes what only this generation had, once the keeper has moved on.
+  void remove_generation();
 
  private:
   std::vector<std::string> directories_;
+  std::string generation_directory_;
   int version_ = 0;
   std::uint64_t memory_limit_ = 0, pids_limit_ = 0;
   UniqueFd memory_peak_, memory_usage_, memory_events_, memory_reclaim_, pids_peak_, pids_events_,
