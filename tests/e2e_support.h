@@ -145,20 +145,25 @@ inline std::string names(const std::vector<Process>& list) {
 }
 
 // brig's cgroup directories that belong to process `owner`, slots included.
+// Other tests' cgroups come and go meanwhile, which ends an iteration with an error: then once more.
 inline std::vector<std::string> cgroups_of(pid_t owner) {
   std::vector<std::string> found;
   const std::string part = "-" + std::to_string(owner) + "-";
   std::error_code error;
-  std::filesystem::recursive_directory_iterator at(
-      "/sys/fs/cgroup", std::filesystem::directory_options::skip_permission_denied, error),
-      end;
-  for (; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (!at->is_directory(ignored) || at->is_symlink(ignored)) continue;
-    const std::string path = at->path().string();
-    const std::size_t brig = path.find("/brig-");
-    if (brig != std::string::npos && path.find(part, brig) != std::string::npos)
-      found.push_back(path);
+  for (int attempt = 0; attempt == 0 || (error && attempt < 100); ++attempt) {
+    found.clear();
+    error.clear();
+    std::filesystem::recursive_directory_iterator at(
+        "/sys/fs/cgroup", std::filesystem::directory_options::skip_permission_denied, error),
+        end;
+    for (; !error && at != end; at.increment(error)) {
+      std::error_code ignored;
+      if (!at->is_directory(ignored) || at->is_symlink(ignored)) continue;
+      const std::string path = at->path().string();
+      const std::size_t brig = path.find("/brig-");
+      if (brig != std::string::npos && path.find(part, brig) != std::string::npos)
+        found.push_back(path);
+    }
   }
   return found;
 }
