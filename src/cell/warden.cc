@@ -96,12 +96,16 @@ void Warden::start_zygote() {
 }
 
 void Warden::stop_zygote() {
-  ready_.clear();
+  std::deque<ReadyCell> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    unused.swap(ready_);
+    gone_in_use_.clear();
+  }
   slots_.clear();
   retired_.clear();
   free_ids_.clear();
   making_ = 0;
-  gone_in_use_.clear();
   helper_.stop();
 }
 

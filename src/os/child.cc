@@ -14,6 +14,10 @@
 #include "base/error.h"
 #include "os/sys.h"
 
+// clone(2) by the name that no one intercepts: the thread sanitizer takes any clone for a fork, and would
+// reset its own state in the child, which here is the host's.
+extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
+
 namespace brig {
 
 Child& Child::operator=(Child&& other) noexcept {
@@ -127,8 +131,8 @@ CleanSpawn::CleanSpawn(int program, const char* name, const int (&fds)[2])
   // Not CLONE_VFORK: the child would wake this thread in the middle of its exec, on its own CPU, and
   // then wait there for it, with another CPU idle. The kernel clears running_ when it is done instead.
   const pid_t pid =
-      clone(start, static_cast<char*>(stack_) + kStack,
-            CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID, this, &pidfd, nullptr, &running_);
+      __clone(start, static_cast<char*>(stack_) + kStack,
+              CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID, this, &pidfd, nullptr, &running_);
   const int error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) {
