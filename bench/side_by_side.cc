@@ -114,6 +114,42 @@ std::string first_line(const char* path, const char* prefix) {
   return " ?";
 }
 
+// What OCI runtimes start from: the host's root, read-only, and the namespaces of bubblewrap's run.
+class Bundle {
+ public:
+  Bundle() {
+    char name[] = "/tmp/brig-bench-XXXXXX";
+    path_ = mkdtemp(name);
+    std::ofstream(path_ + "/config.json") << R"({"ociVersion": "1.0.2", "hostname": "bench",
+  "process": {"terminal": false, "user": {"uid": 0, "gid": 0}, "args": ["/bin/true"], "cwd": "/",
+              "env": ["PATH=/usr/bin:/bin"], "noNewPrivileges": true},
+  "root": {"path": "/", "readonly": true},
+  "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+              "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]}],
+  "linux": {"namespaces": [{"type": "pid"}, {"type": "network"}, {"type": "ipc"}, {"type": "uts"},
+                           {"type": "mount"}]}})";
+  }
+  ~Bundle() {
+    unlink((path_ + "/config.json").c_str());
+    rmdir(path_.c_str());
+  }
+  Bundle(const Bundle&) = delete;
+  Bundle& operator=(const Bundle&) = delete;
+
+  bool run(const std::string& runtime, const std::vector<std::string>& options) const {
+    static unsigned count = 0;
+    std::vector<std::string> argv{runtime};
+    argv.insert(argv.end(), options.begin(), options.end());
+    argv.insert(argv.end(),
+                {"run", "--bundle", path_, fmt::format("brig-bench-{}-{}", getpid(), count++)});
+    return spawn(argv);
+  }
+
+ private:
+  std::string path_;
+};
+
 void machine() {
   utsname name{};
   uname(&name);
@@ -144,6 +180,22 @@ void commands(const std::string& program, unsigned rounds) {
            return spawn({"/usr/bin/firejail", "--quiet", "--noprofile", "--net=none", "/bin/true"});
          },
          20});
+  const Bundle bundle;
+  for (const auto& [path, options] :
+       {std::pair<std::string, std::vector<std::string>>{"/usr/bin/crun",
+                                                         {"--cgroup-manager=disabled"}},
+        {"/usr/bin/runsc", {"--network=none", "--ignore-cgroups"}},
+        {"/usr/local/bin/runsc", {"--network=none", "--ignore-cgroups"}}})
+    if (installed(path.c_str())) {
+      const std::string name = path.substr(path.rfind('/') + 1);
+      const auto run = [&bundle, path = path, options = options] {
+        return bundle.run(path, options);
+      };
+      if (run())
+        contenders.push_back({name + " run", run, 20});
+      else
+        fmt::print("{} is installed, but does not run here\n", name);
+    }
   fmt::print("-- /bin/true, one after the other\n");
   race(contenders, rounds, [&] {
     wait_ready(runner, 3);

@@ -116,12 +116,12 @@ TEST(Command, EndsAtItsCpuTime) {
     EXPECT_LT(report.usage.wall, milliseconds(8000));
     EXPECT_GE(report.usage.cpu, milliseconds(400));
     EXPECT_LT(report.usage.cpu, milliseconds(2500));
-    EXPECT_TRUE(enforces(report, is_root() ? "cpu_time:cgroup" : "cpu_time:per_process"));
+    EXPECT_TRUE(enforces(report, has_cgroups() ? "cpu_time:cgroup" : "cpu_time:per_process"));
   });
 }
 
 TEST(Command, CpuTimeIsOfTheWholeTreeWhereACgroupCounts) {
-  if (!is_root()) return;  // per process there, and the report says so: see above
+  if (!has_cgroups()) return;  // per process there, and the report says so: see above
   Policy policy = with_wall(15'000);
   policy.limits.cpu_time = milliseconds(600);
   // No child uses more than a quarter of the limit.
@@ -139,7 +139,7 @@ TEST(Command, EndsAtItsMemoryLimit) {
   policy.limits.memory = 64_MiB;
   by_all_ways(guest({"hog", "malloc", "200"}), policy, [](const Report& report) {
     EXPECT_FALSE(contains(report.out.bytes, "SUCCEEDED"));
-    if (is_root()) {
+    if (has_cgroups()) {
       EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
       EXPECT_EQ(report.signal, SIGKILL);
       EXPECT_TRUE(contains(report.message, "64")) << report.message;
@@ -151,7 +151,7 @@ TEST(Command, EndsAtItsMemoryLimit) {
       EXPECT_TRUE(enforces(report, "memory:per_process"));
     }
   });
-  if (!is_root()) return;
+  if (!has_cgroups()) return;
   by_all_ways(guest({"hog", "family", "256"}), policy, [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
   });
@@ -190,7 +190,7 @@ TEST(Command, TellsWhenItWasRefusedProcesses) {
     // The guest itself is one of the ten.
     EXPECT_TRUE(has_line(report, "made 9 failed 21")) << describe(report);
     EXPECT_EQ(report.exit_code, 4);
-    if (!is_root()) return;
+    if (!has_cgroups()) return;
     EXPECT_EQ(report.outcome, Outcome::process_limit) << describe(report);
     EXPECT_EQ(violations(report, "processes", "refused a new process"), 21u);
     EXPECT_TRUE(contains(report.message, "10 processes")) << report.message;
@@ -855,7 +855,7 @@ TEST(Limit, EveryNumberOfOpenFilesThatIsAcceptedWorks) {
 TEST(Limit, CpusBoundTheShareOfTime) {
   Policy policy = with_wall(2000, 0);
   policy.limits.cpus = 0.25;
-  if (!is_root()) {
+  if (!has_cgroups()) {
     EXPECT_TRUE(contains(error_of(policy, ErrorKind::unsupported), "limits.cpus"));
     return;
   }
@@ -882,7 +882,7 @@ TEST(Usage, IsPlausible) {
     EXPECT_GE(report.usage.cpu, milliseconds(300)) << line;  // on a busy machine
     EXPECT_LT(report.usage.cpu, milliseconds(1500)) << line;
   }
-  if (!is_root()) {
+  if (!has_cgroups()) {
     EXPECT_EQ(report.usage.processes_peak, std::nullopt);
     report = runner.run(guest({"hog", "malloc", "50"}));
     EXPECT_GE(report.usage.memory_peak, 50_MiB);
@@ -936,8 +936,8 @@ TEST(Enforced, ListsTheLayers) {
           "ipc_namespace", "uts_namespace", "cgroup_namespace", "network_namespace", "capabilities",
           "landlock_abi_", "seccomp", "rlimits"})
       EXPECT_TRUE(enforces(report, layer)) << layer;
-    EXPECT_TRUE(enforces(report, is_root() ? "memory:cgroup_v" : "memory:per_process"));
-    EXPECT_TRUE(enforces(report, is_root() ? "processes:cgroup_v" : "processes:rlimit"));
+    EXPECT_TRUE(enforces(report, has_cgroups() ? "memory:cgroup_v" : "memory:per_process"));
+    EXPECT_TRUE(enforces(report, has_cgroups() ? "processes:cgroup_v" : "processes:rlimit"));
     EXPECT_EQ(enforces(report, "unprivileged_user"), is_root());
   });
 }

@@ -42,6 +42,17 @@ using std::chrono::milliseconds;
 
 inline bool is_root() { return geteuid() == 0; }
 
+// Root has them, or the test fails; an ordinary user has where one was delegated.
+inline bool has_cgroups() {
+  static const bool has = [] {
+    if (is_root()) return true;
+    for (const brig::Layer& layer : brig::probe().layers)
+      if (layer.name == "cgroup_memory") return layer.present;
+    return false;
+  }();
+  return has;
+}
+
 inline std::string guests() {
   const char* directory = getenv("BRIG_GUESTS");
   return directory ? directory : "";

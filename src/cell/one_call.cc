@@ -48,14 +48,13 @@ class OneCall {
     const int cell = cell_.socket.get();
     if (!call.start(std::move(cell_))) {
       // Its last words tell why.
-      await_ready(cell);
+      await_ready(cell, -1);
       throw Error(ErrorKind::internal, "the cell ended while it was made; try again");
     }
-    if (!call.over()) {
-      await_ready(cell);
-      call.restart_clock(std::move(pidfd_), std::move(listener_));
-      while (!call.over()) call.drive();
-    }
+    if (!call.over() && !await_ready(cell, command.cancel_fd))
+      call.refuse(Outcome::cancelled, "the call was cancelled while its cell was made");
+    if (!call.over()) call.restart_clock(std::move(pidfd_), std::move(listener_));
+    while (!call.over()) call.drive();
     helper_.hang_up();  // it cleans up while the report is put together
     return call.take();
   }
@@ -78,16 +77,17 @@ class OneCall {
       throw_sys("starting the helper: sending");
   }
 
-  // Until the janitor has given the cell's pidfd and the cell has said that it is locked. Set-up has a
-  // deadline too: a path on a dead network file system must not hang the caller.
-  void await_ready(int cell) {
+  // Until the janitor has given the cell's pidfd and the cell has said that it is locked; false if
+  // `cancel` became readable first. Set-up has a deadline too: a path on a dead network file system must
+  // not hang the caller.
+  bool await_ready(int cell, int cancel) {
     const auto patience =
         std::clamp<milliseconds>(policy_.limits.wall_time, kLeastPatience, kMostPatience);
     const auto until = Clock::now() + patience;
-    pollfd polls[] = {{helper_.socket.get(), POLLIN, 0}, {cell, POLLIN, 0}};
+    pollfd polls[] = {{helper_.socket.get(), POLLIN, 0}, {cell, POLLIN, 0}, {cancel, POLLIN, 0}};
     while (!pidfd_ || !locked_) {
       const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
-      const int count = poll(polls, 2, static_cast<int>(std::max<long>(0, left)));
+      const int count = poll(polls, 3, static_cast<int>(std::max<long>(0, left)));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) throw_sys("waiting for the cell: poll");
       if (count == 0)
@@ -95,11 +95,13 @@ class OneCall {
                     "no cell could be made within {} ms; is a listed path on a file system that "
                     "does not answer?",
                     patience.count());
-      for (pollfd& each : polls)
-        if (each.revents) on_message(each.fd, each.fd == cell);
+      for (int i = 0; i < 2; ++i)
+        if (polls[i].revents) on_message(polls[i].fd, i == 1);
+      if (polls[2].revents && !locked_) return false;
       // What the cell says next is the call's to read.
       if (locked_) polls[1].fd = -1;
     }
+    return true;
   }
 
   void on_message(int socket, bool from_cell) {
