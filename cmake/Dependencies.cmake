@@ -14,6 +14,10 @@ target_include_directories(brig_seccomp SYSTEM INTERFACE ${SECCOMP_INCLUDE_DIRS}
 target_link_directories(brig_seccomp INTERFACE ${SECCOMP_LIBRARY_DIRS})
 target_link_libraries(brig_seccomp INTERFACE seccomp)
 
+pkg_check_modules(RE2 REQUIRED re2)
+add_library(brig_re2 INTERFACE)
+target_link_libraries(brig_re2 INTERFACE re2)
+
 # The distribution's CMake target means the shared library, which has no static twin: use the headers.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 add_library(brig_toml INTERFACE)
@@ -35,6 +39,7 @@ function(print_dependency_summary)
   message(STATUS "  toml++          ${TOMLPLUSPLUS_INCLUDE_DIR} (headers)")
   message(STATUS "  CLI11           ${CLI11_VERSION} (headers)")
   message(STATUS "  libseccomp      ${SECCOMP_VERSION}")
+  message(STATUS "  re2             ${RE2_VERSION}")
   if(BRIG_TESTS)
     message(STATUS "  GoogleTest      ${GTest_VERSION}")
   endif()

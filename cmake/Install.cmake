@@ -1,7 +1,9 @@
 # `cmake --install`: headers, libbrig.so, the program, and what finds them.
 include(CMakePackageConfigHelpers)
 
-install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+# Tools are not installed until there is a sandbox that runs them.
+install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h"
+        PATTERN "json.h" EXCLUDE PATTERN "json_type.h" EXCLUDE PATTERN "toolbox.h" EXCLUDE)
 install(TARGETS brig EXPORT brigTargets)
 install(TARGETS brig_program)
 

@@ -48,9 +48,9 @@ class Warden {
     UniqueFd socket;
     std::shared_ptr<SlotCgroup> cgroup;
     unsigned generation = 0;
-    UniqueFd entrance;  // of a new cgroup, for the keeper to enter
+    UniqueFd entrance;                 // of a new cgroup, for the keeper to enter
     std::shared_ptr<SlotCgroup> left;  // the one that it leaves by that
-    ReadyCell cell;     // while making
+    ReadyCell cell;                    // while making
   };
   struct AsyncCall {
     std::unique_ptr<Call> call;

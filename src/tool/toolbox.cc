@@ -1,0 +1,203 @@
+#include <brig/toolbox.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "tool/schema.h"
+
+namespace brig {
+namespace {
+
+// MCP's rule, at its stricter.
+void require_good_name(const std::string& name) {
+  const bool good = !name.empty() && name.size() <= 64 &&
+                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                      return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+                    });
+  if (!good)
+    throw_error(ErrorKind::config,
+                "tool {}: a name has 1 to 64 characters of A-Z, a-z, 0-9, '_', '-' and '.'",
+                in_quotes(name));
+}
+
+std::shared_ptr<const Tool> checked(Tool tool) {
+  require_good_name(tool.name);
+  if (!tool.call) throw_error(ErrorKind::config, "tool '{}': has nothing to call", tool.name);
+  if (!is_valid_utf8(tool.description))
+    throw_error(ErrorKind::config, "tool '{}': its description is not UTF-8", tool.name);
+  if (!tool.input_schema.is_object() || tool.input_schema.value("type", "") != "object")
+    throw_error(ErrorKind::config, "tool '{}': its input schema must have \"type\": \"object\"",
+                tool.name);
+  const auto compile = [&](const char* which, const Json& schema) {
+    try {
+      const Schema compiled(schema);
+    } catch (const Error& error) {
+      throw_error(ErrorKind::config, "tool '{}': {} {}", tool.name, which, error.what());
+    }
+  };
+  compile("input", tool.input_schema);
+  if (tool.output_schema) compile("output", *tool.output_schema);
+  if (tool.options.policy) validate(*tool.options.policy);
+  return std::make_shared<const Tool>(std::move(tool));
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+struct Toolbox::State {
+  mutable std::mutex mutex;
+  std::map<std::string, std::shared_ptr<const Tool>> tools;
+  std::vector<std::weak_ptr<Listener>> listeners;
+
+  // Outside the lock: a listener may look at the toolbox.
+  void tell(ToolEvent::Kind kind, const std::string& name) {
+    std::vector<std::shared_ptr<Listener>> alive;
+    {
+      const std::lock_guard lock(mutex);
+      std::erase_if(listeners, [&](const std::weak_ptr<Listener>& each) {
+        std::shared_ptr<Listener> listener = each.lock();
+        if (listener) alive.push_back(std::move(listener));
+        return each.expired();
+      });
+    }
+    for (const auto& listener : alive) (*listener)({kind, name});
+  }
+};
+
+Toolbox::Toolbox() : state_(std::make_shared<State>()) {}
+Toolbox::Toolbox(Toolbox&&) noexcept = default;
+Toolbox& Toolbox::operator=(Toolbox&&) noexcept = default;
+Toolbox::~Toolbox() = default;
+
+Toolbox& Toolbox::add(Tool tool) {
+  const std::shared_ptr<const Tool> added = checked(std::move(tool));
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->tools.emplace(added->name, added).second)
+      throw_error(ErrorKind::config, "tool '{}': there is one of that name; use replace()",
+                  added->name);
+  }
+  state_->tell(ToolEvent::Kind::added, added->name);
+  return *this;
+}
+
+Toolbox& Toolbox::replace(Tool tool) {
+  const std::shared_ptr<const Tool> added = checked(std::move(tool));
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->tools.find(added->name);
+    if (found == state_->tools.end())
+      throw_error(ErrorKind::config, "tool '{}': there is none of that name; use add()",
+                  added->name);
+    found->second = added;
+  }
+  state_->tell(ToolEvent::Kind::updated, added->name);
+  return *this;
+}
+
+bool Toolbox::remove(const std::string& name) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->tools.erase(name) == 0) return false;
+  }
+  state_->tell(ToolEvent::Kind::removed, name);
+  return true;
+}
+
+std::shared_ptr<const Tool> Toolbox::find(const std::string& name) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->tools.find(name);
+  return found == state_->tools.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<const Tool>> Toolbox::list(const std::string& query) const {
+  const std::string wanted = lower(query);
+  std::vector<std::shared_ptr<const Tool>> result;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [name, tool] : state_->tools)
+    if (lower(name).find(wanted) != std::string::npos ||
+        lower(tool->description).find(wanted) != std::string::npos)
+      result.push_back(tool);
+  return result;
+}
+
+std::shared_ptr<void> Toolbox::listen(Listener listener) {
+  auto handle = std::make_shared<Listener>(std::move(listener));
+  const std::lock_guard lock(state_->mutex);
+  state_->listeners.push_back(handle);
+  return handle;
+}
+
+namespace detail {
+
+void require_names(const std::string& tool, std::size_t names, std::size_t parameters) {
+  if (names != parameters)
+    throw_error(ErrorKind::config, "tool {}: {} parameter names for a callable that takes {}",
+                in_quotes(tool), names, parameters);
+}
+
+Json object_schema(const std::string& tool, const std::vector<Parameter>& parameters,
+                   std::vector<Json> schemas, const std::vector<bool>& optional) {
+  Json result{{"type", "object"},
+              {"properties", Json::object()},
+              {"required", Json::array()},
+              {"additionalProperties", false}};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    const auto refuse = [&](const std::string& why) {
+      throw_error(ErrorKind::config, "tool {}: parameter {}: {}", in_quotes(tool),
+                  in_quotes(parameter.name), why);
+    };
+    if (parameter.name.empty() || !is_valid_utf8(parameter.name)) refuse("has no proper name");
+    if (result["properties"].contains(parameter.name)) refuse("there are two of that name");
+    Json& schema = schemas[i];
+    if (parameter.default_value) {
+      const auto faults = Schema(schema).check(*parameter.default_value);
+      if (!faults.empty())
+        refuse("its default does not fit its type: expected " + faults[0].expected);
+      schema["default"] = *parameter.default_value;
+    } else if (!optional[i]) {
+      result["required"].push_back(parameter.name);
+    }
+    if (!parameter.description.empty()) schema["description"] = parameter.description;
+    result["properties"][parameter.name] = std::move(schema);
+  }
+  return result;
+}
+
+std::string to_base64(const Bytes& bytes) {
+  return base64(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+Bytes from_base64(const std::string& text) {
+  static constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  if (text.size() % 4) throw std::invalid_argument("base64: the length is not a multiple of 4");
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
+  Bytes result;
+  result.reserve(text.size() / 4 * 3);
+  unsigned group = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool pad = i >= text.size() - padding;
+    const std::size_t digit = pad ? 0 : kDigits.find(text[i]);
+    if (digit == std::string_view::npos)
+      throw std::invalid_argument("base64: a character that is none of its own");
+    group = group << 6 | static_cast<unsigned>(digit);
+    if (i % 4 != 3) continue;
+    for (int shift = 16; shift >= 0; shift -= 8)
+      result.push_back(static_cast<std::byte>(group >> shift & 0xff));
+    group = 0;
+  }
+  result.erase(result.end() - static_cast<std::ptrdiff_t>(padding), result.end());
+  return result;
+}
+
+}  // namespace detail
+}  // namespace brig
