@@ -51,11 +51,6 @@ UniqueFd file_of(const std::string& bytes) {
   return reader;
 }
 
-std::string signal_name(int number) {
-  const char* name = sigabbrev_np(number);
-  return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
-}
-
 }  // namespace
 
 Call::Call(const CallSettings& settings, const Command& command, OutputCallback on_output,
@@ -114,14 +109,6 @@ bool Call::start(ReadyCell cell) {
     refuse(Outcome::internal, error.what());
   }
   return true;
-}
-
-void Call::restart_clock(UniqueFd pidfd, UniqueFd listener) {
-  cell_.pidfd = std::move(pidfd);
-  cell_.listener = std::move(listener);
-  asked_ = Clock::now();
-  deadline_ = asked_ + settings_.limits.wall_time;
-  arm(asked_);
 }
 
 bool Call::send_request(const Command& command) {
@@ -210,15 +197,16 @@ void Call::on_ready(Source source) {
 // sent along are dropped by the kernel, since no room is made for them.
 void Call::on_message() {
   wire::Message message;
-  const ssize_t size = recv(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  ssize_t size = recv(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  // A cell that ended without having read its request: its last words come next.
+  if (size < 0 && errno == ECONNRESET)
+    size = recv(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size == sizeof message && message.tag == wire::Tag::exec_failed && !ended_) {
     exec_error_ = message.error;
     return;
   }
-  // `failed`: a single cell that could not fork its tool.
-  if (size == sizeof message && !ended_ &&
-      (message.tag == wire::Tag::request_failed || message.tag == wire::Tag::failed)) {
+  if (size == sizeof message && message.tag == wire::Tag::request_failed && !ended_) {
     request_error_ = message.error;
     return;
   }
@@ -364,106 +352,6 @@ void Call::finish() {
   judge(report_, usage);
   if (!ended_) sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
   over_ = true;
-}
-
-void Call::judge(Report& report, const CgroupUsage& usage) {
-  const Limits& limits = settings_.limits;
-  if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
-  if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
-  if (!ended_ && kills_ == 2) report.signal = SIGKILL;
-  const auto say = [&](Outcome outcome, std::string message) {
-    report.outcome = outcome;
-    report.message = std::move(message);
-  };
-  const auto out_of_memory = [&] {
-    say(Outcome::memory_limit,
-        fmt::format("the command was killed because its processes together used more than {} of "
-                    "memory; raise limits.memory or make it use less",
-                    format_size(limits.memory)));
-  };
-  if (request_error_) {
-    report.exit_code.reset();
-    return say(Outcome::internal,
-               fmt::format("the cell could not take the command: {}; it was not run, try again",
-                           errno_text(request_error_)));
-  }
-  if (exec_error_) {
-    report.exit_code = exec_error_ == ENOENT ? 127 : 126;
-    const std::string& program = command_.argv[0];
-    const bool path = program.find('/') != std::string::npos;
-    if (exec_error_ == ENOENT)
-      return say(Outcome::invalid_arguments,
-                 path ? fmt::format("'{}' does not exist in the cell, or its interpreter doesn't; "
-                                    "list its directory in files.read",
-                                    program)
-                      : fmt::format("'{}' was not found in the cell's PATH; check the name, or "
-                                    "list its directory in files.read and in PATH",
-                                    program));
-    return say(Outcome::invalid_arguments, fmt::format("'{}' could not be run in the cell: {}",
-                                                       program, errno_text(exec_error_)));
-  }
-  switch (ending_) {
-    case Ending::wall:
-      return say(Outcome::timeout, fmt::format("the command was ended after its wall time limit of "
-                                               "{}; raise limits.wall_time or make it faster",
-                                               format_duration(limits.wall_time)));
-    case Ending::cpu:
-      return say(Outcome::timeout,
-                 fmt::format("the command was ended after it had used its CPU time limit of {}; "
-                             "raise limits.cpu_time or make it compute less",
-                             format_duration(*limits.cpu_time)));
-    case Ending::output:
-      return say(Outcome::output_limit,
-                 fmt::format("the command was ended after it had written more than {}; raise "
-                             "limits.output_total or make it write less",
-                             format_size(*limits.output_total)));
-    case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
-    case Ending::none: break;
-  }
-  if (ended_ && end_.killed)
-    return say(Outcome::internal,
-               "the cell was ended because a process of brig's was killed; try again");
-  if (!ended_) {
-    if (usage.oom_kills) return out_of_memory();
-    if (settings_.init_exposed) {
-      report.signal = SIGKILL;
-      return say(Outcome::signal,
-                 "the cell's own init was killed, which on this floor the command can do itself; "
-                 "all that it had started was ended");
-    }
-    return say(Outcome::internal,
-               "the cell ended without a report: its init was killed from outside, or the zygote "
-               "ended; try again");
-  }
-  if (report.signal) {
-    if (usage.oom_kills && *report.signal == SIGKILL) return out_of_memory();
-    if (*report.signal == SIGXCPU && limits.cpu_time)
-      return say(Outcome::timeout,
-                 fmt::format("the command was ended after a process of it had used its CPU time "
-                             "limit of {}; raise limits.cpu_time or make it compute less",
-                             format_duration(*limits.cpu_time)));
-    if (*report.signal == SIGXFSZ && limits.file_size)
-      return say(
-          Outcome::signal,
-          fmt::format(
-              "the command was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}",
-              format_size(*limits.file_size)));
-    return say(Outcome::signal,
-               fmt::format("the command was ended by {} ({})", signal_name(*report.signal),
-                           sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown"));
-  }
-  if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
-  if (usage.oom_kills) return out_of_memory();
-  if (usage.fork_failures)
-    return say(Outcome::process_limit,
-               fmt::format("the command failed with exit code {} after it was refused more than {} "
-                           "processes; raise limits.processes or make it start fewer",
-                           *report.exit_code, limits.processes));
-  std::string hint;
-  if (refusals_.contains("socket(AF_INET)") || refusals_.contains("socket(AF_INET6)"))
-    hint = "; it tried to use the network, which the policy forbids (network = \"none\")";
-  say(Outcome::exit,
-      fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
 }
 
 }  // namespace brig

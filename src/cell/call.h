@@ -61,8 +61,6 @@ class Call {
   // Takes the cell and sends the request. False if the cell is dead and never got it: start another.
   // On any other failure the call is over (internal).
   bool start(ReadyCell cell);
-  // A call that was started before its cell was locked: it is now, and the clock starts here.
-  void restart_clock(UniqueFd pidfd, UniqueFd listener);
   // Not run after all: over, with this outcome.
   void refuse(Outcome outcome, std::string message);
 
@@ -78,6 +76,7 @@ class Call {
   void cancel();
 
   bool over() const { return over_; }
+  bool was_told() const { return ended_; }  // by the init, how it ended
   // Once, when over. What is left of the cell is the keeper's.
   Report take() { return std::move(report_); }
   // What it held of the cell: closing that takes a while, and need not be waited for.

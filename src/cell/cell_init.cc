@@ -193,14 +193,6 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);
   if (oom >= 0) (void)!write(oom, "800", 3);
-  const auto tell_ready = [&] {
-    wire::Message message{};
-    message.tag = wire::Tag::cell_ready;
-    if (!send_packet(socket, &message, sizeof message, &listener, listener >= 0)) _exit(1);
-  };
-  // A pool's cell is ready when its tool waits for the request. A single cell's request is there already:
-  // its tool must not be before the host knows that all went well.
-  if (plan.single) tell_ready();
   const pid_t tool = sys::clone_process(SIGCHLD, nullptr);
   if (tool < 0) die(socket, Stage::fork_tool);
   if (tool == 0) {
@@ -214,7 +206,9 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
     (void)!pwrite(oom, "0", 1, 0);
     close(oom);
   }
-  if (!plan.single) tell_ready();
+  wire::Message message{};
+  message.tag = wire::Tag::cell_ready;
+  if (!send_packet(socket, &message, sizeof message, &listener, listener >= 0)) _exit(1);
   if (listener >= 0) close(listener);
   reap(socket, tool);
 }

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -114,6 +115,18 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
     if (!is_set(name)) settings.scratch_variables.emplace_back(name);
   settings.enforced = plan.enforced;
   return settings;
+}
+
+std::chrono::milliseconds set_up_patience(const Policy& policy) {
+  using std::chrono::milliseconds;
+  return std::clamp<milliseconds>(policy.limits.wall_time, milliseconds(3000),
+                                  milliseconds(60'000));
+}
+
+std::string out_of_patience(std::chrono::milliseconds patience) {
+  return fmt::format(
+      "no cell could be made within {} ms; is a listed path on a file system that does not answer?",
+      patience.count());
 }
 
 void make_pipes(const Plan& plan, ReadyCell& cell) {

@@ -39,6 +39,10 @@ inline constexpr unsigned kOwnTasks = 2, kOwnTasksSingle = 1;
 
 CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool single);
 
+// Set-up has a deadline too: a path on a dead network file system must not hang the caller.
+std::chrono::milliseconds set_up_patience(const Policy& policy);
+std::string out_of_patience(std::chrono::milliseconds patience);
+
 // What a ready cell has on the host's side, but for its sockets: pipes, /dev/null.
 void make_pipes(const Plan& plan, ReadyCell& cell);
 

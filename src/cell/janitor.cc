@@ -144,13 +144,17 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
   if (entrance >= 0) close(entrance);
 }
 
-[[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
-  sys::pidfd_send_signal(zygote_pidfd, SIGKILL);
+void end(int pidfd) {
+  sys::pidfd_send_signal(pidfd, SIGKILL);
   siginfo_t info;
-  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(zygote_pidfd), &info,
+  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(pidfd), &info,
                 WEXITED | __WALL) < 0 &&
          errno == EINTR) {
   }
+}
+
+[[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
+  end(zygote_pidfd);
   bool clean = true;
   if (plan.floor != Floor::jail) {
     end_descendants();
@@ -210,6 +214,22 @@ int start_single(const Plan* plan, const wire::Message& request, int cell_socket
   return pidfd;
 }
 
+// The plan of a cell that was started before. Without one it is ended first.
+const Plan& await_plan(int host_socket, int cell_pidfd) {
+  wire::Message message;
+  const Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
+  if (packet.size == sizeof message && message.tag == Tag::plan && packet.fd_count == 1)
+    return map_plan(host_socket, packet.fds[0]);
+  // Told before the cell's end can be seen, so that the host does not look for another cause.
+  message = {};
+  message.tag = Tag::failed;
+  message.stage = Stage::plan;
+  message.error = packet.size < 0 ? errno : EINVAL;
+  send_packet(host_socket, &message, sizeof message, nullptr, 0);
+  end(cell_pidfd);
+  _exit(1);
+}
+
 void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
   for (unsigned i = 0; i < plan.id_maps.count && i < kMaxIdMaps; ++i) {
     id_maps[i] = make_id_map(plan, begin_of(plan, plan.id_maps)[i]);
@@ -243,7 +263,7 @@ void janitor_main(int host_socket, int host_pidfd) {
   if (message.tag == Tag::prepare) {
     g_cell_socket = packet.fds[0];
     zygote_pidfd = start_single(nullptr, message, g_cell_socket, host_socket, host_pidfd, id_maps);
-    known = &receive_plan(host_socket);
+    known = &await_plan(host_socket, zygote_pidfd);
   } else {
     known = &map_plan(host_socket, packet.fds[0]);
     make_id_maps(*known, host_socket, id_maps);

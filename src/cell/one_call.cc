@@ -1,9 +1,9 @@
 // brig::run(): one call, in a cell made for it alone. Everything that can go side by side does: the
-// helper starts while the plan is worked out, the cell makes its namespaces before the plan is there,
-// and the request lies in the cell's socket before the tool exists that reads it.
+// helper starts while the plan is worked out, and the cell makes its namespaces before the plan is there.
 #include <brig/runner.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cell/helper_process.h"
 #include "os/socket.h"
+#include "os/sys.h"
 
 namespace brig {
 namespace {
@@ -21,11 +22,58 @@ using std::chrono::milliseconds;
 using wire::Message;
 using wire::Tag;
 
-constexpr milliseconds kLeastPatience{3000}, kMostPatience{60'000};
-
 class OneCall {
  public:
-  explicit OneCall(const Policy& policy) : policy_(policy) {
+  explicit OneCall(const Policy& policy) : policy_(policy) {}
+
+  // After an error the cell is ended here; its janitor may be what failed.
+  ~OneCall() {
+    for (int i = 0; !ended_ && !cell_.pidfd && helper_.socket && i < 4; ++i) {
+      Message message{};  // perhaps it was not read yet
+      const Packet packet =
+          recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+      cell_.pidfd.reset(packet.fds[0]);
+      if (packet.size <= 0) break;
+    }
+    if (ended_ || !cell_.pidfd) return;
+    sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+    pollfd gone{cell_.pidfd.get(), POLLIN, 0};
+    poll(&gone, 1, 2000);
+  }
+
+  Report run(const Command& command, const OutputCallback& on_output) {
+    set_up();
+    const bool ready = await_ready(command.cancel_fd);
+    Call call(settings_, command, on_output, Clock::now());  // its time begins here
+    if (!ready) {
+      call.refuse(Outcome::cancelled, "the call was cancelled before it ran");
+      return call.take();
+    }
+    // The request is what makes it run: sent when nothing can fail any more that was promised.
+    if (!call.start(std::move(cell_)))
+      throw Error(ErrorKind::internal, "the cell ended before its call; try again");
+    while (!call.over()) call.drive();
+    ended_ = true;  // the rest is the janitor's
+    const bool alone = !call.was_told() && janitor_ended();
+    helper_.hang_up();  // it cleans up while the report is put together
+    Report report = call.take();
+    if (alone && report.outcome == Outcome::signal) {  // not the command's doing, as it seemed
+      report.outcome = Outcome::internal;
+      report.signal.reset();
+      report.message = "the cell was ended because a process of brig's ended; try again";
+    }
+    return report;
+  }
+
+ private:
+  bool janitor_ended() const {
+    Message message{};
+    const Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+    for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+    return packet.size < 0 ? errno != EAGAIN : packet.size == 0 || message.tag == Tag::failed;
+  }
+
+  void set_up() {
     helper_.spawn();
     // Begun before its plan is there, unless that needs id maps made first.
     const bool early = geteuid() != 0 || policy_.files.write.empty();
@@ -43,23 +91,6 @@ class OneCall {
       cell_.scratch = fmt::format("{}/0", helper_.plan.scratch_directory);
   }
 
-  Report run(const Command& command, const OutputCallback& on_output) {
-    Call call(settings_, command, on_output, Clock::now());
-    const int cell = cell_.socket.get();
-    if (!call.start(std::move(cell_))) {
-      // Its last words tell why.
-      await_ready(cell, -1);
-      throw Error(ErrorKind::internal, "the cell ended while it was made; try again");
-    }
-    if (!call.over() && !await_ready(cell, command.cancel_fd))
-      call.refuse(Outcome::cancelled, "the call was cancelled while its cell was made");
-    if (!call.over()) call.restart_clock(std::move(pidfd_), std::move(listener_));
-    while (!call.over()) call.drive();
-    helper_.hang_up();  // it cleans up while the report is put together
-    return call.take();
-  }
-
- private:
   void prepare() {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -80,26 +111,20 @@ class OneCall {
   // Until the janitor has given the cell's pidfd and the cell has said that it is locked; false if
   // `cancel` became readable first. Set-up has a deadline too: a path on a dead network file system must
   // not hang the caller.
-  bool await_ready(int cell, int cancel) {
-    const auto patience =
-        std::clamp<milliseconds>(policy_.limits.wall_time, kLeastPatience, kMostPatience);
+  bool await_ready(int cancel) {
+    const milliseconds patience = set_up_patience(policy_);
     const auto until = Clock::now() + patience;
-    pollfd polls[] = {{helper_.socket.get(), POLLIN, 0}, {cell, POLLIN, 0}, {cancel, POLLIN, 0}};
-    while (!pidfd_ || !locked_) {
+    pollfd polls[] = {
+        {helper_.socket.get(), POLLIN, 0}, {cell_.socket.get(), POLLIN, 0}, {cancel, POLLIN, 0}};
+    while (!cell_.pidfd || !locked_) {
       const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
       const int count = poll(polls, 3, static_cast<int>(std::max<long>(0, left)));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) throw_sys("waiting for the cell: poll");
-      if (count == 0)
-        throw_error(ErrorKind::resource,
-                    "no cell could be made within {} ms; is a listed path on a file system that "
-                    "does not answer?",
-                    patience.count());
+      if (count == 0) throw Error(ErrorKind::resource, out_of_patience(patience));
       for (int i = 0; i < 2; ++i)
         if (polls[i].revents) on_message(polls[i].fd, i == 1);
-      if (polls[2].revents && !locked_) return false;
-      // What the cell says next is the call's to read.
-      if (locked_) polls[1].fd = -1;
+      if (polls[2].revents) return false;
     }
     return true;
   }
@@ -114,10 +139,10 @@ class OneCall {
       throw Error(failure_kind(message.stage, message.error),
                   failure_text(helper_.plan.plan(), message.stage, message.error, message.index));
     if (packet.size == sizeof message && !from_cell && message.tag == Tag::cell_made && first) {
-      pidfd_ = std::move(first);
+      cell_.pidfd = std::move(first);
     } else if (packet.size == sizeof message && from_cell && message.tag == Tag::cell_ready) {
       locked_ = true;
-      listener_ = std::move(first);
+      cell_.listener = std::move(first);
     } else {
       throw Error(ErrorKind::internal, from_cell ? "the cell ended while it was made; try again"
                                                  : "the helper ended while a cell was made");
@@ -128,8 +153,7 @@ class OneCall {
   HelperProcess helper_;
   CallSettings settings_;
   ReadyCell cell_;
-  UniqueFd pidfd_, listener_;
-  bool locked_ = false;
+  bool locked_ = false, ended_ = false;
 };
 
 }  // namespace

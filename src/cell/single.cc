@@ -89,6 +89,9 @@ void enter_cgroups(const Plan& plan, int socket, const int* entrances) {
 
 void single_main(const Plan* known, int socket, const int* id_map_fds, const SingleStart& start) {
   set_name("brig-init");
+  // A janitor that gives up takes the cell along. One that was gone before this line is noticed when
+  // the host is told that the cell is ready, before there is a tool.
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   umask(022);
   Failure failure;

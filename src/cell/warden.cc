@@ -21,11 +21,7 @@ using std::chrono::milliseconds;
 using wire::Message;
 using wire::Tag;
 
-constexpr unsigned kMaxMaking = 8;  // cells being made at once: more would only compete
-// In a row, before waiting calls are told: more than the cells that one dead zygote takes along.
-constexpr unsigned kMaxFailures = 2 * kMaxMaking + 3;
 constexpr milliseconds kRetry{100};
-constexpr milliseconds kLeastPatience{3000}, kMostPatience{60'000};
 constexpr Clock::time_point kNever = Clock::time_point::max();
 
 }  // namespace
@@ -43,16 +39,11 @@ Warden::Warden(Policy policy, RunnerOptions options)
   try {
     start_zygote();
     grow();
-    // Set-up has a deadline too: a path on a dead network file system must not hang the caller.
-    const auto patience =
-        std::clamp<milliseconds>(policy_.limits.wall_time, kLeastPatience, kMostPatience);
+    const milliseconds patience = set_up_patience(policy_);
     const auto until = Clock::now() + patience;
     while (ready_.empty() && !failure_ && Clock::now() < until) step(until);
     if (ready_.empty() && !failure_)
-      failure_.emplace(ErrorKind::resource,
-                       fmt::format("no cell could be made within {} ms; is a listed path on a file "
-                                   "system that does not answer?",
-                                   patience.count()));
+      failure_.emplace(ErrorKind::resource, out_of_patience(patience));
     if (failure_) throw Error(*failure_);
     thread_ = std::thread([this] { loop(); });
   } catch (const std::system_error& error) {
@@ -307,72 +298,6 @@ void Warden::hand_out() {
   }
 }
 
-void Warden::cell_gone(Slot& slot) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (in_use_.contains(slot.id)) {  // its call still reads what it used
-      gone_in_use_.insert(slot.id);
-      return;
-    }
-    const auto unused = std::find_if(ready_.begin(), ready_.end(),
-                                     [&](const ReadyCell& cell) { return cell.slot == slot.id; });
-    if (unused != ready_.end())
-      ready_.erase(unused);  // it died before its call
-    else if (slot.state != Slot::State::making)
-      --busy_;
-  }
-  if (slot.state == Slot::State::making) --making_;
-  slot.cell = ReadyCell();
-  slot.state = Slot::State::idle;
-  if (!slot.cgroup) return;
-  if (slot.cgroup->stale()) {
-    Message message{};
-    message.tag = Tag::refresh_pids;
-    message.index = slot.id;
-    message.status = static_cast<int>(slot.generation + 1);
-    if (send_packet(helper_.socket.get(), &message, sizeof message, nullptr, 0))
-      slot.state = Slot::State::refreshing;
-  } else {
-    slot.cgroup->shrink();
-  }
-}
-
-// Slots whose cell went before its call was done with it.
-void Warden::finish_gone() {
-  std::vector<unsigned> done;
-  std::vector<ReadyCell> remains;
-  {
-    const std::lock_guard lock(mutex_);
-    remains.swap(remains_);
-    for (const unsigned id : gone_in_use_)
-      if (!in_use_.contains(id)) done.push_back(id);
-    for (const unsigned id : done) gone_in_use_.erase(id);
-  }
-  for (const unsigned id : done)
-    if (const auto slot = slots_.find(id); slot != slots_.end()) cell_gone(slot->second);
-}
-
-// The slot's keeper is gone, or about to be. A call in its cell ends by itself: it sees the socket close.
-void Warden::lose_slot(unsigned id) {
-  const auto found = slots_.find(id);
-  if (found == slots_.end()) return;
-  Slot& slot = found->second;
-  {
-    const std::lock_guard lock(mutex_);
-    // A slot whose cell a thread in run() took still says `ready`: who is in ready_ tells.
-    const auto unused =
-        std::erase_if(ready_, [&](const ReadyCell& cell) { return cell.slot == id; });
-    if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy)) --busy_;
-  }
-  if (slot.state == Slot::State::making) --making_;
-  if (slot.cgroup)
-    retired_.emplace_back(id, slot.cgroup);
-  else
-    free_ids_.push_back(id);
-  if (slot.socket) shutdown(slot.socket.get(), SHUT_RDWR);
-  slots_.erase(found);
-}
-
 void Warden::lose_zygote() {
   std::vector<unsigned> ids;
   for (const auto& [id, slot] : slots_) ids.push_back(id);
@@ -418,75 +343,6 @@ void Warden::set_up_failed(const std::string& message, ErrorKind kind) {
     call->call->refuse(Outcome::internal, "no cell could be made: " + message);
     finish_async(waiter->call);
   }
-}
-
-void Warden::make_cell(Slot& slot) {
-  Message message{};
-  message.tag = Tag::make_cell;
-  message.index = slot.id;
-  const UniqueFd entrance = std::move(slot.entrance);
-  const int fd = entrance.get();
-  if (!send_packet(slot.socket.get(), &message, sizeof message, &fd, fd >= 0))
-    return;  // its end of file follows
-  slot.state = Slot::State::making;
-  slot.cell = ReadyCell();
-  ++making_;
-}
-
-bool Warden::grow() {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    throw_sys("runner: socketpair");
-  UniqueFd ours(pair[0]), theirs(pair[1]);
-  Message message{};
-  message.tag = Tag::grow;
-  if (free_ids_.empty()) {
-    message.index = next_slot_++;
-  } else {
-    message.index = free_ids_.front();  // the one that has been free longest
-    free_ids_.pop_front();
-  }
-  const int fd = theirs.get();
-  if (!send_packet(helper_.socket.get(), &message, sizeof message, &fd, 1)) return false;
-  Slot& slot = slots_[message.index];
-  slot.id = message.index;
-  watch(ours.get(), key(Key::slot, message.index));
-  slot.socket = std::move(ours);
-  make_cell(slot);  // the keeper finds it waiting
-  return true;
-}
-
-// Keeps enough cells ready: from idle slots first, then by new ones.
-void Warden::refill() {
-  std::erase_if(retired_, [&](auto& retired) {
-    if (!retired.second->remove()) return false;
-    free_ids_.push_back(retired.first);
-    return true;
-  });
-  if (retry_at_ != Clock::time_point{} || !helper_.socket) return;
-  unsigned wanted, ready;
-  {
-    const std::lock_guard lock(mutex_);
-    // A waiter above the limit waits for a running call to end, not for a cell.
-    wanted = (options_.ready > busy_ ? options_.ready - busy_ : 0);
-    wanted = std::max(wanted, (options_.ready + 1) / 2) +
-             static_cast<unsigned>(std::min<std::size_t>(
-                 waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
-    ready = static_cast<unsigned>(ready_.size());
-  }
-  unsigned idle = 0;
-  std::vector<unsigned> surplus;
-  for (auto& [id, slot] : slots_) {
-    if (slot.state != Slot::State::idle) continue;
-    if (ready + making_ < wanted && making_ < kMaxMaking)
-      make_cell(slot);
-    else if (++idle > options_.ready + 2)
-      surplus.push_back(id);
-  }
-  while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 &&
-         slots_.size() < options_.max_cells + options_.ready)
-    if (!grow()) break;  // the janitor is gone: its end of file follows
-  for (const unsigned id : surplus) lose_slot(id);
 }
 
 }  // namespace brig

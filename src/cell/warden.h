@@ -41,6 +41,10 @@ class Warden {
     return static_cast<std::uint64_t>(what) << 60 | which << 3 | source;
   }
 
+  static constexpr unsigned kMaxMaking = 8;  // cells being made at once: more would only compete
+  // In a row, before waiting calls are told: more than the cells that one dead zygote takes along.
+  static constexpr unsigned kMaxFailures = 2 * kMaxMaking + 3;
+
   // A keeper, its cgroups, and the cell it is making or has made.
   struct Slot {
     unsigned id = 0;

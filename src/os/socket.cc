@@ -43,8 +43,12 @@ Packet recv_packet(int socket, void* data, size_t size, int flags) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  do packet.size = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-  while (packet.size < 0 && errno == EINTR);
+  // A peer that closed without having read all is told of before its last words: those come next.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    do packet.size = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+    while (packet.size < 0 && errno == EINTR);
+    if (packet.size >= 0 || errno != ECONNRESET) break;
+  }
   if (packet.size < 0) return packet;
   packet.cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
