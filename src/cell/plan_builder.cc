@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -41,13 +40,20 @@ constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir |
 constexpr std::uint64_t kDeviceUse =
     sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
 
+// `map`: lines of "inside outside count".
 bool id_is_mapped(const std::string& map, std::uint32_t id) {
   bool found = false;
   const char* at = map.c_str();
-  unsigned long inside, outside, count;
-  for (int size = 0; sscanf(at, "%lu %lu %lu%n", &inside, &outside, &count, &size) == 3; at += size)
-    found |= id >= inside && id - inside < count;
-  return found;
+  for (;;) {
+    std::uint64_t line[3];
+    for (std::uint64_t& number : line) {
+      char* end = nullptr;
+      number = std::strtoull(at, &end, 10);
+      if (end == at) return found;
+      at = end;
+    }
+    found |= id >= line[0] && id - line[0] < line[2];
+  }
 }
 
 // Where the tool's HOME is: the host's, so that paths in it stay the same, if it can be one.
