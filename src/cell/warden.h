@@ -97,6 +97,7 @@ class Warden {
   void start_async(std::uint64_t id, AsyncCall& call, ReadyCell cell);
   void update_async(std::uint64_t id, AsyncCall& call);
   void finish_async(std::uint64_t id);
+  void drop_cancel_fd(AsyncCall& async);
   std::optional<ReadyCell> take_cell(Clock::time_point deadline, Outcome& outcome,
                                      std::string& message);
   void watch(int fd, std::uint64_t key, std::uint32_t events = 1 /* EPOLLIN */);

@@ -57,13 +57,20 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
 void Warden::update_async(std::uint64_t id, AsyncCall& async) {
   if (async.call->over()) return finish_async(id);
   // A descriptor that the call has closed left the epoll set by that; a cancelled call needs no more.
-  if (async.call->descriptors()[Call::kCancel] < 0) async.cancel_fd.reset();
+  if (async.call->descriptors()[Call::kCancel] < 0) drop_cancel_fd(async);
   if (async.timer != async.call->timer()) {
     const std::lock_guard lock(mutex_);
     timers_.erase({async.timer, id});
     async.timer = async.call->timer();
     timers_.emplace(async.timer, id);
   }
+}
+
+// Closing a copy does not take it out of the epoll set, for its file stays open: the next copy may get
+// the same number, and could not be added.
+void Warden::drop_cancel_fd(AsyncCall& async) {
+  if (async.cancel_fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, async.cancel_fd.get(), nullptr);
+  async.cancel_fd.reset();
 }
 
 void Warden::finish_async(std::uint64_t id) {
@@ -75,6 +82,7 @@ void Warden::finish_async(std::uint64_t id) {
     calls_.erase(found);
     timers_.erase({async.timer, id});
   }
+  drop_cancel_fd(async);
   const unsigned slot = async.call->slot();
   const Report report = async.call->take();
   if (!async.waiting) release(slot, async.call->remains());
