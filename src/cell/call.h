@@ -76,7 +76,6 @@ class Call {
   void cancel();
 
   bool over() const { return over_; }
-  bool was_told() const { return ended_; }  // by the init, how it ended
   // Once, when over. What is left of the cell is the keeper's.
   Report take() { return std::move(report_); }
   // What it held of the cell: closing that takes a while, and need not be waited for.

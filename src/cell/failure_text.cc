@@ -75,12 +75,10 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::seccomp: return "seccomp: loading the filter";
     case Stage::seccomp_lock: return "seccomp: loading the lock filter";
     case Stage::fork_tool: return "processes: fork of the tool";
-    case Stage::session: return "process: setsid";
     case Stage::cgroup: return "cgroup: making a slot's and entering it";
     case Stage::id_map_owner:
       return fmt::format("mounts: a user namespace for files of owner {}",
                          index < plan.id_maps.count ? begin_of(plan, plan.id_maps)[index].uid : 0);
-    case Stage::descriptors: return "descriptors: close_range";
   }
   return "an unknown step";
 }

@@ -219,10 +219,6 @@ bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& fail
   return true;
 }
 
-}  // namespace brig::helper
-
-namespace brig::helper {
-
 // A plan is one message with one descriptor. Ends the process if the host gave up.
 const Plan& receive_plan(int socket) {
   wire::Message message;

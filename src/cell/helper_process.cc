@@ -94,6 +94,7 @@ void HelperProcess::stop() {
     }
   }
   cgroups = CgroupLayout();
+  plan.scratch_directory.clear();
 }
 
 CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool single) {

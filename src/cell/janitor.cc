@@ -26,6 +26,16 @@ using wire::Tag;
 constexpr unsigned kMaxSlots = 65536;
 int g_cell_socket = -1;
 
+// Kills and reaps a child.
+void end(int pidfd) {
+  sys::pidfd_send_signal(pidfd, SIGKILL);
+  siginfo_t info;
+  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(pidfd), &info,
+                WEXITED | __WALL) < 0 &&
+         errno == EINTR) {
+  }
+}
+
 // A user namespace that shows files of `map` as the tool's. It lives on in the descriptor.
 int make_id_map(const Plan& plan, const IdMap& map) {
   int pidfd = -1;
@@ -48,9 +58,8 @@ int make_id_map(const Plan& plan, const IdMap& map) {
   }
   const int error = errno;
   if (dir >= 0) close(dir);
-  sys::pidfd_send_signal(pidfd, SIGKILL);
+  end(pidfd);
   close(pidfd);
-  waitpid(pid, nullptr, 0);
   errno = error;
   return fd;
 }
@@ -144,15 +153,6 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
   if (entrance >= 0) close(entrance);
 }
 
-void end(int pidfd) {
-  sys::pidfd_send_signal(pidfd, SIGKILL);
-  siginfo_t info;
-  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(pidfd), &info,
-                WEXITED | __WALL) < 0 &&
-         errno == EINTR) {
-  }
-}
-
 [[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
   end(zygote_pidfd);
   bool clean = true;
@@ -207,27 +207,10 @@ int start_single(const Plan* plan, const wire::Message& request, int cell_socket
   wire::Message message{};
   message.tag = Tag::cell_made;
   if (!send_packet(host_socket, &message, sizeof message, &pidfd, 1)) {
-    sys::pidfd_send_signal(pidfd, SIGKILL);
-    waitpid(pid, nullptr, 0);
+    end(pidfd);
     _exit(1);
   }
   return pidfd;
-}
-
-// The plan of a cell that was started before. Without one it is ended first.
-const Plan& await_plan(int host_socket, int cell_pidfd) {
-  wire::Message message;
-  const Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
-  if (packet.size == sizeof message && message.tag == Tag::plan && packet.fd_count == 1)
-    return map_plan(host_socket, packet.fds[0]);
-  // Told before the cell's end can be seen, so that the host does not look for another cause.
-  message = {};
-  message.tag = Tag::failed;
-  message.stage = Stage::plan;
-  message.error = packet.size < 0 ? errno : EINVAL;
-  send_packet(host_socket, &message, sizeof message, nullptr, 0);
-  end(cell_pidfd);
-  _exit(1);
 }
 
 void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
@@ -263,7 +246,7 @@ void janitor_main(int host_socket, int host_pidfd) {
   if (message.tag == Tag::prepare) {
     g_cell_socket = packet.fds[0];
     zygote_pidfd = start_single(nullptr, message, g_cell_socket, host_socket, host_pidfd, id_maps);
-    known = &await_plan(host_socket, zygote_pidfd);
+    known = &receive_plan(host_socket);  // a janitor that ends here takes the cell along
   } else {
     known = &map_plan(host_socket, packet.fds[0]);
     make_id_maps(*known, host_socket, id_maps);

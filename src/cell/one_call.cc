@@ -53,26 +53,12 @@ class OneCall {
     if (!call.start(std::move(cell_)))
       throw Error(ErrorKind::internal, "the cell ended before its call; try again");
     while (!call.over()) call.drive();
-    ended_ = true;  // the rest is the janitor's
-    const bool alone = !call.was_told() && janitor_ended();
+    ended_ = true;      // the rest is the janitor's
     helper_.hang_up();  // it cleans up while the report is put together
-    Report report = call.take();
-    if (alone && report.outcome == Outcome::signal) {  // not the command's doing, as it seemed
-      report.outcome = Outcome::internal;
-      report.signal.reset();
-      report.message = "the cell was ended because a process of brig's ended; try again";
-    }
-    return report;
+    return call.take();
   }
 
  private:
-  bool janitor_ended() const {
-    Message message{};
-    const Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-    for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
-    return packet.size < 0 ? errno != EAGAIN : packet.size == 0 || message.tag == Tag::failed;
-  }
-
   void set_up() {
     helper_.spawn();
     // Begun before its plan is there, unless that needs id maps made first.

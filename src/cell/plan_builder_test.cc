@@ -95,8 +95,7 @@ TEST(PlanBuilder, ChecksTheNamesOfSystemCalls) {
 }
 
 TEST(PlanBuilder, NoNetworkMeansNoTcpInLandlockToo) {
-  if (sys::landlock_abi() < 4) GTEST_SKIP() << "Landlock here has no network rules";
-  EXPECT_NE(build_plan({}, {}, false).plan().landlock_net, 0u);
+  EXPECT_EQ(build_plan({}, {}, false).plan().landlock_net != 0, sys::landlock_abi() >= 4);
   Policy policy;
   policy.network = Network::host;
   EXPECT_EQ(build_plan(policy, {}, false).plan().landlock_net, 0u);

@@ -89,8 +89,8 @@ void enter_cgroups(const Plan& plan, int socket, const int* entrances) {
 
 void single_main(const Plan* known, int socket, const int* id_map_fds, const SingleStart& start) {
   set_name("brig-init");
-  // A janitor that gives up takes the cell along. One that was gone before this line is noticed when
-  // the host is told that the cell is ready, before there is a tool.
+  // A janitor that gives up takes the cell along. That it was gone before this line the host notices,
+  // and sends no request.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   umask(022);
@@ -134,7 +134,7 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
     if (!join(scratch, text(plan, plan.scratch_directory), "0") || mkdir(scratch, 0700) != 0)
       die(socket, Stage::scratch);
   }
-  if (plan.floor == Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (plan.floor == Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // new ids cleared it
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die(socket, Stage::no_new_privileges);

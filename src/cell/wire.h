@@ -47,9 +47,7 @@ enum class Stage : uint32_t {
   seccomp,
   seccomp_lock,
   fork_tool,
-  session,
   cgroup,
-  descriptors,
   id_map_owner,
 };
 
@@ -59,7 +57,7 @@ enum class Tag : uint32_t {
   prepare = 1,
   // host -> janitor, with a descriptor: the plan. The first message of all, but for prepare
   plan,
-  // host -> janitor, with a descriptor: the keeper's end of the slot's socket (a single plan: the cell's)
+  // host -> janitor, with a descriptor: the keeper's end of the slot's socket
   grow,
   // host -> janitor: make a new pids cgroup for the slot (its peak can't be reset)
   refresh_pids,

@@ -24,6 +24,7 @@ Child& Child::operator=(Child&& other) noexcept {
   if (this != &other) {
     end();
     pid_ = other.pid_;
+    ended_well_ = other.ended_well_;
     pidfd_ = std::move(other.pidfd_);
   }
   return *this;

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -164,7 +163,19 @@ TEST(Child, MovingEndsTheOldOne) {
   EXPECT_TRUE(child.wait(-1)) << "one that has ended does not wait";
 }
 
-std::atomic<int> g_signals{0};
+TEST(Child, TellsWhetherItEndedWellAndForgetsIt) {
+  const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Child child = start("brig-role-exit", null.get(), null.get());
+  EXPECT_FALSE(child.ended_well()) << "it has not ended";
+  ASSERT_TRUE(child.wait(5000));
+  EXPECT_TRUE(child.ended_well());
+  child = Child();
+  EXPECT_FALSE(child.ended_well()) << "the next one has not ended well because the last did";
+  child = start("brig-role-sleep", null.get(), null.get());
+  child.kill(SIGKILL);
+  ASSERT_TRUE(child.wait(5000));
+  EXPECT_FALSE(child.ended_well());
+}
 
 TEST(Child, AHostThatWaitsForAnyChildTakesNothingAway) {
   const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));

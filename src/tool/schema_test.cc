@@ -3,7 +3,7 @@
 #include <brig/error.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <algorithm>
 
 namespace brig {
 namespace {
@@ -116,12 +116,10 @@ TEST(Schema, IsBoundedInWork) {
     const std::string next = R"({"$ref": "#/$defs/d)" + std::to_string(i + 1) + R"("})";
     defs += R"("d)" + std::to_string(i) + R"(": {"allOf": [)" + next + ", " + next + "]},";
   }
-  const auto begin = std::chrono::steady_clock::now();
   const auto found =
       faults(R"({"$defs": {)" + defs + R"("d40": true}, "$ref": "#/$defs/d0"})", "1");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(contains(found[0].expected, "less work"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(Schema, PatternsTakeLinearTime) {
