@@ -22,6 +22,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -119,7 +120,8 @@ class Bundle {
  public:
   Bundle() {
     char name[] = "/tmp/brig-bench-XXXXXX";
-    path_ = mkdtemp(name);
+    if (!mkdtemp(name)) throw std::runtime_error("mkdtemp in /tmp failed");
+    path_ = name;
     std::ofstream(path_ + "/config.json") << R"({"ociVersion": "1.0.2", "hostname": "bench",
   "process": {"terminal": false, "user": {"uid": 0, "gid": 0}, "args": ["/bin/true"], "cwd": "/",
               "env": ["PATH=/usr/bin:/bin"], "noNewPrivileges": true},

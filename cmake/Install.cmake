@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 # Tools are not installed until there is a sandbox that runs them.
 install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h"
-        PATTERN "json.h" EXCLUDE PATTERN "json_type.h" EXCLUDE PATTERN "toolbox.h" EXCLUDE)
+        PATTERN "json*.h" EXCLUDE PATTERN "tool*.h" EXCLUDE)
 install(TARGETS brig EXPORT brigTargets)
 install(TARGETS brig_program)
 

@@ -272,8 +272,12 @@ std::size_t utf8_cut_at_start(std::string_view bytes) noexcept {
   return n < 4 ? n : 0;
 }
 
+namespace {
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+}
+
 std::string base64(std::string_view bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string result;
   result.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -285,6 +289,26 @@ std::string base64(std::string_view bytes) {
     result += n > 1 ? kDigits[group >> 6 & 63] : '=';
     result += n > 2 ? kDigits[group & 63] : '=';
   }
+  return result;
+}
+
+std::optional<std::string> base64_decoded(std::string_view text) {
+  if (text.size() % 4) return std::nullopt;
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
+  std::string result;
+  result.reserve(text.size() / 4 * 3);
+  unsigned group = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool pad = i >= text.size() - padding;
+    const std::size_t digit = pad ? 0 : kDigits.find(text[i]);
+    if (digit == std::string_view::npos) return std::nullopt;
+    group = group << 6 | static_cast<unsigned>(digit);
+    if (i % 4 != 3) continue;
+    for (int shift = 16; shift >= 0; shift -= 8)
+      result.push_back(static_cast<char>(group >> shift & 0xff));
+    group = 0;
+  }
+  result.resize(result.size() - padding);
   return result;
 }
 

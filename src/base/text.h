@@ -48,6 +48,8 @@ std::size_t utf8_cut_at_start(std::string_view bytes) noexcept;
 
 // RFC 4648 with padding, no line breaks.
 std::string base64(std::string_view bytes);
+// The bytes; nothing if it isn't base64, with its padding.
+std::optional<std::string> base64_decoded(std::string_view text);
 
 // All of a small file, such as those of /proc; "" if it can't be read.
 std::string read_text(const std::string& path);

@@ -352,5 +352,13 @@ TEST(Base64, MatchesTheVectorsOfRfc4648) {
   EXPECT_EQ(base64("\xFF\xFE\xFB\x00"s), "//77AA==");
 }
 
+TEST(Base64, IsReadStrictly) {
+  EXPECT_EQ(base64_decoded("//77AA=="), "\xFF\xFE\xFB\x00"s);
+  for (const char* good : {"", "AA==", "AAA=", "AAAA", "/+8="})
+    EXPECT_EQ(base64(base64_decoded(good).value()), good);
+  for (const char* bad : {"A", "AA", "A===", "AA=A", "AA A", "AAA\xff", "===="})
+    EXPECT_EQ(base64_decoded(bad), std::nullopt) << bad;
+}
+
 }  // namespace
 }  // namespace brig

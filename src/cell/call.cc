@@ -4,7 +4,6 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "os/memfd.h"
 #include "os/seccomp.h"
 #include "os/socket.h"
 #include "os/sys.h"
@@ -36,14 +36,8 @@ constexpr std::uint64_t kMaxRefusals = 1000;
 constexpr std::size_t kReadSize = 256 * 1024;
 
 UniqueFd file_of(const std::string& bytes) {
-  UniqueFd file(memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) throw_sys("stdin: memfd_create");
-  for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t size = write(file.get(), bytes.data() + at, bytes.size() - at);
-    if (size < 0) throw_sys("stdin: write");
-    at += static_cast<std::size_t>(size);
-  }
-  fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  UniqueFd file = make_memfd("stdin");
+  if (!file || !fill_and_seal(file.get(), bytes)) throw_sys("stdin: writing a memfd");
   (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too
   // A description of its own, read-only, at offset 0.
   UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
@@ -197,11 +191,8 @@ void Call::on_ready(Source source) {
 // sent along are dropped by the kernel, since no room is made for them.
 void Call::on_message() {
   wire::Message message;
-  ssize_t size = recv(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-  // A cell that ended without having read its request: its last words come next.
-  if (size < 0 && errno == ECONNRESET)
-    size = recv(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const ssize_t size = recv_bytes(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  if (size < 0 && errno == EAGAIN) return;
   if (size == sizeof message && message.tag == wire::Tag::exec_failed && !ended_) {
     exec_error_ = message.error;
     return;

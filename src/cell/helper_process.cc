@@ -1,7 +1,6 @@
 #include "cell/helper_process.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/error.h"
 #include "cell/helper_image.h"
+#include "os/memfd.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -18,10 +18,10 @@ namespace brig {
 namespace {
 
 UniqueFd sealed(const std::vector<std::byte>& block) {
-  UniqueFd file(memfd_create("brig-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file || write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size()))
+  UniqueFd file = make_memfd("brig-plan");
+  if (!file ||
+      !fill_and_seal(file.get(), {reinterpret_cast<const char*>(block.data()), block.size()}))
     throw_sys("plan: writing a memfd");
-  fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
   return file;
 }
 
@@ -40,8 +40,7 @@ bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
 void HelperProcess::spawn() {
   const UniqueFd self(sys::pidfd_open(getpid()));
   int pair[2];
-  if (!self || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    throw_sys("starting the helper: pidfd_open, socketpair");
+  if (!self || !packet_pair(pair)) throw_sys("starting the helper: pidfd_open, socketpair");
   socket.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
   const int fds[] = {theirs.get(), self.get()};

@@ -175,8 +175,7 @@ uint64_t zygote_flags(const Plan& plan) {
 void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps, int* pidfd,
                   int* socket) {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    die(host_socket, Stage::sockets);
+  if (!packet_pair(pair)) die(host_socket, Stage::sockets);
   const pid_t zygote = sys::clone_process(zygote_flags(plan), pidfd);
   if (zygote < 0) die(host_socket, Stage::clone_zygote);
   if (zygote == 0) {

@@ -32,8 +32,7 @@ uint64_t cell_flags(const Plan& plan) {
 pid_t make_cell(const Plan& plan, int slot_socket, unsigned slot, int* cell_end) {
   int pair[2], pidfd = -1;
   wire::Message message{};
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    die(slot_socket, Stage::sockets);
+  if (!packet_pair(pair)) die(slot_socket, Stage::sockets);
   const pid_t pid = sys::clone_process(cell_flags(plan), &pidfd);
   if (pid == 0) {
     close(pair[0]);

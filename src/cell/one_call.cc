@@ -79,8 +79,7 @@ class OneCall {
 
   void prepare() {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-      throw_sys("starting the helper: socketpair");
+    if (!packet_pair(pair)) throw_sys("starting the helper: socketpair");
     cell_.socket.reset(pair[0]);
     const UniqueFd theirs(pair[1]);
     Message message{};

@@ -54,8 +54,7 @@ struct LandlockRule {
 };
 
 struct RlimitStep {
-  uint32_t resource;
-  uint32_t unused;
+  uint64_t resource;
   uint64_t value;
 };
 
@@ -87,7 +86,6 @@ struct Plan {
   uint32_t loopback_up;
   // For one call only: the zygote itself becomes the cell's init, without keeper or nested namespaces.
   uint32_t single;
-  uint32_t unused_three;
 
   PlanList<RootStep> root;
   PlanList<IdMap> id_maps;
@@ -96,13 +94,11 @@ struct Plan {
   PlanList<PlanText> scratch_parts;  // pairs: name in scratch, target
   PlanList<PlanText> late_binds;     // pairs: where the zygote keeps it, target
   PlanText aside;                    // the directory that holds those; covered afterwards
-  uint32_t unused_too;
   PlanList<PlanText> proc_masks;
   PlanText hostname;
   PlanText working_directory;
 
   uint32_t landlock_abi;  // 0: not there
-  uint32_t unused;
   uint64_t landlock_fs;
   uint64_t landlock_net;
   uint64_t landlock_scoped;

@@ -299,7 +299,7 @@ class Planner {
     const Limits& limits = policy_.limits;
     std::vector<RlimitStep> steps;
     const auto limit = [&](int resource, std::uint64_t value) {
-      steps.push_back({static_cast<std::uint32_t>(resource), 0, value});
+      steps.push_back({static_cast<std::uint64_t>(resource), value});
     };
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_NOFILE, limits.open_files);

@@ -93,8 +93,7 @@ void Warden::make_cell(Slot& slot) {
 
 bool Warden::grow() {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-    throw_sys("runner: socketpair");
+  if (!packet_pair(pair)) throw_sys("runner: socketpair");
   UniqueFd ours(pair[0]), theirs(pair[1]);
   Message message{};
   message.tag = Tag::grow;

@@ -7,6 +7,24 @@
 #include <string.h>
 
 namespace brig {
+namespace {
+
+// A peer that closed without having read all is told of before its last words: those come next.
+ssize_t receive(int socket, msghdr& message, int flags) {
+  ssize_t size = -1;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    do size = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+    while (size < 0 && errno == EINTR);
+    if (size >= 0 || errno != ECONNRESET) break;
+  }
+  return size;
+}
+
+}  // namespace
+
+bool packet_pair(int ends[2]) {
+  return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
+}
 
 bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count) {
   iovec iov{const_cast<void*>(data), size};
@@ -43,12 +61,7 @@ Packet recv_packet(int socket, void* data, size_t size, int flags) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  // A peer that closed without having read all is told of before its last words: those come next.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    do packet.size = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-    while (packet.size < 0 && errno == EINTR);
-    if (packet.size >= 0 || errno != ECONNRESET) break;
-  }
+  packet.size = receive(socket, message, flags);
   if (packet.size < 0) return packet;
   packet.cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
@@ -64,6 +77,14 @@ Packet recv_packet(int socket, void* data, size_t size, int flags) {
     }
   }
   return packet;
+}
+
+ssize_t recv_bytes(int socket, void* data, size_t size, int flags) {
+  iovec iov{data, size};
+  msghdr message{};
+  message.msg_iov = &iov;
+  message.msg_iovlen = 1;
+  return receive(socket, message, flags);
 }
 
 }  // namespace brig

@@ -10,6 +10,9 @@ namespace brig {
 
 inline constexpr int kMaxPacketFds = 5;
 
+// Two connected ends, close-on-exec. True on success, else errno is set.
+bool packet_pair(int ends[2]);
+
 // Sends one packet; never raises SIGPIPE. True on success, else errno is set.
 bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count);
 
@@ -21,5 +24,8 @@ struct Packet {
 };
 
 Packet recv_packet(int socket, void* data, size_t size, int flags);
+
+// The bytes alone: descriptors that come with them are dropped by the kernel. As Packet::size.
+ssize_t recv_bytes(int socket, void* data, size_t size, int flags);
 
 }  // namespace brig

@@ -18,7 +18,7 @@ struct Pair {
   UniqueFd a, b;
   Pair() {
     int ends[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    EXPECT_TRUE(packet_pair(ends));
     a.reset(ends[0]);
     b.reset(ends[1]);
   }
@@ -102,6 +102,33 @@ TEST(Packet, APeerThatIsGoneIsNoSignal) {
   EXPECT_EQ(errno, EPIPE);
   char byte;
   EXPECT_EQ(recv_packet(pair.a.get(), &byte, 1, 0).size, 0);
+}
+
+// A peer that closes with a packet unread resets the connection; the kernel tells that first.
+TEST(Packet, LastWordsAreHeardOfAPeerThatDidNotReadAll) {
+  for (const bool with_descriptors : {true, false}) {
+    Pair pair;
+    ASSERT_TRUE(send_packet(pair.a.get(), "never read", 10, nullptr, 0));
+    ASSERT_TRUE(send_packet(pair.b.get(), "bye", 3, nullptr, 0));
+    pair.b.reset();
+    char text[16] = {};
+    EXPECT_EQ(with_descriptors ? recv_packet(pair.a.get(), text, sizeof text, 0).size
+                               : recv_bytes(pair.a.get(), text, sizeof text, 0),
+              3);
+    EXPECT_STREQ(text, "bye");
+    EXPECT_EQ(recv_bytes(pair.a.get(), text, sizeof text, 0), 0);
+  }
+}
+
+TEST(Packet, BytesAloneDropDescriptors) {
+  const Pair pair;
+  const int fds[] = {0};
+  ASSERT_TRUE(send_packet(pair.a.get(), "x", 1, fds, 1));
+  const UniqueFd lowest(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  char byte;
+  EXPECT_EQ(recv_bytes(pair.b.get(), &byte, 1, 0), 1);
+  const UniqueFd next(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(next.get(), lowest.get() + 1) << "a descriptor was let in";
 }
 
 TEST(Packet, NothingToReadIsAnErrorOnlyIfAskedNotToWait) {

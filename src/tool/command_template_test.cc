@@ -3,6 +3,8 @@
 #include <brig/error.h>
 #include <gtest/gtest.h>
 
+#include "tool/refusal.h"
+
 #include <functional>
 
 namespace brig {
@@ -14,20 +16,6 @@ Words expand(const Words& words, const Json& arguments) {
   std::set<std::string> names;
   for (const auto& [name, ignored] : arguments.items()) names.insert(name);
   return CommandTemplate(words, names).expand(arguments);
-}
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::config);
-    return error.what();
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(CommandTemplate, PutsEachValueIntoItsWord) {

@@ -25,6 +25,12 @@ const char* json_type_name(unsigned type) {
   }
 }
 
+std::string below(const std::string& pointer, const std::string& key) {
+  std::string text = pointer + "/";
+  for (const char c : key) text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return text;
+}
+
 bool is_integral(const Json& value) {
   if (value.is_number_integer()) return true;
   if (!value.is_number_float()) return false;
@@ -140,12 +146,6 @@ class Schema::Checker {
     if (!quiet && !exhausted_ && faults.size() < kMaxFaults)
       faults.push_back({path, std::move(expected)});
     return false;
-  }
-
-  static std::string below(const std::string& path, const std::string& key) {
-    std::string text = path + "/";
-    for (const char c : key) text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    return text;
   }
 
   bool object(const Node& node, const Json& value, const std::string& path, unsigned depth,

@@ -30,12 +30,6 @@ class Schema::Compiler {
                 why);
   }
 
-  static std::string below(const std::string& pointer, const std::string& key) {
-    std::string escaped;
-    for (const char c : key) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    return pointer + "/" + escaped;
-  }
-
   // The node of the sub-schema at `pointer`: one each, whoever refers to it.
   Node* node_at(const std::string& pointer, unsigned depth) {
     if (const auto known = known_.find(pointer); known != known_.end()) return known->second;

@@ -56,5 +56,7 @@ const char* json_type_name(unsigned type);
 // The types that a value is of: an integer is a number too, and 1.0 an integer.
 unsigned json_types_of(const Json& value);
 bool is_integral(const Json& value);
+// The JSON pointer of the member `key` of what is at `pointer`.
+std::string below(const std::string& pointer, const std::string& key);
 
 }  // namespace brig

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -177,26 +178,10 @@ std::string to_base64(const Bytes& bytes) {
 }
 
 Bytes from_base64(const std::string& text) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  if (text.size() % 4) throw std::invalid_argument("base64: the length is not a multiple of 4");
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
-  Bytes result;
-  result.reserve(text.size() / 4 * 3);
-  unsigned group = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool pad = i >= text.size() - padding;
-    const std::size_t digit = pad ? 0 : kDigits.find(text[i]);
-    if (digit == std::string_view::npos)
-      throw std::invalid_argument("base64: a character that is none of its own");
-    group = group << 6 | static_cast<unsigned>(digit);
-    if (i % 4 != 3) continue;
-    for (int shift = 16; shift >= 0; shift -= 8)
-      result.push_back(static_cast<std::byte>(group >> shift & 0xff));
-    group = 0;
-  }
-  result.erase(result.end() - static_cast<std::ptrdiff_t>(padding), result.end());
-  return result;
+  const std::optional<std::string> bytes = base64_decoded(text);
+  if (!bytes) throw std::invalid_argument("not base64");
+  const auto* data = reinterpret_cast<const std::byte*>(bytes->data());
+  return Bytes(data, data + bytes->size());
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tool/refusal.h"
 #include "tool/schema.h"
 
 enum class Unit { celsius, kelvin };
@@ -25,20 +26,6 @@ BRIG_STRUCT(Path, points, unit)
 
 namespace brig {
 namespace {
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::config);
-    return error.what();
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 bool allows(const Tool& tool, const Json& arguments) {
   return Schema(tool.input_schema).check(arguments).empty();

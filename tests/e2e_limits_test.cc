@@ -1,0 +1,208 @@
+// The limits of a command, through the library, and what its report says it used.
+#include "e2e_support.h"
+
+namespace {
+
+using namespace e2e;
+
+TEST(Command, EndsAtItsCpuTime) {
+  Policy policy = with_wall(15'000);
+  policy.limits.cpu_time = milliseconds(500);
+  by_all_ways(sh("echo begun; while :; do :; done"), policy, [](const Report& report) {
+    EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
+    EXPECT_TRUE(contains(report.message, "CPU time")) << report.message;
+    EXPECT_EQ(report.out.bytes, "begun\n");
+    EXPECT_LT(report.usage.wall, milliseconds(8000));
+    EXPECT_GE(report.usage.cpu, milliseconds(400));
+    EXPECT_LT(report.usage.cpu, milliseconds(2500));
+    EXPECT_TRUE(enforces(report, has_cgroups() ? "cpu_time:cgroup" : "cpu_time:per_process"));
+  });
+}
+
+TEST(Command, CpuTimeIsOfTheWholeTreeWhereACgroupCounts) {
+  if (!has_cgroups()) return;  // per process there, and the report says so: see above
+  Policy policy = with_wall(15'000);
+  policy.limits.cpu_time = milliseconds(600);
+  // No child uses more than a quarter of the limit.
+  by_all_ways(sh("i=0; while [ $i -lt 400 ]; do sh -c 'j=0; while [ $j -lt 20000 ]; do j=$((j+1)); "
+                 "done'; i=$((i+1)); done; echo all"),
+              policy, [](const Report& report) {
+                EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
+                EXPECT_TRUE(contains(report.message, "CPU time")) << report.message;
+                EXPECT_LT(report.usage.cpu, milliseconds(3000));
+              });
+}
+
+TEST(Command, EndsAtItsMemoryLimit) {
+  Policy policy = escape::policy();
+  policy.limits.memory = 64_MiB;
+  by_all_ways(guest({"hog", "malloc", "200"}), policy, [](const Report& report) {
+    EXPECT_FALSE(contains(report.out.bytes, "SUCCEEDED"));
+    if (has_cgroups()) {
+      EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
+      EXPECT_EQ(report.signal, SIGKILL);
+      EXPECT_TRUE(contains(report.message, "64")) << report.message;
+      EXPECT_EQ(violations(report, "memory", "killed by the out-of-memory killer"), 1u);
+      EXPECT_TRUE(enforces(report, "memory:cgroup"));
+    } else {
+      EXPECT_EQ(report.outcome, Outcome::exit) << describe(report);
+      EXPECT_EQ(report.exit_code, 3);
+      EXPECT_TRUE(enforces(report, "memory:per_process"));
+    }
+  });
+  if (!has_cgroups()) return;
+  by_all_ways(guest({"hog", "family", "256"}), policy, [](const Report& report) {
+    EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
+  });
+}
+
+TEST(Command, EndsWhenItWritesTooMuch) {
+  Policy policy = escape::policy();
+  policy.limits.output_total = 1_MiB;
+  by_all_ways(sh("yes"), policy, [](const Report& report) {
+    EXPECT_EQ(report.outcome, Outcome::output_limit) << describe(report).substr(0, 300);
+    EXPECT_GT(report.out.total, 1_MiB);
+    EXPECT_LT(report.usage.wall, milliseconds(5000));
+    EXPECT_TRUE(contains(report.message, "1")) << report.message;
+  });
+  // Exactly the limit is not too much, and both streams count.
+  policy.limits.output_total = 1000;
+  EXPECT_EQ(brig::run(sh("head -c 600 /dev/zero; head -c 400 /dev/zero >&2"), policy).outcome,
+            Outcome::ok);
+  EXPECT_EQ(
+      brig::run(sh("head -c 600 /dev/zero; head -c 401 /dev/zero >&2; sleep 10"), policy).outcome,
+      Outcome::output_limit);
+}
+
+TEST(Command, WritingTooMuchIsToldEvenIfItEndsByItself) {
+  Policy policy = escape::policy();
+  policy.limits.output_total = 1000;
+  by_all_ways(sh("head -c 5000 /dev/zero"), policy, [](const Report& report) {
+    EXPECT_EQ(report.outcome, Outcome::output_limit) << report.message;
+  });
+}
+
+TEST(Command, TellsWhenItWasRefusedProcesses) {
+  Policy policy = escape::policy();
+  policy.limits.processes = 10;
+  by_all_ways(guest({"hog", "forks", "30"}), policy, [](const Report& report) {
+    // The guest itself is one of the ten.
+    EXPECT_TRUE(has_line(report, "made 9 failed 21")) << describe(report);
+    EXPECT_EQ(report.exit_code, 4);
+    if (!has_cgroups()) return;
+    EXPECT_EQ(report.outcome, Outcome::process_limit) << describe(report);
+    EXPECT_EQ(violations(report, "processes", "refused a new process"), 21u);
+    EXPECT_TRUE(contains(report.message, "10 processes")) << report.message;
+  });
+}
+
+TEST(Limit, OpenFilesAndFileSize) {
+  Policy policy = escape::policy();
+  policy.limits.open_files = 32;
+  policy.limits.file_size = 100'000;
+  by_all_ways(sh("ulimit -n"), policy,
+              [](const Report& report) { EXPECT_EQ(report.out.bytes, "32\n"); });
+  by_all_ways(sh("exec head -c 1000000 /dev/zero > /tmp/big"), policy, [](const Report& report) {
+    EXPECT_EQ(report.outcome, Outcome::signal) << describe(report);
+    EXPECT_EQ(report.signal, SIGXFSZ);
+    EXPECT_TRUE(contains(report.message, "file_size")) << report.message;
+  });
+}
+
+TEST(Limit, EveryNumberOfOpenFilesThatIsAcceptedWorks) {
+  for (std::uint32_t count = 1; count <= 16; ++count) {
+    Policy policy = escape::policy();
+    policy.limits.open_files = count;
+    try {
+      validate(policy);
+    } catch (const Error&) {
+      continue;  // said so early, by name
+    }
+    try {
+      for (const Command& command :
+           {argv({"/bin/echo", "hi"}), argv({"/bin/echo", std::string(100'000, 'x')})}) {
+        const Report report = brig::run(command, policy);
+        EXPECT_EQ(report.outcome, Outcome::ok) << count << ": " << report.message;
+      }
+    } catch (const Error& error) {
+      ADD_FAILURE() << count << ": " << error.what();
+    }
+  }
+}
+
+TEST(Limit, CpusBoundTheShareOfTime) {
+  Policy policy = with_wall(2000, 0);
+  policy.limits.cpus = 0.25;
+  if (!has_cgroups()) {
+    EXPECT_TRUE(contains(error_of(policy, ErrorKind::unsupported), "limits.cpus"));
+    return;
+  }
+  by_all_ways(guest({"hog", "spin", "10"}), policy, [](const Report& report) {
+    EXPECT_EQ(report.outcome, Outcome::timeout);
+    EXPECT_LT(report.usage.cpu, milliseconds(900));
+    EXPECT_TRUE(enforces(report, "cpus:cgroup"));
+  });
+}
+
+// --- usage ---
+
+TEST(Usage, IsPlausible) {
+  Policy policy = with_wall(10'000);
+  Runner runner(policy, {.ready = 1});
+  Report report = runner.run(sh("sleep 0.3"));
+  EXPECT_GE(report.usage.wall, milliseconds(300));
+  EXPECT_LT(report.usage.wall, milliseconds(2000));
+  EXPECT_LT(report.usage.cpu, milliseconds(200));
+  // CPU of a child that has been waited for, and of one that has not.
+  for (const char* line :
+       {"timeout 1 sh -c 'while :; do :; done'", "sh -c 'while :; do :; done' & sleep 1"}) {
+    report = runner.run(sh(line));
+    EXPECT_GE(report.usage.cpu, milliseconds(300)) << line;  // on a busy machine
+    EXPECT_LT(report.usage.cpu, milliseconds(1500)) << line;
+  }
+  if (!has_cgroups()) {
+    EXPECT_EQ(report.usage.processes_peak, std::nullopt);
+    report = runner.run(guest({"hog", "malloc", "50"}));
+    EXPECT_GE(report.usage.memory_peak, 50_MiB);
+    EXPECT_LT(report.usage.memory_peak, 80_MiB);
+    return;
+  }
+  for (int round = 0; round < 2; ++round) {
+    report = runner.run(guest({"hog", "malloc", "50"}));
+    EXPECT_GE(report.usage.memory_peak, 49_MiB);
+    EXPECT_LT(report.usage.memory_peak, 60_MiB);
+    EXPECT_EQ(report.usage.processes_peak, 1u);
+    report = runner.run(argv({"true"}));
+    EXPECT_LT(report.usage.memory_peak, 10_MiB) << "inherited the peak of the call before";
+    EXPECT_EQ(report.usage.processes_peak, 1u);
+    report = runner.run(sh("for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait"));
+    EXPECT_EQ(report.usage.processes_peak, 7u);
+    report = runner.run(argv({"true"}));
+    EXPECT_EQ(report.usage.processes_peak, 1u) << "inherited the peak of the call before";
+  }
+  EXPECT_EQ(
+      brig::run(sh("for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait"), policy).usage.processes_peak,
+      7u);
+  EXPECT_EQ(brig::run(argv({"true"}), policy).usage.processes_peak, 1u);
+}
+
+TEST(Usage, CpuOfATreeThatWasKilledCounts) {
+  by_all_ways(sh("sh -c 'while :; do :; done' & while :; do :; done"), with_wall(1000, 0),
+              [](const Report& report) {
+                EXPECT_EQ(report.outcome, Outcome::timeout);
+                EXPECT_GE(report.usage.cpu, milliseconds(300))
+                    << "of a command that spun for a second";
+              });
+}
+
+TEST(Usage, OfAKilledCommandIsTold) {
+  by_all_ways(
+      sh("trap '' TERM; while :; do :; done"), with_wall(600, 200), [](const Report& report) {
+        EXPECT_EQ(report.outcome, Outcome::timeout);
+        EXPECT_GE(report.usage.cpu, milliseconds(200)) << "of a command that spun for 800 ms";
+        EXPECT_GT(report.usage.memory_peak, 0u);
+        EXPECT_EQ(report.signal, SIGKILL) << "\"set if a signal ended it, brig's own included\"";
+      });
+}
+
+}  // namespace

@@ -1,0 +1,164 @@
+// Resource abuse: memory, processes, kernel objects, time, output, and cgroups left behind (group G).
+#include <sys/resource.h>
+
+#include "escape.h"
+
+namespace {
+
+using namespace escape;
+using brig::Error;
+using brig::Outcome;
+using brig::Policy;
+using brig::Report;
+
+// With a memory cgroup the tree is bounded; without, each process, and the report says so.
+void expect_memory_bounded(const char* what, bool mapped) {
+  SCOPED_TRACE(what);
+  Policy small = policy();
+  small.limits.memory = 64_MiB;
+  small.limits.scratch = 1_GiB;  // tmpfs must not be what stops it
+  small.limits.wall_time = milliseconds(20'000);
+  const Report report = attack({"hog", what, "192"}, small);
+  if (enforces(report, "memory:cgroup")) {
+    EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
+    EXPECT_GT(violations(report, "memory", "killed by the out-of-memory killer"), 0u);
+    EXPECT_LE(report.usage.memory_peak, 65_MiB);
+    EXPECT_GE(report.usage.memory_peak, 32_MiB);
+  } else {
+    EXPECT_TRUE(enforces(report, "memory:per_process")) << describe(report);
+    if (mapped) {
+      EXPECT_NE(report.outcome, Outcome::ok) << describe(report);
+    }
+    EXPECT_NE(report.outcome, Outcome::memory_limit) << "nobody could have told";
+  }
+}
+
+TEST(Escape, HeapMemoryIsBounded) { expect_memory_bounded("malloc", true); }
+TEST(Escape, SharedAnonymousMemoryIsBounded) { expect_memory_bounded("shared", true); }
+TEST(Escape, MemoryInMemfdsIsBounded) { expect_memory_bounded("memfd", false); }
+TEST(Escape, MemoryInSysvSegmentsIsBounded) { expect_memory_bounded("shm", false); }
+TEST(Escape, MemoryInScratchFilesIsBounded) { expect_memory_bounded("tmpfs", false); }
+TEST(Escape, MemoryOfManySmallProcessesIsBounded) { expect_memory_bounded("family", false); }
+
+TEST(Escape, TheStackIsBounded) {
+  Policy small = policy();
+  small.limits.memory = 64_MiB;
+  const Report report = attack({"hog", "stack", "256"}, small);
+  EXPECT_TRUE(report.outcome == Outcome::signal || report.outcome == Outcome::memory_limit)
+      << describe(report);
+}
+
+TEST(Escape, ProcessesAndThreadsAreBounded) {
+  Policy few = policy();
+  few.limits.processes = 16;
+  for (const char* what : {"forks", "threads"}) {
+    SCOPED_TRACE(what);
+    const Report report = attack({"hog", what, "64"}, few);
+    ASSERT_TRUE(has_line(report, "made ")) << describe(report);
+    const std::size_t at = report.out.bytes.find("made ");
+    EXPECT_LE(strtoul(report.out.bytes.c_str() + at + 5, nullptr, 10), 15u) << describe(report);
+    if (enforces(report, "processes:cgroup")) {
+      EXPECT_EQ(report.outcome, Outcome::process_limit) << describe(report);
+      EXPECT_GT(violations(report, "processes", "refused a new process"), 0u);
+      EXPECT_LE(report.usage.processes_peak.value_or(999), 16u);
+    } else {
+      EXPECT_TRUE(enforces(report, "processes:rlimit"));
+      EXPECT_EQ(report.outcome, Outcome::exit) << describe(report);
+    }
+  }
+}
+
+TEST(Escape, AForkBombStaysInItsCell) {
+  Policy few = policy();
+  few.limits.processes = 32;
+  few.limits.wall_time = milliseconds(5000);
+  const std::string marker = unique_marker("bomb");
+  const Report report = attack({"hog", "bomb", "12", marker}, few);
+  EXPECT_TRUE(enforces(report, "processes:"));
+  EXPECT_EQ(processes_with(marker).size(), 0u);
+  if (report.usage.processes_peak) {
+    EXPECT_LE(*report.usage.processes_peak, 32u);
+  }
+  EXPECT_TRUE(attack({"ending", "exit", "0"}, few).ok());
+}
+
+TEST(Escape, KernelObjectsAreBounded) {
+  const Report report = attack({"hog", "kernel", "4000"});
+  EXPECT_EQ(report.outcome, Outcome::ok) << describe(report);
+  EXPECT_TRUE(has_line(report, "descriptors 25")) << describe(report);  // open_files is 256
+  EXPECT_TRUE(has_line(report, "layers 1")) << describe(report);  // the kernel's 16, less ours
+}
+
+TEST(Escape, SpinningOnEveryCoreEndsOnTime) {
+  Policy brief = policy();
+  brief.limits.wall_time = milliseconds(800);
+  brief.limits.grace = milliseconds(0);
+  const Report wall = attack({"hog", "spin", "20"}, brief);
+  EXPECT_EQ(wall.outcome, Outcome::timeout) << describe(wall);
+  EXPECT_LT(wall.usage.wall, milliseconds(2500));
+  brief.limits.wall_time = milliseconds(20'000);
+  brief.limits.cpu_time = milliseconds(1000);
+  const Report cpu = attack({"hog", "spin", "20"}, brief);
+  EXPECT_EQ(cpu.outcome, Outcome::timeout) << describe(cpu);
+  EXPECT_NE(cpu.message.find("CPU"), std::string::npos) << cpu.message;  // not the wall time
+}
+
+TEST(Escape, AFloodOfOutputIsCountedAndCut) {
+  Policy small = policy();
+  small.limits.output = 64_KiB;
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  const Report report = attack({"hog", "flood", "96"}, small);
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_EQ(report.outcome, Outcome::ok) << report.message;
+  EXPECT_GE(report.out.total, 96_MiB);  // and its last line
+  EXPECT_EQ(report.err.total, 96_MiB);
+  EXPECT_EQ(report.out.bytes.size(), 64_KiB);
+  EXPECT_TRUE(report.out.truncated && report.err.truncated);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10);  // KiB
+  small.limits.output_total = 1_MiB;
+  const Report stopped = attack({"hog", "flood", "96"}, small);
+  EXPECT_EQ(stopped.outcome, Outcome::output_limit) << stopped.message;
+  EXPECT_LT(stopped.out.total + stopped.err.total, 150_MiB);  // of 192
+  const Report bytes = attack({"hog", "bytes", "20000"}, small);
+  EXPECT_EQ(bytes.err.total, 10'000u);
+}
+
+// Cgroups of this process, in all hierarchies.
+long own_cgroups() {
+  const std::string list = "/tmp/brig-cgroups-" + std::to_string(getpid());
+  (void)!system(("find /sys/fs/cgroup -type d -name 'brig-*-" + std::to_string(getpid()) +
+                 "-*' > " + list + " 2>/dev/null")
+                    .c_str());
+  const std::string found = read_file(list);
+  unlink(list.c_str());
+  return std::count(found.begin(), found.end(), '\n');
+}
+
+TEST(Escape, LeavesNoCgroupBehind) {
+  const long before = own_cgroups();
+  {
+    Policy few = policy();
+    few.limits.processes = 16;
+    brig::Runner runner(few);
+    const Report report = runner.run(guest({"hog", "bomb", "8"}));
+    if (enforces(report, "memory:cgroup")) {
+      EXPECT_GT(own_cgroups(), before);
+    }
+    runner.run(guest({"survivors", "storm", unique_marker("cgroup")}));
+  }
+  EXPECT_EQ(own_cgroups(), before);
+}
+
+TEST(Escape, APolicyThatIsRefusedLeavesNoCgroupBehind) {
+  const long before = own_cgroups();
+  Policy wrong = policy();
+  wrong.syscalls.allow = {"mount"};
+  EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
+  wrong = policy();
+  wrong.files.working_directory = "/no/such/place";
+  EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
+  EXPECT_EQ(own_cgroups(), before);
+}
+
+}  // namespace
