@@ -27,26 +27,12 @@
 #include <thread>
 #include <vector>
 
+#include "race.h"
+
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using namespace bench;
 using namespace brig::literals;
-
-double micros(Clock::duration duration) {
-  return std::chrono::duration<double, std::micro>(duration).count();
-}
-
-struct Samples {
-  std::vector<double> values;
-  double at(double quantile) {
-    std::sort(values.begin(), values.end());
-    return values.empty()
-               ? 0
-               : values[std::min(
-                     values.size() - 1,
-                     static_cast<std::size_t>(quantile * static_cast<double>(values.size())))];
-  }
-};
 
 bool spawn(const std::vector<std::string>& argv) {
   std::vector<char*> raw;
@@ -58,52 +44,9 @@ bool spawn(const std::vector<std::string>& argv) {
   return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-struct Contender {
-  std::string name;
-  std::function<bool()> run;
-  unsigned every = 1;  // slow ones run in every n-th round
-  Samples samples;
-  unsigned failures = 0;
-};
-
 void wait_ready(const brig::Runner& runner, unsigned count = 1) {
   for (int i = 0; runner.ready() < count && i < 100000; ++i)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
-
-void race(std::vector<Contender>& contenders, unsigned rounds,
-          const std::function<void()>& settle) {
-  std::vector<std::size_t> order(contenders.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::mt19937 random(1);
-  for (unsigned round = 0; round < rounds + 20; ++round) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const std::size_t i : order) {
-      Contender& each = contenders[i];
-      if (round % each.every) continue;
-      settle();
-      const auto start = Clock::now();
-      const bool ok = each.run();
-      const double time = micros(Clock::now() - start);
-      if (round < 20) continue;  // warm-up
-      if (ok)
-        each.samples.values.push_back(time);
-      else
-        ++each.failures;
-    }
-  }
-}
-
-void table(std::vector<Contender>& contenders) {
-  const double base = contenders[0].samples.at(0.5), base99 = contenders[0].samples.at(0.99);
-  fmt::print("{:<44} {:>7} {:>10} {:>10} {:>8} {:>8}\n", "", "n", "median us", "p99 us", "x median",
-             "x p99");
-  for (Contender& each : contenders) {
-    fmt::print("{:<44} {:>7} {:>10.0f} {:>10.0f} {:>8.2f} {:>8.2f}", each.name,
-               each.samples.values.size(), each.samples.at(0.5), each.samples.at(0.99),
-               each.samples.at(0.5) / base, each.samples.at(0.99) / base99);
-    fmt::print("{}\n", each.failures ? fmt::format("  ({} FAILED)", each.failures) : "");
-  }
 }
 
 bool installed(const char* path) { return access(path, X_OK) == 0; }

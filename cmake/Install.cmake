@@ -1,9 +1,7 @@
 # `cmake --install`: headers, libbrig.so, the program, and what finds them.
 include(CMakePackageConfigHelpers)
 
-# Tools are not installed until there is a sandbox that runs them.
-install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h"
-        PATTERN "json*.h" EXCLUDE PATTERN "tool*.h" EXCLUDE)
+install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(TARGETS brig EXPORT brigTargets)
 install(TARGETS brig_program)
 

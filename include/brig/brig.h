@@ -5,7 +5,10 @@
 #include <brig/command.h>
 #include <brig/error.h>
 #include <brig/policy.h>
+#include <brig/progress.h>
 #include <brig/report.h>
 #include <brig/runner.h>
+#include <brig/sandbox.h>
 #include <brig/seed.h>
+#include <brig/toolbox.h>
 #include <brig/version.h>

@@ -16,7 +16,7 @@ enum class Outcome {
   signal,         // died of Report::signal, not sent by brig
   timeout,        // wall or CPU time, or waiting in the queue: the message says which
   memory_limit,   // the kernel's OOM killer ended it at limits.memory
-  output_limit,   // wrote more than limits.output_total
+  output_limit,   // wrote more than limits.output_total, or answered more than limits.result
   process_limit,  // failed after being refused a process at limits.processes
   denied,         // the policy refused it
   cancelled,      // by the caller
@@ -45,6 +45,14 @@ struct Usage {
   std::optional<std::uint64_t> processes_peak;
 };
 
+// Where the time of a call went. The steps add up to Usage::wall.
+struct Steps {
+  std::chrono::microseconds queue{0};     // until it had a cell
+  std::chrono::microseconds dispatch{0};  // until the request was sent
+  std::chrono::microseconds run{0};       // until a function had answered, or a command ended
+  std::chrono::microseconds teardown{0};  // until all of it was gone and counted
+};
+
 // Something the cell tried and was refused, as the kernel told it: a tool can't forge one.
 struct Violation {
   std::string layer;  // "seccomp", "memory", "processes"
@@ -60,6 +68,7 @@ struct Report {
   Output out;
   Output err;
   Usage usage;
+  Steps steps;
   std::vector<std::string> enforced;  // the layers really in force
   std::vector<Violation> violations;
 

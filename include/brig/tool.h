@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace brig {
 
@@ -37,13 +38,21 @@ struct ToolOptions {
   bool coerce = true;  // "8" for an integer, "true" for a boolean
 };
 
+// Exactly one of `call`, `argv` and `library` says what the tool is.
 struct Tool {
   std::string name, description;
   Json input_schema;                  // an object's
   std::optional<Json> output_schema;  // none: anything
   ToolOptions options;
-  // The arguments are an object that input_schema allows. May throw; runs in a cell.
+  // A function. The arguments are an object that input_schema allows. May throw; runs in a cell.
   std::function<Json(const Json& arguments)> call;
+  // A command: words with {placeholders} for the parameters, each value one argv element, never a shell.
+  std::vector<std::string> argv;
+  // A function of that shared library.
+  std::string library;
 };
+
+// Whether `query` is in the name or the description, whatever the case.
+bool matches(const Tool& tool, const std::string& query);
 
 }  // namespace brig

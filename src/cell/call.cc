@@ -35,30 +35,39 @@ constexpr milliseconds kStuck{1000};
 constexpr std::uint64_t kMaxRefusals = 1000;
 constexpr std::size_t kReadSize = 256 * 1024;
 
-UniqueFd file_of(const std::string& bytes) {
-  UniqueFd file = make_memfd("stdin");
-  if (!file || !fill_and_seal(file.get(), bytes)) throw_sys("stdin: writing a memfd");
+UniqueFd file_of(const char* name, const std::string& bytes) {
+  UniqueFd file = make_memfd(name);
+  if (!file || !fill_and_seal(file.get(), bytes)) throw_sys("{}: writing a memfd", name);
   (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too
   // A description of its own, read-only, at offset 0.
   UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!reader) throw_sys("stdin: reopening the memfd");
+  if (!reader) throw_sys("{}: reopening the memfd", name);
   return reader;
 }
 
 }  // namespace
 
-Call::Call(const CallSettings& settings, const Command& command, OutputCallback on_output,
-           Clock::time_point asked)
+void stow_arguments(CellRequest& request) {
+  if (!request.arguments || request.arguments->size() <= wire::kInlineArguments) return;
+  request.arguments_file = file_of("arguments", *request.arguments);
+  request.arguments->clear();
+}
+
+Call::Call(const CallSettings& settings, CellRequest request, OutputCallback on_output)
     : settings_(settings),
-      command_(command),
+      request_(std::move(request)),
       on_output_(std::move(on_output)),
-      asked_(asked),
-      deadline_(asked + settings.limits.wall_time),
+      asked_(request_.asked),
+      deadline_(asked_ + settings.limits.wall_time),
       timer_(deadline_),
       out_(settings.limits.output),
-      err_(settings.limits.output) {}
+      err_(settings.limits.output),
+      answer_(settings.limits.result) {}
 
-std::string Call::defect(const Command& command) {
+std::string Call::defect(const CellRequest& request) {
+  const Command& command = request.command;
+  if (request.arguments && request.arguments->size() > wire::kMaxArguments)
+    return "the arguments are longer than 1 GiB";
   if (command.argv.empty()) return "the command has no program: argv is empty";
   if (command.argv[0].empty()) return "the command has no program: argv[0] is empty";
   std::size_t size = 0;
@@ -95,9 +104,11 @@ void Call::refuse(Outcome outcome, std::string message) {
 bool Call::start(ReadyCell cell) {
   cell_ = std::move(cell);
   report_.enforced = settings_.enforced;
+  begun_ = Clock::now();
   try {
-    if (!send_request(command_)) return false;
-    arm(Clock::now());
+    if (!send_request()) return false;
+    sent_ = Clock::now();
+    arm(sent_);
   } catch (const Error& error) {
     sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
     refuse(Outcome::internal, error.what());
@@ -105,7 +116,8 @@ bool Call::start(ReadyCell cell) {
   return true;
 }
 
-bool Call::send_request(const Command& command) {
+bool Call::send_request() {
+  const Command& command = request_.command;
   std::string strings;
   strings.reserve(sizeof(wire::Request) + 1024 + settings_.environment.size());
   strings.resize(sizeof(wire::Request));
@@ -117,13 +129,22 @@ bool Call::send_request(const Command& command) {
       strings.append(name).append("=").append(cell_.scratch).push_back('\0');
       ++variables;
     }
-  wire::Request request{wire::Tag::request, static_cast<std::uint32_t>(strings.size()),
-                        static_cast<std::uint32_t>(command.argv.size()), variables,
-                        command.tty_fd >= 0};
+  struct stat arguments {};
+  if (request_.arguments) strings += *request_.arguments;
+  if (request_.arguments_file && fstat(request_.arguments_file.get(), &arguments) != 0)
+    throw_sys("arguments: fstat");
+  wire::Request request{wire::Tag::request,
+                        static_cast<std::uint32_t>(strings.size()),
+                        static_cast<std::uint32_t>(command.argv.size()),
+                        variables,
+                        command.tty_fd >= 0,
+                        request_.arguments.has_value(),
+                        static_cast<std::uint32_t>(arguments.st_size)};
   std::memcpy(strings.data(), &request, sizeof request);
 
   UniqueFd input, large;
-  int fds[4] = {cell_.null.get(), cell_.out_write.get(), cell_.err_write.get(), -1};
+  int count = 3;
+  int fds[kMaxPacketFds] = {cell_.null.get(), cell_.out_write.get(), cell_.err_write.get()};
   if (command.tty_fd >= 0) {
     fds[0] = fds[1] = fds[2] = command.tty_fd;
   } else if (command.stdin_fd >= 0) {
@@ -139,27 +160,51 @@ bool Call::send_request(const Command& command) {
       fds[0] = stdin_read_.get();
     }
   } else if (command.stdin_bytes) {
-    input = file_of(*command.stdin_bytes);
+    input = file_of("stdin", *command.stdin_bytes);
     fds[0] = input.get();
   }
   std::size_t packet = strings.size();
+  if (request_.arguments) fds[count++] = cell_.answer_write.get();
   if (strings.size() > wire::kInlineRequest) {
-    large = file_of(strings);
-    fds[3] = large.get();
+    large = file_of("request", strings);
+    fds[count++] = large.get();
     packet = sizeof request;
   }
-  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, large ? 4 : 3)) {
+  if (request_.arguments_file) fds[count++] = request_.arguments_file.get();
+  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, count)) {
     if (errno == EPIPE || errno == ECONNRESET) return false;
     throw_sys("sending the request to the cell");
   }
   cell_.out_write.reset();
   cell_.err_write.reset();
+  cell_.answer_write.reset();
+  request_.arguments_file.reset();
+  return true;
+}
+
+// What the function says. As drain(): one piece at a time.
+bool Call::listen(bool to_the_end) {
+  if (!cell_.answer_read) return false;
+  static thread_local std::unique_ptr<char[]> bytes(new char[kReadSize]);
+  do {
+    const ssize_t size = read(cell_.answer_read.get(), bytes.get(), kReadSize);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return errno == EAGAIN;
+    const std::string_view piece(bytes.get(), static_cast<std::size_t>(size));
+    if (piece.size() == 64 * 1024) fcntl(cell_.answer_read.get(), F_SETPIPE_SZ, 1 << 20);
+    if (size == 0 || !answer_.feed(piece, request_.on_progress)) {
+      cell_.answer_read.reset();
+      answered_ = Clock::now();
+      if (answer_.answer().kind == Answer::Kind::too_large) end(Ending::result);
+      return false;
+    }
+  } while (to_the_end);
   return true;
 }
 
 void Call::feed() {
-  const ssize_t size =
-      splice(command_.stdin_fd, nullptr, stdin_write_.get(), nullptr, 1 << 20, SPLICE_F_NONBLOCK);
+  const ssize_t size = splice(request_.command.stdin_fd, nullptr, stdin_write_.get(), nullptr,
+                              1 << 20, SPLICE_F_NONBLOCK);
   if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
   stdin_write_.reset();  // the end of the file, or of what can be read of it
   stdin_read_.reset();
@@ -170,8 +215,9 @@ std::array<int, Call::kSources> Call::descriptors() const {
           cell_.out_read.get(),
           cell_.err_read.get(),
           unwatched_ ? -1 : cell_.listener.get(),
-          ending_ == Ending::none ? command_.cancel_fd : -1,
-          stdin_write_.get()};
+          ending_ == Ending::none ? request_.command.cancel_fd : -1,
+          stdin_write_.get(),
+          cell_.answer_read.get()};
 }
 
 void Call::on_ready(Source source) {
@@ -183,6 +229,7 @@ void Call::on_ready(Source source) {
     case kListener: on_refusal(); break;
     case kCancel: cancel(); break;
     case kStdin: feed(); break;
+    case kAnswer: listen(false); break;
     case kSources: break;
   }
 }
@@ -193,6 +240,7 @@ void Call::on_message() {
   wire::Message message;
   const ssize_t size = recv_bytes(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (size < 0 && errno == EAGAIN) return;
+  if (size < 0) hearing_error_ = errno;
   if (size == sizeof message && message.tag == wire::Tag::exec_failed && !ended_) {
     exec_error_ = message.error;
     return;
@@ -272,7 +320,7 @@ void Call::drive() {
     unwatched_ = true;  // not closed here: that is slow
   }
   // Output before the end: what is in the pipes belongs to the report either way.
-  for (const Source source : {kListener, kStdin, kOut, kErr, kSocket, kCancel})
+  for (const Source source : {kListener, kStdin, kOut, kErr, kAnswer, kSocket, kCancel})
     if (count > 0 && polls[source].revents) on_ready(source);
   if (!over_) on_timer(Clock::now());
 }
@@ -322,7 +370,15 @@ void Call::finish() {
   // All writers are dead by now, so this ends; if one is stuck in the kernel, at EAGAIN.
   drain(kOut, true);
   drain(kErr, true);
-  report_.usage.wall = std::chrono::duration_cast<microseconds>(Clock::now() - asked_);
+  listen(true);
+  const Clock::time_point now = Clock::now();
+  const auto between = [](Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration_cast<microseconds>(to - from);
+  };
+  if (answered_ == Clock::time_point{} || !answer_.complete()) answered_ = now;
+  report_.usage.wall = between(asked_, now);
+  report_.steps = {between(asked_, begun_), between(begun_, sent_), between(sent_, answered_),
+                   between(answered_, now)};
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu = microseconds(end_.cpu_micros);
   // A command smaller than the cell it replaced adds nothing to the cgroup: its own size is told then.

@@ -12,10 +12,12 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "cell/answer.h"
 #include "cell/output_buffer.h"
 #include "cell/wire.h"
 #include "os/cgroup.h"
@@ -34,6 +36,24 @@ struct ReadyCell {
   UniqueFd listener;                   // of the lock filter
   UniqueFd null;  // /dev/null, opened for this cell: flags set on it must not reach another's
   UniqueFd out_read, out_write, err_read, err_write;
+  UniqueFd answer_read, answer_write;  // of function zygotes
+};
+
+// What is asked of a cell: a command, or, with arguments, the function argv[0].
+struct CellRequest {
+  Command command;
+  std::optional<std::string> arguments;
+  UniqueFd arguments_file;  // holds them if they are large: made ahead, by who asks
+  ProgressCallback on_progress;
+  Clock::time_point asked = Clock::now();  // the clock of the wall limit starts here
+};
+// Writes large arguments into their file. Throws Error.
+void stow_arguments(CellRequest& request);
+
+// What came of it.
+struct CellResult {
+  Report report;
+  Answer answer;  // of a function
 };
 
 // What all calls of one Runner share. Outlives them.
@@ -45,18 +65,17 @@ struct CallSettings {
   std::vector<std::string> enforced;
   bool init_exposed = false;  // no pid namespace: the tool can kill the cell's init
   unsigned own_tasks = 2;     // brig's processes in each slot: keeper and init
+  bool functions = false;     // of a function zygote
 };
 
 class Call {
  public:
-  enum Source { kSocket, kOut, kErr, kListener, kCancel, kStdin, kSources };
+  enum Source { kSocket, kOut, kErr, kListener, kCancel, kStdin, kAnswer, kSources };
 
-  // The clock of the wall limit starts at `asked`.
-  Call(const CallSettings& settings, const Command& command, OutputCallback on_output,
-       Clock::time_point asked);
+  Call(const CallSettings& settings, CellRequest request, OutputCallback on_output);
 
   // An error in the command itself, in words, or empty.
-  static std::string defect(const Command& command);
+  static std::string defect(const CellRequest& request);
 
   // Takes the cell and sends the request. False if the cell is dead and never got it: start another.
   // On any other failure the call is over (internal).
@@ -77,41 +96,44 @@ class Call {
 
   bool over() const { return over_; }
   // Once, when over. What is left of the cell is the keeper's.
-  Report take() { return std::move(report_); }
+  CellResult take() { return {std::move(report_), answer_.take()}; }
   // What it held of the cell: closing that takes a while, and need not be waited for.
   ReadyCell remains() { return std::move(cell_); }
   unsigned slot() const { return cell_.slot; }
   Clock::time_point deadline() const { return deadline_; }
 
  private:
-  enum class Ending { none, wall, cpu, output, cancelled };
+  enum class Ending { none, wall, cpu, output, result, cancelled };
 
-  bool send_request(const Command& command);
+  bool send_request();
   void on_message();
   void on_refusal();
   void feed();
+  bool listen(bool to_the_end);
   bool drain(Source source, bool to_the_end);
   void end(Ending why);
   void arm(Clock::time_point now);
   void finish();
   void judge(Report& report, const CgroupUsage& usage);
+  void judge_function(Report& report);
 
   const CallSettings& settings_;
-  Command command_;
+  CellRequest request_;
   OutputCallback on_output_;
-  Clock::time_point asked_, deadline_, timer_, kill_at_{}, give_up_at_{};
+  Clock::time_point asked_, deadline_, timer_, kill_at_{}, begun_{}, sent_{}, answered_{};
   ReadyCell cell_;
   // A regular file as stdin reaches the tool through a pipe: with the descriptor itself it could change
   // the file's mode or times. Both ends are held, so that a tool that does not read raises no SIGPIPE.
   UniqueFd stdin_read_, stdin_write_;
   OutputBuffer out_, err_;
+  AnswerReader answer_;
   Ending ending_ = Ending::none;
   int kills_ = 0;
   bool unwatched_ = false;  // nobody is left who could be refused: the listener need not be polled
   bool over_ = false;
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};
-  int exec_error_ = 0, request_error_ = 0;
+  int exec_error_ = 0, request_error_ = 0, hearing_error_ = 0;
   std::map<std::string, std::uint64_t> refusals_;
   std::uint64_t refusal_count_ = 0;
   Report report_;

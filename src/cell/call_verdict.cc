@@ -23,15 +23,16 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
   if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
   if (!ended_ && kills_ == 2) report.signal = SIGKILL;
+  const char* it = request_.arguments ? "tool" : "command";
   const auto say = [&](Outcome outcome, std::string message) {
     report.outcome = outcome;
     report.message = std::move(message);
   };
   const auto out_of_memory = [&] {
     say(Outcome::memory_limit,
-        fmt::format("the command was killed because its processes together used more than {} of "
-                    "memory; raise limits.memory or make it use less",
-                    format_size(limits.memory)));
+        fmt::format("the {} was killed because its processes together used more than {} of memory; "
+                    "raise limits.memory or make it use less",
+                    it, format_size(limits.memory)));
   };
   if (request_error_) {
     report.exit_code.reset();
@@ -41,7 +42,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   }
   if (exec_error_) {
     report.exit_code = exec_error_ == ENOENT ? 127 : 126;
-    const std::string& program = command_.argv[0];
+    const std::string& program = request_.command.argv[0];
     const bool path = program.find('/') != std::string::npos;
     if (exec_error_ == ENOENT)
       return say(Outcome::invalid_arguments,
@@ -56,32 +57,42 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   }
   switch (ending_) {
     case Ending::wall:
-      return say(Outcome::timeout, fmt::format("the command was ended after its wall time limit of "
-                                               "{}; raise limits.wall_time or make it faster",
-                                               format_duration(limits.wall_time)));
+      return say(Outcome::timeout, fmt::format("the {} was ended after its wall time limit of {}; "
+                                               "raise limits.wall_time or make it faster",
+                                               it, format_duration(limits.wall_time)));
     case Ending::cpu:
       return say(Outcome::timeout,
-                 fmt::format("the command was ended after it had used its CPU time limit of {}; "
+                 fmt::format("the {} was ended after it had used its CPU time limit of {}; "
                              "raise limits.cpu_time or make it compute less",
-                             format_duration(*limits.cpu_time)));
+                             it, format_duration(*limits.cpu_time)));
     case Ending::output:
       return say(Outcome::output_limit,
-                 fmt::format("the command was ended after it had written more than {}; raise "
+                 fmt::format("the {} was ended after it had written more than {}; raise "
                              "limits.output_total or make it write less",
-                             format_size(*limits.output_total)));
+                             it, format_size(*limits.output_total)));
+    case Ending::result:
+      return say(Outcome::output_limit,
+                 fmt::format("the tool's result of {} is larger than {}; raise limits.result or "
+                             "make it answer less",
+                             format_size(answer_.answer().size), format_size(limits.result)));
     case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
     case Ending::none: break;
   }
   if (ended_ && end_.killed)
     return say(Outcome::internal,
                "the cell was ended because a process of brig's was killed; try again");
+  if (hearing_error_)
+    return say(Outcome::internal, fmt::format("the cell could not be heard: {}; it was ended",
+                                              errno_text(hearing_error_)));
   if (!ended_) {
     if (usage.oom_kills) return out_of_memory();
     if (settings_.init_exposed) {
       report.signal = SIGKILL;
-      return say(Outcome::signal,
-                 "the cell's own init was killed, which on this floor the command can do itself; "
-                 "all that it had started was ended");
+      return say(
+          Outcome::signal,
+          fmt::format("the cell's own init was killed, which on this floor the {} can do itself; "
+                      "all that it had started was ended",
+                      it));
     }
     return say(Outcome::internal,
                "the cell ended without a report: its init was killed from outside, or the zygote "
@@ -90,32 +101,56 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   if (report.signal) {
     if (usage.oom_kills && *report.signal == SIGKILL) return out_of_memory();
     if (*report.signal == SIGXCPU && limits.cpu_time)
-      return say(Outcome::timeout,
-                 fmt::format("the command was ended after a process of it had used its CPU time "
-                             "limit of {}; raise limits.cpu_time or make it compute less",
-                             format_duration(*limits.cpu_time)));
+      return say(
+          Outcome::timeout,
+          fmt::format("the {} was ended after a process of it had used its CPU time limit of {}; "
+                      "raise limits.cpu_time or make it compute less",
+                      it, format_duration(*limits.cpu_time)));
     if (*report.signal == SIGXFSZ && limits.file_size)
       return say(
           Outcome::signal,
           fmt::format(
-              "the command was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}",
+              "the {} was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}", it,
               format_size(*limits.file_size)));
     return say(Outcome::signal,
-               fmt::format("the command was ended by {} ({})", signal_name(*report.signal),
+               fmt::format("the {} was ended by {} ({})", it, signal_name(*report.signal),
                            sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown"));
   }
+  if (*report.exit_code == 0 && request_.arguments) return judge_function(report);
   if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
   if (usage.oom_kills) return out_of_memory();
   if (usage.fork_failures)
     return say(Outcome::process_limit,
-               fmt::format("the command failed with exit code {} after it was refused more than {} "
+               fmt::format("the {} failed with exit code {} after it was refused more than {} "
                            "processes; raise limits.processes or make it start fewer",
-                           *report.exit_code, limits.processes));
+                           it, *report.exit_code, limits.processes));
   std::string hint;
   if (refusals_.contains("socket(AF_INET)") || refusals_.contains("socket(AF_INET6)"))
     hint = "; it tried to use the network, which the policy forbids (network = \"none\")";
   say(Outcome::exit,
-      fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
+      request_.arguments
+          ? fmt::format("the tool exited with code {} without giving a result{}", *report.exit_code,
+                        hint)
+          : fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
+}
+
+// It ended by itself and well: what did it answer? (That a result is JSON is for the reader to see.)
+void Call::judge_function(Report& report) {
+  switch (answer_.answer().kind) {
+    case Answer::Kind::result:
+      report.outcome = Outcome::ok;
+      report.message = "the tool succeeded";
+      return;
+    case Answer::Kind::error:
+      report.outcome = Outcome::tool_error;
+      report.message = "the tool failed";
+      return;
+    case Answer::Kind::too_large:
+    case Answer::Kind::none: break;
+  }
+  report.outcome = Outcome::exit;
+  report.message = answer_.cut_off() ? "the tool ended in the middle of its result"
+                                     : "the tool exited with code 0 without giving a result";
 }
 
 }  // namespace brig

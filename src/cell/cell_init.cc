@@ -193,7 +193,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);
   if (oom >= 0) (void)!write(oom, "800", 3);
-  const pid_t tool = sys::clone_process(SIGCHLD, nullptr);
+  const pid_t tool = fork_tool();
   if (tool < 0) die(socket, Stage::fork_tool);
   if (tool == 0) {
     signal(SIGTERM, SIG_DFL);

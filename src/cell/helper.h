@@ -31,7 +31,8 @@ bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
 [[noreturn]] void die(int socket, wire::Stage stage, unsigned index = 0);
 
 [[noreturn]] void janitor_main(int host_socket, int host_pidfd);
-[[noreturn]] void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds);
+[[noreturn]] void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds,
+                              int catalog);
 [[noreturn]] void keeper_main(const Plan& plan, int slot_socket, const int* entrances,
                               int entrance_count, unsigned slot);
 [[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);
@@ -68,8 +69,13 @@ bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned f
 const Plan& receive_plan(int socket);
 const Plan& map_plan(int socket, int file);
 
-// Waits for the one request and runs its program; never returns.
+// What commands and functions do differently: tool_exec.cc or tool_function.cc, by which is linked.
+// In the zygote, jailed, before it makes cells. `catalog` is the host's, or -1.
+void load_tools(const Plan& plan, int catalog);
+int fork_tool();
+// Waits for the one request and runs its tool.
 [[noreturn]] void tool_main(const Plan& plan, int socket);
+
 // Floors without a pid namespace: this process sees to the end of its tree, also when it is orphaned.
 void watch_over_tree();
 

@@ -37,12 +37,16 @@ bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
 
 }  // namespace
 
-void HelperProcess::spawn() {
+void HelperProcess::spawn(Nursery* nursery) {
   const UniqueFd self(sys::pidfd_open(getpid()));
   int pair[2];
   if (!self || !packet_pair(pair)) throw_sys("starting the helper: pidfd_open, socketpair");
   socket.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
+  if (nursery) {
+    janitor = nursery->start(theirs.get(), self.get());
+    return;
+  }
   const int fds[] = {theirs.get(), self.get()};
   starting = std::make_unique<CleanSpawn>(helper_image().get(), "brig-helper", fds);
 }
@@ -67,7 +71,7 @@ void HelperProcess::send_plan(int cell_socket) {
       !send_packet(socket.get(), &message, sizeof message, &fd, 1))
     throw_sys("starting the helper: sending the plan");
   cgroups.release();
-  janitor = starting->take();
+  if (starting) janitor = starting->take();
   starting.reset();
 }
 
@@ -129,10 +133,11 @@ std::string out_of_patience(std::chrono::milliseconds patience) {
       patience.count());
 }
 
-void make_pipes(const Plan& plan, ReadyCell& cell) {
+void make_pipes(const Plan& plan, bool functions, ReadyCell& cell) {
   cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!cell.null || !make_pipe(plan, cell.out_read, cell.out_write) ||
-      !make_pipe(plan, cell.err_read, cell.err_write))
+      !make_pipe(plan, cell.err_read, cell.err_write) ||
+      (functions && !make_pipe(plan, cell.answer_read, cell.answer_write)))
     throw_sys("pipes for a cell's output");
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "cell/call.h"
+#include "cell/nursery.h"
 #include "cell/plan_builder.h"
 #include "os/cgroup.h"
 #include "os/child.h"
@@ -23,7 +24,8 @@ struct HelperProcess {
   ~HelperProcess() { stop(); }
 
   // The program. It gets ready while the plan is worked out; an error in that is its end of file.
-  void spawn();
+  // `nursery`: by forking it there, for the functions of this process.
+  void spawn(Nursery* nursery = nullptr);
   // Makes the cgroups and the plan. `single`: for one call.
   void work_out(const Policy& policy, bool single);
   // To the janitor, whose the cgroups are from here on; to a single cell too.
@@ -44,6 +46,6 @@ std::chrono::milliseconds set_up_patience(const Policy& policy);
 std::string out_of_patience(std::chrono::milliseconds patience);
 
 // What a ready cell has on the host's side, but for its sockets: pipes, /dev/null.
-void make_pipes(const Plan& plan, ReadyCell& cell);
+void make_pipes(const Plan& plan, bool functions, ReadyCell& cell);
 
 }  // namespace brig

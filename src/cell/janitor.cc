@@ -172,8 +172,8 @@ uint64_t zygote_flags(const Plan& plan) {
              : flags;
 }
 
-void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps, int* pidfd,
-                  int* socket) {
+void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps,
+                  int catalog, int* pidfd, int* socket) {
   int pair[2];
   if (!packet_pair(pair)) die(host_socket, Stage::sockets);
   const pid_t zygote = sys::clone_process(zygote_flags(plan), pidfd);
@@ -182,7 +182,7 @@ void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* 
     close(pair[0]);
     close(host_socket);
     close(host_pidfd);
-    zygote_main(plan, pair[1], id_maps);
+    zygote_main(plan, pair[1], id_maps, catalog);
   }
   close(pair[1]);
   *socket = pair[0];
@@ -239,7 +239,8 @@ void janitor_main(int host_socket, int host_pidfd) {
   wire::Message message;
   const Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
   if (packet.size == 0) _exit(1);  // the host gave up, and cleans up itself
-  if (packet.size != sizeof message || packet.fd_count != 1) die(host_socket, Stage::plan);
+  if (packet.size != sizeof message || packet.fd_count < 1 || packet.fd_count > 2)
+    die(host_socket, Stage::plan);
   int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
   const Plan* known = nullptr;
   if (message.tag == Tag::prepare) {
@@ -256,7 +257,10 @@ void janitor_main(int host_socket, int host_pidfd) {
       g_cell_socket = start.fds[0];
       zygote_pidfd = start_single(known, message, g_cell_socket, host_socket, host_pidfd, id_maps);
     } else {
-      start_zygote(*known, host_socket, host_pidfd, id_maps, &zygote_pidfd, &zygote_socket);
+      const int catalog = packet.fd_count == 2 ? packet.fds[1] : -1;
+      start_zygote(*known, host_socket, host_pidfd, id_maps, catalog, &zygote_pidfd,
+                   &zygote_socket);
+      if (catalog >= 0) close(catalog);
     }
     for (unsigned i = 0; i < known->id_maps.count; ++i) close(id_maps[i]);
   }

@@ -44,10 +44,10 @@ class OneCall {
   Report run(const Command& command, const OutputCallback& on_output) {
     set_up();
     const bool ready = await_ready(command.cancel_fd);
-    Call call(settings_, command, on_output, Clock::now());  // its time begins here
+    Call call(settings_, {command}, on_output);  // its time begins here
     if (!ready) {
       call.refuse(Outcome::cancelled, "the call was cancelled before it ran");
-      return call.take();
+      return call.take().report;
     }
     // The request is what makes it run: sent when nothing can fail any more that was promised.
     if (!call.start(std::move(cell_)))
@@ -55,7 +55,7 @@ class OneCall {
     while (!call.over()) call.drive();
     ended_ = true;      // the rest is the janitor's
     helper_.hang_up();  // it cleans up while the report is put together
-    return call.take();
+    return call.take().report;
   }
 
  private:
@@ -68,7 +68,7 @@ class OneCall {
     helper_.send_plan(early ? cell_.socket.get() : -1);
     if (!early) prepare();
     settings_ = call_settings(policy_, helper_.plan, true);
-    make_pipes(helper_.plan.plan(), cell_);
+    make_pipes(helper_.plan.plan(), false, cell_);
     if (helper_.cgroups.version) {
       cell_.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, 0, 0);
       cell_.cgroup->begin();
@@ -145,7 +145,7 @@ class OneCall {
 
 Report run(const Command& command, const Policy& policy, const OutputCallback& on_output) {
   validate(policy);
-  const std::string defect = Call::defect(command);
+  const std::string defect = Call::defect({command});
   if (!defect.empty()) {
     Report report;
     report.outcome = Outcome::invalid_arguments;

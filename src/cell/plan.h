@@ -110,6 +110,8 @@ struct Plan {
 
   PlanList<CgroupTree> cgroups;
 
+  PlanText library;  // of tools, for the zygote to load; or none
+
   PlanText scratch_directory;  // floors without mounts: where each cell's private directory is made
 };
 

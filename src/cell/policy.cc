@@ -34,7 +34,7 @@ struct LimitRange {
   Unit unit;
   std::uint64_t least, most;
 };
-constexpr std::array<LimitRange, 10> kRanges = {{
+constexpr std::array<LimitRange, 11> kRanges = {{
     {"wall_time", Unit::milliseconds, 1, kDay},
     {"grace", Unit::milliseconds, 0, 60'000},
     {"cpu_time", Unit::milliseconds, 1, kDay},
@@ -42,6 +42,7 @@ constexpr std::array<LimitRange, 10> kRanges = {{
     {"processes", Unit::count, 1, 32'768},
     {"output", Unit::bytes, 0, 1_GiB},
     {"output_total", Unit::bytes, 0, kNoEnd},
+    {"result", Unit::bytes, 1_KiB, 1_GiB},
     {"scratch", Unit::bytes, 64_KiB, kNoEnd},
     {"file_size", Unit::bytes, 0, kNoEnd},
     // Three streams, and one more for the loader to open its libraries with. The most is the
@@ -87,6 +88,7 @@ Fault find_limit_fault(const Limits& limits) {
   if (limits.output_total) {
     if (Fault fault = check_limit("output_total", *limits.output_total)) return fault;
   }
+  if (Fault fault = check_limit("result", limits.result)) return fault;
   if (Fault fault = check_limit("scratch", limits.scratch)) return fault;
   if (limits.file_size) {
     if (Fault fault = check_limit("file_size", *limits.file_size)) return fault;

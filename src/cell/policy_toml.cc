@@ -33,9 +33,9 @@ constexpr std::size_t kMaxDotsPerLine = 32;
 using Names = std::span<const std::string_view>;
 constexpr std::array<std::string_view, 6> kTop = {"isolation", "network",     "limits",
                                                   "files",     "environment", "syscalls"};
-constexpr std::array<std::string_view, 12> kLimits = {
-    "wall_time", "timeout",      "grace",   "cpu_time",  "memory",     "processes",
-    "output",    "output_total", "scratch", "file_size", "open_files", "cpus"};
+constexpr std::array<std::string_view, 13> kLimits = {
+    "wall_time",    "timeout", "grace",   "cpu_time",  "memory",     "processes", "output",
+    "output_total", "result",  "scratch", "file_size", "open_files", "cpus"};
 constexpr std::array<std::string_view, 5> kFiles = {"read", "write", "hide", "working_directory",
                                                     "root"};
 constexpr std::array<std::string_view, 2> kEnvironment = {"passthrough", "set"};
@@ -311,6 +311,7 @@ class Reader {
       if (entry.key == "processes") limits.processes = count(entry);
       if (entry.key == "output") limits.output = size(entry);
       if (entry.key == "output_total") limits.output_total = size(entry);
+      if (entry.key == "result") limits.result = size(entry);
       if (entry.key == "scratch") limits.scratch = size(entry);
       if (entry.key == "file_size") limits.file_size = size(entry);
       if (entry.key == "open_files") limits.open_files = count(entry);

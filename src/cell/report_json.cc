@@ -73,6 +73,10 @@ std::string to_json(const Report& report, int indent) {
                    {"cpu_ms", milliseconds(report.usage.cpu)},
                    {"memory_peak_bytes", report.usage.memory_peak},
                    {"processes_peak", or_null(report.usage.processes_peak)}};
+  json["steps"] = {{"queue_ms", milliseconds(report.steps.queue)},
+                   {"dispatch_ms", milliseconds(report.steps.dispatch)},
+                   {"run_ms", milliseconds(report.steps.run)},
+                   {"teardown_ms", milliseconds(report.steps.teardown)}};
   json["enforced"] = report.enforced;
   Json& violations = json["violations"] = Json::array();
   for (const Violation& violation : report.violations) {

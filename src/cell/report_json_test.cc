@@ -47,6 +47,7 @@ TEST(ReportJson, IsOneLineWithTheKeysInOrder) {
   report.message = "done";
   report.out = output("hi\n");
   report.usage = {1'234'567us, 500us, 4096, 2};
+  report.steps = {1us, 2us, 3us, 4us};
   report.enforced = {"mounts", "seccomp"};
   report.violations = {{"seccomp", "mount", 3}};
   EXPECT_EQ(to_json(report),
@@ -54,7 +55,8 @@ TEST(ReportJson, IsOneLineWithTheKeysInOrder) {
             R"("stdout":"hi\n","stderr":"","stdout_bytes":3,"stderr_bytes":0,)"
             R"("stdout_truncated":false,"stderr_truncated":false,)"
             R"("usage":{"wall_ms":1234.567,"cpu_ms":0.5,"memory_peak_bytes":4096,)"
-            R"("processes_peak":2},"enforced":["mounts","seccomp"],)"
+            R"("processes_peak":2},"steps":{"queue_ms":0.001,"dispatch_ms":0.002,)"
+            R"("run_ms":0.003,"teardown_ms":0.004},"enforced":["mounts","seccomp"],)"
             R"("violations":[{"layer":"seccomp","what":"mount","count":3}]})");
 }
 

@@ -13,7 +13,7 @@ Runner::Runner(Policy policy, RunnerOptions options)
 Runner::~Runner() = default;
 
 Report Runner::run(const Command& command, const OutputCallback& on_output) {
-  return impl_->warden.run(command, on_output);
+  return impl_->warden.run({command}, on_output).report;
 }
 
 Runner::Pending Runner::run_async(const Command& command, OutputCallback on_output,
@@ -21,10 +21,10 @@ Runner::Pending Runner::run_async(const Command& command, OutputCallback on_outp
   auto promise = std::make_shared<std::promise<Report>>();
   Pending pending;
   pending.report = promise->get_future();
-  pending.id = impl_->warden.submit(command, std::move(on_output),
-                                    [promise, done = std::move(on_done)](const Report& report) {
-                                      if (done) done(report);
-                                      promise->set_value(report);
+  pending.id = impl_->warden.submit({command}, std::move(on_output),
+                                    [promise, done = std::move(on_done)](CellResult result) {
+                                      if (done) done(result.report);
+                                      promise->set_value(std::move(result.report));
                                     });
   return pending;
 }

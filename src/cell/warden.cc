@@ -26,8 +26,8 @@ constexpr Clock::time_point kNever = Clock::time_point::max();
 
 }  // namespace
 
-Warden::Warden(Policy policy, RunnerOptions options)
-    : policy_(std::move(policy)), options_(options) {
+Warden::Warden(Policy policy, RunnerOptions options, std::shared_ptr<Nursery> nursery)
+    : policy_(std::move(policy)), options_(options), nursery_(std::move(nursery)) {
   validate(policy_);
   if (options_.max_cells < 1 || options_.max_cells > 60000)
     throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
@@ -45,7 +45,7 @@ Warden::Warden(Policy policy, RunnerOptions options)
     if (ready_.empty() && !failure_)
       failure_.emplace(ErrorKind::resource, out_of_patience(patience));
     if (failure_) throw Error(*failure_);
-    thread_ = std::thread([this] { loop(); });
+    thread_ = OwnThread([this] { loop(); });
   } catch (const std::system_error& error) {
     stop_zygote();
     throw_sys_error(error.code().value(), "runner: starting its thread");
@@ -78,10 +78,11 @@ Warden::~Warden() {
 }
 
 void Warden::start_zygote() {
-  helper_.spawn();
+  helper_.spawn(nursery_.get());
   helper_.work_out(policy_, false);
   // The same for every zygote of this policy, and calls refer to it.
   if (settings_.enforced.empty()) settings_ = call_settings(policy_, helper_.plan, false);
+  settings_.functions = nursery_ != nullptr;
   helper_.send_plan();
   watch(helper_.socket.get(), key(Key::janitor));
 }
@@ -221,7 +222,7 @@ void Warden::on_slot(unsigned id) {
 
 // What a ready cell has on the host's side.
 void Warden::equip(Slot& slot) {
-  make_pipes(helper_.plan.plan(), slot.cell);
+  make_pipes(helper_.plan.plan(), settings_.functions, slot.cell);
   if (!helper_.cgroups.version) return;
   if (!slot.cgroup)
     slot.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, slot.id, slot.generation);

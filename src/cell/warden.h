@@ -13,9 +13,9 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/own_thread.h"
 #include "cell/call.h"
 #include "cell/helper_process.h"
 
@@ -24,15 +24,18 @@ namespace brig {
 class Warden {
  public:
   // Throws Error when a cell can't be made.
-  Warden(Policy policy, RunnerOptions options);
+  Warden(Policy policy, RunnerOptions options, std::shared_ptr<Nursery> nursery = nullptr);
   ~Warden();
   Warden(const Warden&) = delete;
   Warden& operator=(const Warden&) = delete;
 
-  Report run(const Command& command, const OutputCallback& on_output);
-  std::uint64_t submit(const Command& command, OutputCallback on_output, DoneCallback on_done);
+  using Done = std::function<void(CellResult)>;
+  CellResult run(CellRequest request, const OutputCallback& on_output);
+  std::uint64_t submit(CellRequest request, OutputCallback on_output, Done on_done);
   bool cancel(std::uint64_t id);
   unsigned ready() const;
+  // Whether this is called from within a callback of the warden's.
+  bool is_own_thread() const { return thread_.is_this(); }
 
  private:
   // epoll keys: what, and which.
@@ -58,7 +61,7 @@ class Warden {
   };
   struct AsyncCall {
     std::unique_ptr<Call> call;
-    DoneCallback on_done;
+    Done on_done;
     UniqueFd cancel_fd;
     Clock::time_point timer{};
     bool waiting = true;  // for a cell
@@ -105,6 +108,7 @@ class Warden {
 
   const Policy policy_;
   const RunnerOptions options_;
+  const std::shared_ptr<Nursery> nursery_;  // of the functions that are the tools; or none
   CallSettings settings_;
 
   mutable std::mutex mutex_;  // everything below, but for what only the stepping thread touches
@@ -132,7 +136,7 @@ class Warden {
   unsigned lost_zygotes_ = 0;  // in a row
   Clock::time_point retry_at_{};
   std::optional<Error> failure_;
-  std::thread thread_;
+  OwnThread thread_;
 };
 
 }  // namespace brig

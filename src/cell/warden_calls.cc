@@ -84,9 +84,9 @@ void Warden::finish_async(std::uint64_t id) {
   }
   drop_cancel_fd(async);
   const unsigned slot = async.call->slot();
-  const Report report = async.call->take();
+  CellResult result = async.call->take();
   if (!async.waiting) release(slot, async.call->remains());
-  if (async.on_done) async.on_done(report);
+  if (async.on_done) async.on_done(std::move(result));
 }
 
 void Warden::on_timers() {
@@ -132,10 +132,9 @@ void Warden::on_timers() {
   }
 }
 
-std::uint64_t Warden::submit(const Command& command, OutputCallback on_output,
-                             DoneCallback on_done) {
-  auto call = std::make_unique<Call>(settings_, command, std::move(on_output), Clock::now());
-  std::string defect = Call::defect(command);
+std::uint64_t Warden::submit(CellRequest request, OutputCallback on_output, Done on_done) {
+  std::string defect = Call::defect(request);
+  auto call = std::make_unique<Call>(settings_, std::move(request), std::move(on_output));
   Outcome outcome = Outcome::invalid_arguments;
   std::unique_lock lock(mutex_);
   const std::uint64_t id = next_call_++;
@@ -146,8 +145,7 @@ std::uint64_t Warden::submit(const Command& command, OutputCallback on_output,
   if (!defect.empty()) {
     lock.unlock();
     call->refuse(outcome, defect);
-    const Report report = call->take();
-    if (on_done) on_done(report);
+    if (on_done) on_done(call->take());
     return id;
   }
   AsyncCall& async = calls_[id];
@@ -225,9 +223,9 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
   return std::nullopt;
 }
 
-Report Warden::run(const Command& command, const OutputCallback& on_output) {
-  Call call(settings_, command, on_output, Clock::now());
-  const std::string defect = Call::defect(command);
+CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
+  const std::string defect = Call::defect(request);
+  Call call(settings_, std::move(request), on_output);
   if (!defect.empty()) {
     call.refuse(Outcome::invalid_arguments, defect);
     return call.take();
@@ -248,9 +246,9 @@ Report Warden::run(const Command& command, const OutputCallback& on_output) {
   }
   if (!started) call.refuse(Outcome::internal, "every cell that was tried was dead; try again");
   while (!call.over()) call.drive();
-  Report report = call.take();
+  CellResult result = call.take();
   if (started) release(slot, call.remains());
-  return report;
+  return result;
 }
 
 }  // namespace brig

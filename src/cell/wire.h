@@ -55,7 +55,8 @@ enum class Tag : uint32_t {
   // host -> janitor, with the cell's socket: start a single cell at once; its plan follows, on the
   // cell's socket too. `index` is the namespaces to make
   prepare = 1,
-  // host -> janitor, with a descriptor: the plan. The first message of all, but for prepare
+  // host -> janitor, with a descriptor: the plan. The first message of all, but for prepare. Perhaps
+  // with a second one, for the zygote to say what it has loaded
   plan,
   // host -> janitor, with a descriptor: the keeper's end of the slot's socket
   grow,
@@ -94,19 +95,25 @@ struct Message {
   uint64_t max_rss_kib;  // likewise: of the largest process
 };
 
-// A request: this header, then argv strings and environment strings, each NUL-terminated, argv first.
-// `size` counts header and strings. Requests above kInlineRequest come in a memfd that stands as the
-// last descriptor, with only the header in the packet.
+// A request: this header, then argv strings and environment strings, each NUL-terminated, argv first;
+// then, of a function, whose name is argv[0], its arguments. `size` counts it all. With it come, in this
+// order: the descriptors 0, 1 and 2; of a function, the pipe that its answer goes to (see answer.h); a
+// memfd that holds the request, if it is above kInlineRequest, and only the header is in the packet; a
+// memfd that holds the arguments, if they are not in the request.
 struct Request {
   Tag tag;
   uint32_t size;
   uint32_t argc;
   uint32_t envc;
   uint32_t has_tty;
+  uint32_t is_function;
+  uint32_t arguments_file;  // their size, if they have a memfd of their own
 };
 
 inline constexpr uint32_t kInlineRequest = 64 * 1024;
 inline constexpr uint32_t kMaxRequest = 4 * 1024 * 1024;
+inline constexpr uint32_t kInlineArguments = 16 * 1024;
+inline constexpr uint32_t kMaxArguments = 1024 * 1024 * 1024;
 inline constexpr uint32_t kMaxStrings = 65536;
 
 }  // namespace brig::wire

@@ -53,7 +53,7 @@ bool become_user(const Plan& plan, Failure& failure) {
   return true;
 }
 
-void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
+void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds, int catalog) {
   set_name("brig-zygote");
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   Failure failure;
@@ -71,6 +71,8 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds) {
   if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr))
     die(janitor_socket, Stage::seccomp);
 
+  load_tools(plan, catalog);
+  if (catalog >= 0) close(catalog);
   signal(SIGCHLD, SIG_IGN);  // keepers and orphans are reaped by the kernel
   wire::Message message{};
   message.tag = wire::Tag::zygote_ready;

@@ -8,7 +8,7 @@
 
 namespace brig {
 
-inline constexpr int kMaxPacketFds = 5;
+inline constexpr int kMaxPacketFds = 6;
 
 // Two connected ends, close-on-exec. True on success, else errno is set.
 bool packet_pair(int ends[2]);
@@ -17,8 +17,8 @@ bool packet_pair(int ends[2]);
 bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count);
 
 struct Packet {
-  ssize_t size = -1;                              // -1: error in errno; 0: the peer is gone
-  int fds[kMaxPacketFds] = {-1, -1, -1, -1, -1};  // owned by the caller, close-on-exec
+  ssize_t size = -1;                                  // -1: error in errno; 0: the peer is gone
+  int fds[kMaxPacketFds] = {-1, -1, -1, -1, -1, -1};  // owned by the caller, close-on-exec
   int fd_count = 0;
   bool cut = false;  // data or descriptors did not fit; what did not fit is gone
 };

@@ -64,15 +64,15 @@ TEST(Packet, TellsWhatDidNotFit) {
 
 TEST(Packet, RefusesMoreDescriptorsThanItHasRoomFor) {
   const Pair pair;
-  const int fds[kMaxPacketFds + 1] = {0, 0, 0, 0, 0};
+  const int fds[kMaxPacketFds + 1] = {};
   EXPECT_FALSE(send_packet(pair.a.get(), "x", 1, fds, kMaxPacketFds + 1));
   EXPECT_EQ(errno, EINVAL);
 }
 
 TEST(Packet, LeaksNoDescriptorThatAPeerSendsTooMany) {
   const Pair pair;
-  // Six in one message, past send_packet.
-  int fds[6] = {0, 0, 0, 0, 0, 0};
+  // One too many in one message, past send_packet.
+  int fds[kMaxPacketFds + 1] = {};
   iovec bytes{const_cast<char*>("x"), 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
   msghdr message{};

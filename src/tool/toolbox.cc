@@ -25,7 +25,10 @@ void require_good_name(const std::string& name) {
 
 std::shared_ptr<const Tool> checked(Tool tool) {
   require_good_name(tool.name);
-  if (!tool.call) throw_error(ErrorKind::config, "tool '{}': has nothing to call", tool.name);
+  if (!tool.call + tool.argv.empty() + tool.library.empty() != 2)
+    throw_error(ErrorKind::config,
+                "tool '{}': has nothing to call, or too much; give a callable, argv or a library",
+                tool.name);
   if (!is_valid_utf8(tool.description))
     throw_error(ErrorKind::config, "tool '{}': its description is not UTF-8", tool.name);
   if (!tool.input_schema.is_object() || tool.input_schema.value("type", "") != "object")
@@ -51,6 +54,12 @@ std::string lower(std::string text) {
 }
 
 }  // namespace
+
+bool matches(const Tool& tool, const std::string& query) {
+  const std::string wanted = lower(query);
+  return lower(tool.name).find(wanted) != std::string::npos ||
+         lower(tool.description).find(wanted) != std::string::npos;
+}
 
 struct Toolbox::State {
   mutable std::mutex mutex;
@@ -119,13 +128,10 @@ std::shared_ptr<const Tool> Toolbox::find(const std::string& name) const {
 }
 
 std::vector<std::shared_ptr<const Tool>> Toolbox::list(const std::string& query) const {
-  const std::string wanted = lower(query);
   std::vector<std::shared_ptr<const Tool>> result;
   const std::lock_guard lock(state_->mutex);
   for (const auto& [name, tool] : state_->tools)
-    if (lower(name).find(wanted) != std::string::npos ||
-        lower(tool->description).find(wanted) != std::string::npos)
-      result.push_back(tool);
+    if (matches(*tool, query)) result.push_back(tool);
   return result;
 }
 

@@ -1,0 +1,91 @@
+// Sandbox: a toolbox behind a policy. Every call of a tool runs in a fresh cell.
+//
+//   brig::Toolbox tools;
+//   tools.add("add", "Adds two integers.", {"a", "b"},
+//             [](std::int64_t a, std::int64_t b) { return a + b; });
+//   brig::Sandbox box(std::move(tools), brig::Policy{.limits = {.wall_time = 5s, .memory = 64_MiB}});
+//   brig::ToolResult r = box.call("add", {{"a", 2}, {"b", 3}});  // r.ok, r.output == 5
+#pragma once
+
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/toolbox.h>
+#include <brig/watch.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace brig {
+
+struct ToolResult {
+  std::string call_id;
+  bool ok = false;
+  Json output;        // of a call that is ok
+  std::string error;  // of one that isn't: "Type: message" of what the tool threw, or a sentence
+  bool denied = false;
+  std::string reason;  // of a denial
+  std::chrono::microseconds duration{0};
+  std::chrono::system_clock::time_point started_at;
+  Report report;
+};
+
+struct SandboxOptions {
+  unsigned concurrency = 0;  // calls running at once; more wait. 0: twice the cores
+  unsigned queue = 1024;     // waiting calls; more are answered `overloaded`
+  unsigned ready_min = 1;    // cells kept ready for each (policy, runtime) when nothing happens
+  unsigned ready_max = 16;   // and at most, when calls come often
+};
+
+struct CallOptions {
+  std::string call_id;  // for cancel() and watchers; empty: one is made
+  std::string caller;   // who asks: waiting calls are admitted in turn, one of each caller
+};
+
+// Thread-safe. A call never throws: how it ended is in its result.
+class Sandbox {
+ public:
+  // Starts the zygotes, and waits for a ready cell of each. C++ functions are called in copies of this
+  // process as it is now: make the Sandbox before starting threads.
+  // Throws Error: config for a bad policy, tool or option; unsupported if this machine can't isolate.
+  explicit Sandbox(Toolbox tools, Policy policy = {}, SandboxOptions options = {});
+  // Cancels what is running.
+  ~Sandbox();
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  // By name. `query`: those with it in their name or description, whatever the case.
+  std::vector<std::shared_ptr<const Tool>> list_tools(const std::string& query = "") const;
+
+  // Arguments are an object; they are checked against the tool's schema before a cell is used.
+  ToolResult call(const std::string& tool, Json arguments, std::string call_id = "");
+  ToolResult call(const std::string& tool, Json arguments, CallOptions options);
+  std::future<ToolResult> call_async(const std::string& tool, Json arguments,
+                                     CallOptions options = {});
+  // Ends the calls of that id: SIGTERM, the grace period, SIGKILL. False if there are none.
+  bool cancel(const std::string& call_id);
+
+  // What happens from now on: see Watch. As `callback`: on a thread of its own, until the handle goes.
+  std::shared_ptr<Watch> watch(std::size_t buffer = 1024);
+  [[nodiscard]] std::shared_ptr<void> watch(std::function<void(const Event&)> callback,
+                                            std::size_t buffer = 1024);
+
+  // Changes of the toolbox; as Toolbox's. A C++ function can be added or replaced only while the
+  // process has no threads but brig's own: Error(config) otherwise.
+  void add(Tool tool);
+  void replace(Tool tool);
+  bool remove(const std::string& name);
+  // For calls from now on. Cells made for the old one are not used again.
+  void set_policy(Policy policy);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The result as one JSON object, its report included.
+std::string to_json(const ToolResult& result, int indent = -1);
+
+}  // namespace brig

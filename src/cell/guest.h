@@ -1,0 +1,20 @@
+// Guest: the code that function zygotes run for their tools. Set once in a process, before a janitor is
+// started from it.
+#pragma once
+
+#include <stddef.h>
+
+#include "cell/plan.h"
+
+namespace brig {
+
+struct Guest {
+  // In the zygote: jailed, but before the last locks. Says on `catalog` what it has loaded. May be null.
+  void (*load)(const Plan& plan, int catalog);
+  // In the tool's process, all locks on. Writes frames to `answer` (see answer.h).
+  [[noreturn]] void (*run)(const char* tool, const char* arguments, size_t size, int answer);
+};
+
+extern Guest g_guest;
+
+}  // namespace brig

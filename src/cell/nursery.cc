@@ -1,0 +1,146 @@
+#include "cell/nursery.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/own_thread.h"
+#include "cell/helper.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr int kOwn = 2;  // the sanitizer has a thread too
+#else
+constexpr int kOwn = 1;
+#endif
+
+int count_threads() {
+  int count = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* entry = tasks ? readdir(tasks) : nullptr) count += entry->d_name[0] != '.';
+  if (tasks) closedir(tasks);
+  return count;
+}
+
+void require_no_threads() {
+  int foreign = 0;
+  // A thread that was joined is still listed for a moment.
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    foreign = count_threads() - kOwn - OwnThread::count();
+    if (foreign <= 0) return;
+    usleep(1000);
+  }
+  throw_error(ErrorKind::config,
+              "sandbox: this process already runs {} other thread{}, so a copy of it for its C++ "
+              "tools could hang; make the Sandbox before starting threads, or put the tools into a "
+              "shared library",
+              foreign, foreign == 1 ? "" : "s");
+}
+
+// The secrets of a host are in its environment more than anywhere else.
+void wipe_environment() {
+  for (char** each = environ; each && *each; ++each) memset(*each, 0, strlen(*each));
+  static char* none[] = {nullptr};
+  environ = none;
+}
+
+[[noreturn]] void nursery_main(int socket, int host) {
+  helper::set_name("brig-nursery");
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  setsid();
+  for (;;) {
+    pollfd polls[] = {{socket, POLLIN, 0}, {host, POLLIN, 0}};
+    if (poll(polls, 2, -1) < 0 && errno != EINTR) _exit(1);
+    if (polls[1].revents) _exit(0);
+    if (!polls[0].revents) continue;
+    wire::Message message{};
+    const Packet packet = recv_packet(socket, &message, sizeof message, 0);
+    if (packet.size != sizeof message || packet.fd_count != 2) _exit(0);
+    int pidfd = -1;
+    // The host's own child, not this process': it can be waited for.
+    const pid_t pid = sys::clone_process(CLONE_PARENT | CLONE_PIDFD, &pidfd);
+    if (pid == 0) {
+      close(socket);
+      close(host);
+      helper::janitor_main(packet.fds[0], packet.fds[1]);
+    }
+    message.status = pid;
+    message.error = pid < 0 ? errno : 0;
+    const bool sent = send_packet(socket, &message, sizeof message, &pidfd, pid > 0);
+    if (pid > 0) close(pidfd);
+    for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+    if (!sent) _exit(0);
+  }
+}
+
+}  // namespace
+
+Nursery::Nursery(const std::function<void()>& in_copy) {
+  require_no_threads();
+  const UniqueFd host(sys::pidfd_open(getpid()));
+  int pair[2];
+  if (!host || !packet_pair(pair)) throw_sys("sandbox: pidfd_open, socketpair");
+  socket_.reset(pair[0]);
+  const UniqueFd theirs(pair[1]);
+  // What is buffered now would be written once more by a tool that calls exit().
+  std::cout.flush();
+  std::clog.flush();
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid < 0) throw_sys("sandbox: fork");
+  if (pid == 0) {
+    // Two descriptors and nothing else of the host's.
+    constexpr int kSocketFd = 3, kHostFd = 4;
+    const int a = fcntl(theirs.get(), F_DUPFD, kHostFd + 1);
+    const int b = fcntl(host.get(), F_DUPFD, kHostFd + 1);
+    if (dup3(a, kSocketFd, O_CLOEXEC) < 0 || dup3(b, kHostFd, O_CLOEXEC) < 0 ||
+        sys::close_range(kHostFd + 1, ~0u, 0) != 0)
+      _exit(1);
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; i < 3; ++i)
+      if (null < 0 || dup2(null, i) != i) _exit(1);
+    if (null > 2) close(null);
+    wipe_environment();
+    in_copy();
+    nursery_main(kSocketFd, kHostFd);
+  }
+  process_ = Child(pid, UniqueFd(sys::pidfd_open(pid)));
+  if (!process_) throw_sys("sandbox: pidfd_open");
+}
+
+Nursery::~Nursery() {
+  shutdown(socket_.get(), SHUT_RDWR);
+  process_.wait(1000);
+}
+
+Child Nursery::start(int socket, int host_pidfd) {
+  const std::lock_guard lock(mutex_);
+  wire::Message message{};
+  const int fds[] = {socket, host_pidfd};
+  if (send_packet(socket_.get(), &message, sizeof message, fds, 2)) {
+    const Packet packet = recv_packet(socket_.get(), &message, sizeof message, 0);
+    UniqueFd pidfd(packet.fds[0]);
+    for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
+    if (packet.size == sizeof message && pidfd) return Child(message.status, std::move(pidfd));
+    if (packet.size == sizeof message)
+      throw_sys_error(message.error, "starting the helper: clone in the nursery");
+  }
+  throw Error(ErrorKind::internal,
+              "starting the helper: the process that C++ tools are forked from was killed; make a "
+              "new Sandbox");
+}
+
+}  // namespace brig

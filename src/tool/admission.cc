@@ -1,0 +1,114 @@
+#include "tool/admission.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace brig {
+
+std::uint64_t Admission::enter(const std::string& caller, Clock::time_point deadline,
+                               Decide decide) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t ticket = next_ticket_++;
+  Verdict verdict;
+  if (running_ < concurrency_) {  // nobody waits while there is room
+    ++running_;
+    verdict = Verdict::admitted;
+  } else if (waiting_count_ >= queue_) {
+    verdict = Verdict::overloaded;
+  } else {
+    std::deque<Entry>& line = waiting_[caller];
+    if (line.empty()) turns_.push_back(caller);
+    line.push_back({ticket, deadline, std::move(decide)});
+    ++waiting_count_;
+    return ticket;
+  }
+  lock.unlock();
+  decide(verdict);
+  return ticket;
+}
+
+bool Admission::next(Decide& decide) {
+  const std::lock_guard lock(mutex_);
+  if (turns_.empty() || running_ >= concurrency_) return false;
+  const std::string caller = std::move(turns_.front());
+  turns_.pop_front();
+  const auto line = waiting_.find(caller);
+  decide = std::move(line->second.front().decide);
+  line->second.pop_front();
+  --waiting_count_;
+  if (line->second.empty())
+    waiting_.erase(line);
+  else
+    turns_.push_back(caller);
+  ++running_;
+  return true;
+}
+
+void Admission::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    --running_;
+  }
+  for (Decide decide; next(decide);) decide(Verdict::admitted);
+}
+
+template <typename Predicate>
+std::deque<Admission::Decide> Admission::take_if(Predicate predicate, bool all) {
+  std::deque<Decide> taken;
+  const std::lock_guard lock(mutex_);
+  for (auto line = waiting_.begin(); line != waiting_.end() && (all || taken.empty());) {
+    std::deque<Entry>& entries = line->second;
+    for (auto entry = entries.begin(); entry != entries.end() && (all || taken.empty());) {
+      if (!predicate(*entry)) {
+        ++entry;
+        continue;
+      }
+      taken.push_back(std::move(entry->decide));
+      entry = entries.erase(entry);
+      --waiting_count_;
+    }
+    if (entries.empty()) {
+      std::erase(turns_, line->first);
+      line = waiting_.erase(line);
+    } else {
+      ++line;
+    }
+  }
+  return taken;
+}
+
+bool Admission::cancel(std::uint64_t ticket) {
+  auto taken = take_if([&](const Entry& entry) { return entry.ticket == ticket; }, false);
+  for (const Decide& decide : taken) decide(Verdict::cancelled);
+  return !taken.empty();
+}
+
+Admission::Clock::time_point Admission::expire(Clock::time_point now) {
+  Clock::time_point soonest = Clock::time_point::max();
+  const auto late = take_if(
+      [&](const Entry& entry) {
+        if (entry.deadline <= now) return true;
+        soonest = std::min(soonest, entry.deadline);
+        return false;
+      },
+      true);
+  for (const Decide& decide : late) decide(Verdict::timeout);
+  return soonest;
+}
+
+void Admission::close() {
+  for (const Decide& decide : take_if([](const Entry&) { return true; }, true))
+    decide(Verdict::cancelled);
+}
+
+unsigned Admission::running() const {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+unsigned Admission::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_count_;
+}
+
+}  // namespace brig

@@ -1,0 +1,393 @@
+#include <brig/sandbox.h>
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "tool/sandbox_impl.h"
+
+namespace brig {
+namespace {
+
+SandboxOptions checked(SandboxOptions options) {
+  if (options.concurrency == 0)
+    options.concurrency = 2 * std::max(1u, std::thread::hardware_concurrency());
+  if (options.concurrency > 10'000)
+    throw Error(ErrorKind::config, "sandbox: concurrency must be at most 10000");
+  if (options.queue > 1'000'000)
+    throw Error(ErrorKind::config, "sandbox: queue must be at most 1000000");
+  if (options.ready_max < options.ready_min || options.ready_max > 1024)
+    throw Error(ErrorKind::config, "sandbox: ready_max must be ready_min to 1024");
+  return options;
+}
+
+std::string told(const std::vector<SchemaFault>& faults) {
+  std::string text = "the arguments do not fit the tool: ";
+  for (const SchemaFault& fault : faults) {
+    if (&fault != &faults.front()) text += "; ";
+    text += fmt::format("{}: expected {}", fault.path.empty() ? "the arguments" : fault.path,
+                        fault.expected);
+  }
+  return text;
+}
+
+}  // namespace
+
+Sandbox::Impl::Impl(Toolbox tools, Policy policy, SandboxOptions options)
+    : options_(checked(options)),
+      admission_(options_.concurrency, options_.queue),
+      policy_(std::move(policy)) {
+  validate(policy_);
+  Tools all;
+  for (const auto& tool : tools.list()) all.emplace(tool->name, tool);
+  install(std::move(all));
+  thread_ = OwnThread([this] { work(); });
+}
+
+Sandbox::Impl::~Impl() {
+  admission_.close();
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, flight] : flights_)
+      if (flight->warden_call) flight->tool->warden->cancel(flight->warden_call);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  // Its last job is the end of the last call.
+  thread_.join();
+  watchers_.end();
+}
+
+void Sandbox::Impl::later(std::function<void()> job) {
+  const std::lock_guard lock(mutex_);
+  jobs_.push_back(std::move(job));
+  wake_.notify_all();
+}
+
+void Sandbox::Impl::work() {
+  std::unique_lock lock(mutex_);
+  Clock::time_point until = Clock::time_point::max();
+  for (;;) {
+    const auto ready = [&] {
+      return !jobs_.empty() || deadlines_ || (stopping_ && flights_.empty());
+    };
+    if (until == Clock::time_point::max())
+      wake_.wait(lock, ready);
+    else
+      wake_.wait_until(lock, until, ready);
+    if (jobs_.empty() && stopping_ && flights_.empty()) return;
+    deadlines_ = false;
+    std::deque<std::function<void()>> jobs;
+    jobs.swap(jobs_);
+    lock.unlock();
+    for (std::function<void()>& job : jobs) {
+      job();
+      job = nullptr;  // what it held may be a Warden: it goes here, not under the lock
+    }
+    until = admission_.expire(Clock::now());
+    lock.lock();
+  }
+}
+
+std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json arguments,
+                                             CallOptions options, ToolResult& result) {
+  auto flight = std::make_shared<Flight>();
+  flight->asked = Clock::now();
+  flight->tool_name = name;
+  flight->result.started_at = std::chrono::system_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    flight->call_id =
+        options.call_id.empty() ? fmt::format("call-{}", next_call_++) : std::move(options.call_id);
+    if (const auto found = prepared_.find(name); found != prepared_.end())
+      flight->tool = found->second;
+  }
+  flight->result.call_id = flight->call_id;
+  const auto refused = [&](Outcome outcome, std::string message) {
+    refuse(*flight, outcome, std::move(message));
+    result = std::move(flight->result);
+    return nullptr;
+  };
+  if (!flight->tool)
+    return refused(Outcome::unknown_tool,
+                   fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
+  if (arguments.is_null()) arguments = Json::object();
+  const Tool& tool = *flight->tool->tool;
+  try {
+    if (tool.options.coerce) flight->tool->input.coerce(arguments);
+    const auto faults = flight->tool->input.check(arguments);
+    if (!faults.empty()) return refused(Outcome::invalid_arguments, told(faults));
+    CellRequest& request = flight->request;
+    request.asked = flight->asked;
+    if (flight->tool->command) {
+      request.command.argv = flight->tool->command->expand(arguments);
+    } else {
+      request.command.argv = {name};
+      request.arguments = arguments.dump();
+      stow_arguments(request);
+    }
+  } catch (const Json::exception&) {
+    return refused(Outcome::invalid_arguments, "the arguments hold text that is not UTF-8");
+  } catch (const Error& error) {
+    return refused(
+        error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
+        error.what());
+  }
+  if (watchers_.any()) {
+    request_progress(*flight);
+    watchers_.tell(event_of(*flight, Event::Kind::queued));
+  }
+  return flight;
+}
+
+Event Sandbox::Impl::event_of(const Flight& flight, Event::Kind kind) {
+  Event event;
+  event.kind = kind;
+  event.tool = flight.tool_name;
+  event.call_id = flight.call_id;
+  return event;
+}
+
+void Sandbox::Impl::request_progress(Flight& flight) {
+  flight.request.on_progress = [this, &flight](double fraction, std::string_view text) {
+    Event event = event_of(flight, Event::Kind::progress);
+    event.fraction = fraction;
+    event.text = text;
+    watchers_.tell(std::move(event));
+  };
+}
+
+OutputCallback Sandbox::Impl::output_teller(const Flight& flight) {
+  if (!watchers_.any()) return {};
+  return [this, &flight](Stream stream, std::string_view text) {
+    Event event = event_of(flight, Event::Kind::output);
+    event.stream = stream;
+    event.text = text;
+    watchers_.tell(std::move(event));
+  };
+}
+
+void Sandbox::Impl::refuse(Flight& flight, Outcome outcome, std::string message) {
+  CellResult none;
+  none.report.outcome = outcome;
+  none.report.message = std::move(message);
+  none.report.usage.wall =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+  none.report.steps.queue = none.report.usage.wall;
+  land(flight, std::move(none));
+}
+
+void Sandbox::Impl::refuse(Flight& flight, Admission::Verdict verdict) {
+  switch (verdict) {
+    case Admission::Verdict::admitted: return;
+    case Admission::Verdict::overloaded:
+      return refuse(flight, Outcome::overloaded, "too many calls wait already; try again later");
+    case Admission::Verdict::timeout:
+      return refuse(flight, Outcome::timeout,
+                    "the call's time was over while it waited in the queue; it was not run");
+    case Admission::Verdict::cancelled:
+      return refuse(flight, Outcome::cancelled, "the call was cancelled before it ran");
+  }
+}
+
+// The end of every call.
+void Sandbox::Impl::land(Flight& flight, CellResult cell) {
+  ToolResult& result = flight.result;
+  if (flight.tool) {
+    read_result(*flight.tool, std::move(cell), result);
+  } else {
+    result.report = std::move(cell.report);
+    result.error = result.report.message;
+  }
+  result.duration =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+  if (!watchers_.any()) return;
+  Event event = event_of(flight, Event::Kind::finished);
+  event.outcome = result.report.outcome;
+  event.text = result.report.message;
+  watchers_.tell(std::move(event));
+}
+
+// --- the caller's thread drives it ---
+
+ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std::string& caller) {
+  struct Turn {
+    std::mutex mutex;
+    std::condition_variable decided;
+    std::optional<Admission::Verdict> verdict;
+  };
+  const auto turn = std::make_shared<Turn>();
+  const auto deadline = flight->asked + flight->tool->wall_time;
+  const auto entry = enlist(flight);
+  const std::uint64_t ticket =
+      admission_.enter(caller, deadline, [turn](Admission::Verdict verdict) {
+        const std::lock_guard lock(turn->mutex);
+        turn->verdict = verdict;
+        turn->decided.notify_one();
+      });
+  std::unique_lock lock(turn->mutex);
+  if (!turn->verdict) {
+    {
+      const std::lock_guard flights(mutex_);
+      flight->ticket = ticket;
+    }
+    wake_worker();
+    turn->decided.wait(lock, [&] { return turn->verdict.has_value(); });
+  }
+  lock.unlock();
+  bool cancelled;
+  {
+    const std::lock_guard flights(mutex_);
+    flight->ticket = 0;
+    cancelled = flight->cancelled;
+    if (!cancelled && *turn->verdict == Admission::Verdict::admitted) {
+      flight->cancel_event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+      flight->request.command.cancel_fd = flight->cancel_event.get();
+    }
+  }
+  if (*turn->verdict != Admission::Verdict::admitted) {
+    refuse(*flight, *turn->verdict);
+  } else if (cancelled) {
+    admission_.leave();
+    refuse(*flight, Admission::Verdict::cancelled);
+  } else {
+    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
+    CellResult cell = flight->tool->warden->run(std::move(flight->request), output_teller(*flight));
+    admission_.leave();
+    land(*flight, std::move(cell));
+  }
+  delist(entry);
+  return std::move(flight->result);
+}
+
+// --- the warden's thread drives it ---
+
+void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std::string& caller) {
+  const auto entry = enlist(flight);
+  auto end = [this, flight, entry] {
+    delist(entry);
+    flight->promise->set_value(std::move(flight->result));
+  };
+  auto run = [this, flight, end] {
+    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
+    const std::uint64_t id = flight->tool->warden->submit(
+        std::move(flight->request), output_teller(*flight),
+        [this, flight, end](CellResult cell) mutable {
+          admission_.leave();
+          // Reading a large result takes a while: not on the thread that drives the other calls.
+          later([this, flight = std::move(flight), end = std::move(end),
+                 cell = std::make_shared<CellResult>(std::move(cell))] {
+            land(*flight, std::move(*cell));
+            end();
+          });
+        });
+    const std::lock_guard lock(mutex_);
+    flight->warden_call = id;
+    if (flight->cancelled) flight->tool->warden->cancel(id);
+  };
+  const std::uint64_t ticket =
+      admission_.enter(caller, flight->asked + flight->tool->wall_time,
+                       [this, flight, run, end](Admission::Verdict verdict) {
+                         if (verdict == Admission::Verdict::admitted) return run();
+                         later([this, flight, end, verdict] {
+                           refuse(*flight, verdict);
+                           end();
+                         });
+                       });
+  {
+    const std::lock_guard lock(mutex_);
+    flight->ticket = ticket;
+  }
+  wake_worker();
+}
+
+Sandbox::Impl::Flights::iterator Sandbox::Impl::enlist(const std::shared_ptr<Flight>& flight) {
+  const std::lock_guard lock(mutex_);
+  return flights_.emplace(flight->call_id, flight);
+}
+
+void Sandbox::Impl::delist(Flights::iterator entry) {
+  std::shared_ptr<Flight> last;  // released outside the lock: it may hold the last of a Warden
+  const std::lock_guard lock(mutex_);
+  last = std::move(entry->second);
+  flights_.erase(entry);
+  if (stopping_) wake_.notify_all();
+}
+
+void Sandbox::Impl::wake_worker() {
+  const std::lock_guard lock(mutex_);
+  deadlines_ = true;
+  wake_.notify_all();
+}
+
+bool Sandbox::Impl::cancel(const std::string& call_id) {
+  std::vector<std::uint64_t> tickets;
+  bool any = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [begin, end] = flights_.equal_range(call_id);
+    for (auto each = begin; each != end; ++each) {
+      Flight& flight = *each->second;
+      any = true;
+      flight.cancelled = true;
+      if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
+      if (flight.cancel_event) eventfd_write(flight.cancel_event.get(), 1);
+      if (flight.ticket) tickets.push_back(flight.ticket);
+    }
+  }
+  for (const std::uint64_t ticket : tickets) admission_.cancel(ticket);
+  return any;
+}
+
+Sandbox::Sandbox(Toolbox tools, Policy policy, SandboxOptions options)
+    : impl_(std::make_unique<Impl>(std::move(tools), std::move(policy), options)) {}
+Sandbox::~Sandbox() = default;
+
+std::vector<std::shared_ptr<const Tool>> Sandbox::list_tools(const std::string& query) const {
+  std::vector<std::shared_ptr<const Tool>> list;
+  const std::lock_guard lock(impl_->mutex_);
+  for (const auto& [name, prepared] : impl_->prepared_)
+    if (matches(*prepared->tool, query)) list.push_back(prepared->tool);
+  return list;
+}
+
+ToolResult Sandbox::call(const std::string& tool, Json arguments, CallOptions options) {
+  ToolResult result;
+  const std::string caller = options.caller;
+  const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
+  return flight ? impl_->call(flight, caller) : result;
+}
+
+ToolResult Sandbox::call(const std::string& tool, Json arguments, std::string call_id) {
+  return call(tool, std::move(arguments), CallOptions{std::move(call_id), ""});
+}
+
+std::future<ToolResult> Sandbox::call_async(const std::string& tool, Json arguments,
+                                            CallOptions options) {
+  ToolResult result;
+  const std::string caller = options.caller;
+  const auto promise = std::make_shared<std::promise<ToolResult>>();
+  std::future<ToolResult> future = promise->get_future();
+  const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
+  if (flight) {
+    flight->promise = promise;
+    impl_->call_async(flight, caller);
+  } else {
+    promise->set_value(std::move(result));
+  }
+  return future;
+}
+
+bool Sandbox::cancel(const std::string& call_id) { return impl_->cancel(call_id); }
+std::shared_ptr<Watch> Sandbox::watch(std::size_t buffer) { return impl_->watchers_.watch(buffer); }
+std::shared_ptr<void> Sandbox::watch(std::function<void(const Event&)> callback,
+                                     std::size_t buffer) {
+  return impl_->watchers_.watch(std::move(callback), buffer);
+}
+void Sandbox::set_policy(Policy policy) { impl_->set_policy(std::move(policy)); }
+
+}  // namespace brig

@@ -1,0 +1,109 @@
+// The parts of a Sandbox. Private to sandbox*.cc.
+#pragma once
+
+#include <brig/sandbox.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/own_thread.h"
+#include "cell/warden.h"
+#include "tool/admission.h"
+#include "tool/command_template.h"
+#include "tool/function_guest.h"
+#include "tool/schema.h"
+#include "tool/watchers.h"
+
+namespace brig {
+
+// A tool that can be called: its schemas compiled, its zygote running.
+struct PreparedTool {
+  std::shared_ptr<const Tool> tool;
+  Schema input;
+  std::optional<Schema> output;
+  std::optional<CommandTemplate> command;
+  std::shared_ptr<Warden> warden;
+  std::chrono::milliseconds wall_time;
+};
+
+// One call, from the question to the result.
+struct Flight {
+  std::string tool_name, call_id;
+  std::shared_ptr<const PreparedTool> tool;
+  CellRequest request;
+  ToolResult result;
+  Clock::time_point asked;
+  std::shared_ptr<std::promise<ToolResult>> promise;  // of call_async
+
+  // For cancel(), under the Sandbox's lock.
+  std::uint64_t ticket = 0;       // while it waits
+  std::uint64_t warden_call = 0;  // of call_async, while it runs
+  UniqueFd cancel_event;          // of call, while it runs
+  bool cancelled = false;
+};
+
+struct Sandbox::Impl {
+  Impl(Toolbox tools, Policy policy, SandboxOptions options);
+  ~Impl();
+
+  // Null if the result is there already: no such tool, or arguments that it does not take.
+  std::shared_ptr<Flight> board(const std::string& tool, Json arguments, CallOptions options,
+                                ToolResult& result);
+  ToolResult call(const std::shared_ptr<Flight>& flight, const std::string& caller);
+  void call_async(const std::shared_ptr<Flight>& flight, const std::string& caller);
+  bool cancel(const std::string& call_id);
+  void land(Flight& flight, CellResult cell);
+  void refuse(Flight& flight, Outcome outcome, std::string message);
+  void refuse(Flight& flight, Admission::Verdict verdict);
+
+  using Flights = std::multimap<std::string, std::shared_ptr<Flight>>;
+  Flights::iterator enlist(const std::shared_ptr<Flight>& flight);
+  void delist(Flights::iterator entry);
+
+  static Event event_of(const Flight& flight, Event::Kind kind);
+  // Both for as long as the flight is.
+  void request_progress(Flight& flight);
+  OutputCallback output_teller(const Flight& flight);
+
+  // sandbox_tools.cc: what there is to call.
+  using Tools = std::map<std::string, std::shared_ptr<const Tool>>;
+  void install(Tools tools);
+  void set_policy(Policy policy);
+  std::shared_ptr<const PreparedTool> prepare(const std::shared_ptr<const Tool>& tool);
+  std::shared_ptr<Warden> warden_for(const Tool& tool, const Policy& policy);
+
+  void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
+  void later(std::function<void()> job);
+  void wake_worker();
+
+  const SandboxOptions options_;
+  Watchers watchers_;
+  Admission admission_;
+
+  std::mutex changing_;  // one change of toolbox or policy at a time
+  Tools tools_;
+  Policy policy_;
+  std::shared_ptr<const Functions> functions_;
+  std::shared_ptr<Nursery> nursery_;
+  std::map<std::string, std::shared_ptr<Warden>> wardens_;
+
+  mutable std::mutex mutex_;  // all below
+  std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
+  Flights flights_;
+  std::uint64_t next_call_ = 1;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> jobs_;
+  bool deadlines_ = false;  // someone waits with one
+  bool stopping_ = false;
+  OwnThread thread_;
+};
+
+// sandbox_result.cc: what a cell's result means as a tool's.
+void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result);
+
+}  // namespace brig

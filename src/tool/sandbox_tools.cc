@@ -1,0 +1,198 @@
+// What a Sandbox has to call: tools, their schemas, and a zygote for each policy and runtime.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "tool/sandbox_impl.h"
+
+namespace brig {
+namespace {
+
+template <typename T>
+std::string number_or_none(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : "-";
+}
+
+// The same text for the same policy. Length first, so that no list of names can look like another.
+std::string key_of(const Policy& policy) {
+  std::string key;
+  const auto add = [&](const std::string& text) {
+    key += fmt::format("{}:{};", text.size(), text);
+  };
+  const auto add_all = [&](const std::vector<std::string>& list) {
+    key += fmt::format("[{}]", list.size());
+    for (const std::string& each : list) add(each);
+  };
+  const Limits& limits = policy.limits;
+  key += fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {};", limits.wall_time.count(), limits.grace.count(),
+      limits.cpu_time ? limits.cpu_time->count() : -1, limits.memory, limits.processes,
+      limits.output, number_or_none(limits.output_total), limits.result, limits.scratch,
+      number_or_none(limits.file_size), limits.open_files, number_or_none(limits.cpus),
+      static_cast<int>(policy.network), static_cast<int>(policy.isolation));
+  add_all(policy.files.read);
+  add_all(policy.files.write);
+  add_all(policy.files.hide);
+  add(policy.files.working_directory);
+  add(policy.files.root);
+  add_all(policy.environment.passthrough);
+  for (const auto& [name, value] : policy.environment.set) {
+    add(name);
+    add(value);
+  }
+  key += "|";
+  add_all(policy.syscalls.allow);
+  add_all(policy.syscalls.deny);
+  return key;
+}
+
+std::set<std::string> parameters_of(const Tool& tool) {
+  std::set<std::string> names;
+  if (const auto found = tool.input_schema.find("properties");
+      found != tool.input_schema.end() && found->is_object())
+    for (const auto& [name, ignored] : found->items()) names.insert(name);
+  return names;
+}
+
+}  // namespace
+
+std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, const Policy& policy) {
+  const char* runtime = tool.call ? "function" : "command";
+  std::shared_ptr<Warden>& warden = wardens_[runtime + key_of(policy)];
+  if (!warden) {
+    const RunnerOptions options{.ready = options_.ready_min,
+                                .max_cells = options_.concurrency,
+                                .max_queue = options_.concurrency};
+    warden.reset(new Warden(policy, options, tool.call ? nursery_ : nullptr), [](Warden* gone) {
+      // The last call of a retired one may end on its own thread, which can't wait for itself.
+      if (gone->is_own_thread())
+        std::thread([gone] { delete gone; }).detach();
+      else
+        delete gone;
+    });
+  }
+  return warden;
+}
+
+std::shared_ptr<const PreparedTool> Sandbox::Impl::prepare(
+    const std::shared_ptr<const Tool>& tool) {
+  const Policy& policy = tool->options.policy ? *tool->options.policy : policy_;
+  PreparedTool made{tool,         Schema(tool->input_schema), std::nullopt,
+                    std::nullopt, warden_for(*tool, policy),  policy.limits.wall_time};
+  if (tool->output_schema) made.output.emplace(*tool->output_schema);
+  if (!tool->argv.empty()) made.command.emplace(tool->argv, parameters_of(*tool));
+  return std::make_shared<const PreparedTool>(std::move(made));
+}
+
+// All of them anew. Zygotes that still fit are kept; the others go when their last call has ended.
+// What was there stays as it is if this throws.
+void Sandbox::Impl::install(Tools tools) {
+  const auto functions = std::make_shared<Functions>();
+  for (const auto& [name, tool] : tools)
+    if (tool->call) functions->emplace(name, tool);
+  const auto old_nursery = nursery_;
+  const auto old_wardens = wardens_;
+  try {
+    const auto is_known = [&](const auto& each) {
+      const auto found = functions_ ? functions_->find(each.first) : functions->end();
+      return functions_ && found != functions_->end() && found->second == each.second;
+    };
+    if (std::all_of(functions->begin(), functions->end(), is_known)) {
+      if (functions_) *functions = *functions_;  // those that the copy has, used or not
+    } else {
+      // The copy is made before anything here starts a thread.
+      nursery_ = std::make_shared<Nursery>([&] { serve_functions(*functions); });
+      std::erase_if(wardens_, [](const auto& each) { return each.first.starts_with("function"); });
+    }
+    std::map<std::string, std::shared_ptr<const PreparedTool>> prepared;
+    std::map<std::string, std::shared_ptr<Warden>> used;
+    for (const auto& [name, tool] : tools) {
+      const auto made = prepare(tool);
+      prepared.emplace(name, made);
+      for (const auto& each : wardens_)
+        if (each.second == made->warden) used.insert(each);
+    }
+    wardens_ = std::move(used);
+    functions_ = functions;
+    tools_ = std::move(tools);
+    const std::lock_guard lock(mutex_);
+    prepared_.swap(prepared);
+  } catch (...) {
+    nursery_ = old_nursery;
+    wardens_ = old_wardens;
+    throw;
+  }
+}
+
+void Sandbox::Impl::set_policy(Policy policy) {
+  const std::lock_guard lock(changing_);
+  validate(policy);
+  std::swap(policy_, policy);
+  try {
+    install(tools_);
+  } catch (...) {
+    std::swap(policy_, policy);
+    throw;
+  }
+}
+
+namespace {
+
+// As a Toolbox takes it.
+std::shared_ptr<const Tool> checked(Tool tool) {
+  const std::string name = tool.name;
+  Toolbox box;
+  box.add(std::move(tool));
+  return box.find(name);
+}
+
+Event tool_event(Event::Kind kind, const std::string& name) {
+  Event event;
+  event.kind = kind;
+  event.tool = name;
+  return event;
+}
+
+}  // namespace
+
+void Sandbox::add(Tool tool) {
+  const auto added = checked(std::move(tool));
+  const std::lock_guard lock(impl_->changing_);
+  auto tools = impl_->tools_;
+  if (!tools.emplace(added->name, added).second)
+    throw_error(ErrorKind::config, "tool '{}': there is one of that name; use replace()",
+                added->name);
+  impl_->install(std::move(tools));
+  impl_->watchers_.tell(tool_event(Event::Kind::tool_added, added->name));
+}
+
+void Sandbox::replace(Tool tool) {
+  const auto added = checked(std::move(tool));
+  const std::lock_guard lock(impl_->changing_);
+  auto tools = impl_->tools_;
+  const auto found = tools.find(added->name);
+  if (found == tools.end())
+    throw_error(ErrorKind::config, "tool '{}': there is none of that name; use add()", added->name);
+  found->second = added;
+  impl_->install(std::move(tools));
+  impl_->watchers_.tell(tool_event(Event::Kind::tool_updated, added->name));
+}
+
+bool Sandbox::remove(const std::string& name) {
+  const std::lock_guard lock(impl_->changing_);
+  const auto found = impl_->tools_.find(name);
+  if (found == impl_->tools_.end()) return false;
+  // The copy of this process that its functions run in need not be made anew: it is not called.
+  impl_->tools_.erase(found);
+  {
+    const std::lock_guard calls(impl_->mutex_);
+    impl_->prepared_.erase(name);
+  }
+  impl_->watchers_.tell(tool_event(Event::Kind::tool_removed, name));
+  return true;
+}
+
+}  // namespace brig

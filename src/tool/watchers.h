@@ -1,0 +1,34 @@
+// Watchers: hands events to every Watch of a Sandbox. Never waits for one.
+#pragma once
+
+#include <brig/watch.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace brig {
+
+class Watchers {
+ public:
+  ~Watchers() { end(); }
+
+  // Someone may be watching: what would be told is worth putting together.
+  bool any() const { return count_ > 0; }
+  void tell(Event event);
+  std::shared_ptr<Watch> watch(std::size_t buffer);
+  std::shared_ptr<void> watch(std::function<void(const Event&)> callback, std::size_t buffer);
+  // Every Watch has ended when what it holds is read.
+  void end();
+
+ private:
+  class Buffered;
+  std::shared_ptr<Buffered> make(std::size_t buffer);
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Buffered>> list_;
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace brig

@@ -1,0 +1,338 @@
+// Calls of C++ functions: arguments, results, and every way to end.
+#include <brig/error.h>
+#include <brig/progress.h>
+#include <brig/sandbox.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+// A tool that calls exit() in a sanitized test must not look for leaks of the host's.
+static const pid_t g_host = getpid();
+extern "C" int __lsan_is_turned_off();
+extern "C" int __lsan_is_turned_off() { return getpid() != g_host; }
+
+namespace brig {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kLarge = 4 << 20;  // sanitized, reading JSON is a hundred times slower
+#else
+constexpr std::size_t kLarge = 64 << 20;
+#endif
+
+using namespace std::chrono_literals;
+
+Policy quick(std::chrono::milliseconds wall = 10s) {
+  Policy policy;
+  policy.limits.wall_time = wall;
+  policy.limits.grace = 200ms;
+  return policy;
+}
+
+template <typename Callable>
+ToolResult call_once(Callable callable, const Policy& policy = quick()) {
+  Toolbox tools;
+  tools.add("tool", "A tool.", {}, std::move(callable));
+  Sandbox box(std::move(tools), policy);
+  ToolResult first = box.call("tool", {});
+  // Whatever it did, the zygote is unharmed.
+  const ToolResult second = box.call("tool", {});
+  EXPECT_EQ(second.report.outcome, first.report.outcome) << second.error;
+  return first;
+}
+
+TEST(SandboxCall, ReadsAsInTheReadme) {
+  Toolbox tools;
+  tools.add("add", "Adds two integers.", {"a", "b"},
+            [](std::int64_t a, std::int64_t b) { return a + b; });
+  Sandbox box(std::move(tools), Policy{.limits = {.wall_time = 5s, .memory = 64_MiB}});
+  const ToolResult r = box.call("add", {{"a", 2}, {"b", 3}});
+  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_EQ(r.output, 5);
+  EXPECT_EQ(r.report.outcome, Outcome::ok);
+  EXPECT_FALSE(r.report.enforced.empty());
+  EXPECT_GT(r.duration.count(), 0);
+}
+
+TEST(SandboxCall, AClosureSeesWhatItHeldWhenTheSandboxWasMade) {
+  std::string held = "held";
+  int calls = 0;
+  Toolbox tools;
+  tools.add("tell", "Tells.", {}, [&] { return held + std::to_string(++calls); });
+  Sandbox box(std::move(tools), quick());
+  held = "changed";
+  EXPECT_EQ(box.call("tell", {}).output, "held1");
+  EXPECT_EQ(box.call("tell", {}).output, "held1") << "each call has a cell of its own";
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(SandboxCall, WhatAToolThrowsComesBackAsTypeAndMessage) {
+  const ToolResult r = call_once([]() -> int { throw std::out_of_range("no such row"); });
+  EXPECT_EQ(r.report.outcome, Outcome::tool_error);
+  EXPECT_EQ(r.error, "std::out_of_range: no such row");
+  EXPECT_FALSE(r.ok);
+  EXPECT_EQ(call_once([]() -> int { throw 7; }).error, "int");
+}
+
+TEST(SandboxCall, ACrashIsItsSignal) {
+  const ToolResult r = call_once([]() -> int {
+    raise(SIGSEGV);
+    return 1;
+  });
+  EXPECT_EQ(r.report.outcome, Outcome::signal);
+  EXPECT_EQ(r.report.signal, SIGSEGV);
+  EXPECT_EQ(call_once([]() -> int { abort(); }).report.signal, SIGABRT);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+volatile char* g_end = nullptr;
+__attribute__((noinline)) int recurse(int depth) {
+  volatile char frame[4096];
+  frame[0] = static_cast<char>(depth);
+  g_end = frame;
+  return depth < 1 << 30 ? recurse(depth + 1) + frame[0] : 0;
+}
+TEST(SandboxCall, AStackOverflowIsASegmentationFault) {
+  const ToolResult r = call_once([] { return recurse(0); });
+  EXPECT_EQ(r.report.outcome, Outcome::signal);
+  EXPECT_EQ(r.report.signal, SIGSEGV);
+}
+#endif
+
+TEST(SandboxCall, AnExitWithoutAResultIsJustThat) {
+  const ToolResult zero = call_once([]() -> int { exit(0); });
+  EXPECT_EQ(zero.report.outcome, Outcome::exit);
+  EXPECT_EQ(zero.report.exit_code, 0);
+  EXPECT_EQ(zero.error, "the tool exited with code 0 without giving a result");
+  const ToolResult three = call_once([]() -> int { _exit(3); });
+  EXPECT_EQ(three.report.outcome, Outcome::exit);
+  EXPECT_EQ(three.report.exit_code, 3);
+}
+
+TEST(SandboxCall, AThreadThatIsLeftRunningDoesNotDelayTheResult) {
+  const ToolResult r = call_once([] {
+    std::thread([] { sleep(100); }).detach();
+    return 1;
+  });
+  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_LT(r.duration, 5s);
+}
+
+TEST(SandboxCall, AThreadThatEndsItselfLeavesNoResult) {
+  const ToolResult r = call_once([]() -> int { pthread_exit(nullptr); });
+  EXPECT_EQ(r.report.outcome, Outcome::exit) << r.error;
+}
+
+TEST(SandboxCall, AtexitHandlersRunOnlyIfTheToolExits) {
+  static bool here = true;
+  atexit([] {
+    if (here) puts("handler");
+  });
+  EXPECT_EQ(call_once([] { return 1; }).report.out.bytes, "");
+  EXPECT_EQ(call_once([]() -> int { exit(4); }).report.out.bytes, "handler\n");
+  here = false;
+}
+
+jmp_buf g_jump;
+TEST(SandboxCall, AJumpOutOfTheToolEndsInItsCell) {
+  const pid_t host = getpid();
+  Toolbox tools;
+  tools.add("jump", "Jumps.", {}, []() -> int { longjmp(g_jump, 1); });
+  if (setjmp(g_jump) != 0) {
+    // The tool is here, in its cell: the host never is.
+    if (getpid() == host) abort();
+    _exit(9);
+  }
+  Sandbox box(std::move(tools), quick());
+  const ToolResult r = box.call("jump", {});
+  EXPECT_EQ(r.report.outcome, Outcome::exit) << r.error;
+  EXPECT_EQ(r.report.exit_code, 9);
+}
+
+TEST(SandboxCall, AToolThatTakesTooLongIsEnded) {
+  const ToolResult r = call_once(
+      [] {
+        sleep(100);
+        return 1;
+      },
+      quick(300ms));
+  EXPECT_EQ(r.report.outcome, Outcome::timeout);
+  EXPECT_LT(r.duration, 3s);
+}
+
+TEST(SandboxCall, AToolThatIgnoresSigtermIsKilled) {
+  const ToolResult r = call_once(
+      [] {
+        signal(SIGTERM, SIG_IGN);
+        for (;;) pause();
+        return 1;
+      },
+      quick(300ms));
+  EXPECT_EQ(r.report.outcome, Outcome::timeout);
+  EXPECT_LT(r.duration, 3s);
+}
+
+TEST(SandboxCall, PrintsNeverTouchTheResult) {
+  const ToolResult r = call_once([] {
+    std::cout << "{\"result\": 7}\n" << std::string(100'000, 'x');
+    printf("C\n");
+    std::cerr << "err\n";
+    return 1;
+  });
+  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_EQ(r.output, 1);
+  EXPECT_EQ(r.report.out.total, 14u + 100'000u + 2u);
+  EXPECT_EQ(r.report.err.bytes, "err\n");
+}
+
+TEST(SandboxCall, NothingOfTheHostsBuffersIsPrintedByATool) {
+  printf("not yet flushed");
+  const ToolResult r = call_once([]() -> int { exit(0); });
+  EXPECT_EQ(r.report.out.bytes, "");
+}
+
+TEST(SandboxCall, ResultsOfAnySizeComeBack) {
+  Toolbox tools;
+  tools.add("make", "Makes text.", {"size"},
+            [](std::uint32_t size) { return std::string(size, 'x'); });
+  Policy policy = quick(60s);
+  policy.limits.memory = 1_GiB;
+  policy.limits.result = kLarge + 1_MiB;
+  Sandbox box(std::move(tools), policy);
+  for (const std::size_t size :
+       {0ul, 1ul, 4096ul, 65'507ul, 65'508ul, 65'536ul, 1ul << 20, kLarge}) {
+    const ToolResult r = box.call("make", {{"size", size}});
+    ASSERT_TRUE(r.ok) << size << ": " << r.error;
+    EXPECT_EQ(r.output.get_ref<const std::string&>().size(), size);
+  }
+  const ToolResult r = box.call("make", {{"size", kLarge + 2_MiB}});
+  EXPECT_EQ(r.report.outcome, Outcome::output_limit) << r.error;
+  EXPECT_NE(r.error.find("limits.result"), std::string::npos) << r.error;
+}
+
+TEST(SandboxCall, ArgumentsOfAnySizeArrive) {
+  Toolbox tools;
+  tools.add("size", "Tells the size.", {"text"},
+            [](const std::string& text) { return text.size(); });
+  Policy policy = quick(60s);
+  policy.limits.memory = 1_GiB;
+  Sandbox box(std::move(tools), policy);
+  for (const std::size_t size :
+       {0ul, 1ul, 16'000ul, 17'000ul, 65'000ul, 66'000ul, 1ul << 20, 100 * (kLarge >> 6)}) {
+    const ToolResult r = box.call("size", {{"text", std::string(size, 'x')}});
+    ASSERT_TRUE(r.ok) << size << ": " << r.error;
+    EXPECT_EQ(r.output, size);
+  }
+}
+
+TEST(SandboxCall, AResultThatJsonCanNotHoldIsToldAsThat) {
+  EXPECT_EQ(call_once([] { return std::string("\xff\xfe"); }).report.outcome, Outcome::tool_error);
+  const ToolResult nan = call_once([] { return std::nan(""); });
+  EXPECT_EQ(nan.report.outcome, Outcome::tool_error);
+  EXPECT_NE(nan.error.find("NaN"), std::string::npos) << nan.error;
+}
+
+TEST(SandboxCall, TheMemoryLimitIsTold) {
+  Policy policy = quick();
+  policy.limits.memory = 64_MiB;
+  const ToolResult r = call_once(
+      [] {
+        std::vector<std::string> all;
+        for (int i = 0; i < 400; ++i) all.push_back(std::string(1 << 20, static_cast<char>(i)));
+        return all.size();
+      },
+      policy);
+  // Without a cgroup the limit is each process' own, and the allocation fails in the tool.
+  EXPECT_TRUE(r.report.outcome == Outcome::memory_limit || r.error.starts_with("std::bad_alloc"))
+      << r.error;
+}
+
+TEST(SandboxCall, BadArgumentsAreToldAllAtOnceAndUseNoCell) {
+  Toolbox tools;
+  tools.add("add", "", {"a", "b"}, [](int a, int b) { return a + b; });
+  Sandbox box(std::move(tools), quick());
+  const ToolResult r = box.call("add", {{"a", "x"}, {"b", 1.5}, {"c", 1}});
+  EXPECT_EQ(r.report.outcome, Outcome::invalid_arguments);
+  for (const char* part : {"/a: expected", "/b: expected", "/c: expected"})
+    EXPECT_NE(r.error.find(part), std::string::npos) << r.error;
+  EXPECT_EQ(r.report.enforced.size(), 0u) << "no cell was used";
+  EXPECT_EQ(box.call("add", {{"a", "8"}, {"b", "-3"}}).output, 5) << "coerced";
+  EXPECT_EQ(box.call("nope", {}).report.outcome, Outcome::unknown_tool);
+  EXPECT_EQ(box.call("add", Json::array()).report.outcome, Outcome::invalid_arguments);
+  EXPECT_EQ(box.call("add", {{"a", "\xff"}, {"b", 1}}).report.outcome, Outcome::invalid_arguments);
+}
+
+TEST(SandboxCall, TheIdIsCopiedIntoTheResult) {
+  Toolbox tools;
+  tools.add("one", "", {}, [] { return 1; });
+  Sandbox box(std::move(tools), quick());
+  EXPECT_EQ(box.call("one", {}, "abc").call_id, "abc");
+  EXPECT_EQ(box.call("none", {}, "def").call_id, "def");
+  EXPECT_NE(box.call("one", {}).call_id, box.call("one", {}).call_id);
+}
+
+TEST(SandboxCall, StepsAddUpToTheWall) {
+  Toolbox tools;
+  tools.add("nap", "", {}, [] {
+    usleep(50'000);
+    return 1;
+  });
+  Sandbox box(std::move(tools), quick());
+  const ToolResult r = box.call("nap", {});
+  const Steps& steps = r.report.steps;
+  const auto sum = steps.queue + steps.dispatch + steps.run + steps.teardown;
+  EXPECT_LT(std::abs((sum - r.report.usage.wall).count()), 10);
+  EXPECT_GE(steps.run, 50ms);
+}
+
+TEST(SandboxMaking, RefusesAProcessWithThreads) {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) usleep(1000);
+  });
+  Toolbox tools;
+  tools.add("one", "", {}, [] { return 1; });
+  try {
+    Sandbox box(std::move(tools), quick());
+    ADD_FAILURE() << "made beside a thread";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::config);
+    EXPECT_NE(std::string(error.what()).find("before starting threads"), std::string::npos)
+        << error.what();
+  }
+  // Commands need no copy of this process.
+  Toolbox commands;
+  Tool echo;
+  echo.name = "echo";
+  echo.input_schema = Json::parse(R"({"type": "object", "properties": {"x": {"type": "string"}}})");
+  echo.argv = {"echo", "{x}"};
+  commands.add(std::move(echo));
+  Sandbox box(std::move(commands), quick());
+  EXPECT_EQ(box.call("echo", {{"x", "hello; $(id)"}}).output, "hello; $(id)");
+  stop = true;
+  other.join();
+}
+
+TEST(SandboxMaking, BadOptionsThrow) {
+  const auto refused = [](Policy policy, SandboxOptions options) {
+    Toolbox tools;
+    tools.add("one", "", {}, [] { return 1; });
+    EXPECT_THROW(Sandbox(std::move(tools), std::move(policy), options), Error);
+  };
+  refused(quick(0ms), {});
+  refused(quick(-1s), {});
+  refused(quick(), {.ready_min = 5, .ready_max = 2});
+}
+
+}  // namespace
+}  // namespace brig
