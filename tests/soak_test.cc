@@ -4,55 +4,11 @@
 #include <atomic>
 #include <mutex>
 
-#include "e2e_support.h"
+#include "soak_count.h"
 
 namespace {
 
-using namespace e2e;
-
-struct Count {
-  std::size_t processes = 0, descriptors = 0, mounts = 0, cgroups = 0, namespaces = 0,
-              temporary = 0, threads = 0;
-};
-
-// Namespaces that processes of this test's tree, and orphans of it, are in: the machine's others come
-// and go.
-std::size_t namespaces_below(pid_t root) {
-  std::set<std::string> found;
-  std::vector<Process> tree = descendants(root);
-  tree.push_back({root, 0, "", 'S'});
-  for (const Process& each : tree) {
-    std::error_code error;
-    for (std::filesystem::directory_iterator at("/proc/" + std::to_string(each.pid) + "/ns", error),
-         end;
-         !error && at != end; at.increment(error)) {
-      std::error_code ignored;
-      const auto target = std::filesystem::read_symlink(at->path(), ignored);
-      if (!ignored) found.insert(target.string());
-    }
-  }
-  return found.size();
-}
-
-Count count() {
-  Count now;
-  now.processes = descendants(getpid()).size();
-  now.descriptors = open_descriptors();
-  const std::string table = read_file("/proc/self/mountinfo");
-  now.mounts = static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
-  now.cgroups = cgroups_of(getpid()).size();
-  now.namespaces = namespaces_below(getpid());
-  std::error_code error;
-  now.threads = static_cast<std::size_t>(
-      std::distance(std::filesystem::directory_iterator("/proc/self/task", error), {}));
-  return now;
-}
-
-std::ostream& operator<<(std::ostream& stream, const Count& now) {
-  return stream << now.processes << " processes, " << now.descriptors << " descriptors, "
-                << now.mounts << " mounts, " << now.cgroups << " cgroups, " << now.namespaces
-                << " namespaces, " << now.threads << " threads";
-}
+using namespace soak;
 
 Command mixed(int i, Outcome& expected) {
   expected = Outcome::ok;
@@ -139,13 +95,7 @@ TEST(Soak, MixedCallsLeaveNothing) {
     EXPECT_LE(late.namespaces, early.namespaces + 40) << early << "\n" << late;
     EXPECT_LT(grown, kSanitized ? 300_MiB : 8_MiB);  // ASan keeps what was freed
   }
-  const Count after = count();
-  EXPECT_EQ(after.processes, before.processes) << after << names(descendants(getpid()));
-  EXPECT_EQ(after.descriptors, before.descriptors);
-  EXPECT_EQ(after.mounts, before.mounts);
-  EXPECT_EQ(after.cgroups, before.cgroups);
-  EXPECT_EQ(after.namespaces, before.namespaces);
-  EXPECT_LE(after.threads, before.threads + kSanitized);  // TSan makes one of its own
+  expect_same(before);
 }
 
 TEST(Soak, SingleRunsLeaveNothing) {
@@ -162,12 +112,7 @@ TEST(Soak, SingleRunsLeaveNothing) {
     const Report report = brig::run(command, policy);
     EXPECT_EQ(report.outcome, expected) << i << ": " << describe(report).substr(0, 500);
   }
-  const Count after = count();
-  EXPECT_EQ(after.processes, before.processes) << after << names(descendants(getpid()));
-  EXPECT_EQ(after.descriptors, before.descriptors);
-  EXPECT_EQ(after.mounts, before.mounts);
-  EXPECT_EQ(after.cgroups, before.cgroups);
-  EXPECT_EQ(after.namespaces, before.namespaces);
+  expect_same(before);
   const std::uint64_t now = own_memory("VmRSS");
   EXPECT_LT(now > memory ? now - memory : 0, kSanitized ? 300_MiB : 8_MiB);
 }

@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -47,6 +48,16 @@ class Toolbox {
   Toolbox& replace(Tool tool);
   // False if there was none.
   bool remove(const std::string& name);
+
+  // The tools that a shared library registers: it exports
+  //   extern "C" void brig_register(brig::Toolbox& tools);
+  // It is loaded by a Sandbox, in the jail, and never by this process. `policy`: for all of its tools.
+  Toolbox& add_library(std::string path, std::optional<Policy> policy = {});
+  struct Library {
+    std::string path;
+    std::optional<Policy> policy;
+  };
+  std::vector<Library> libraries() const;
 
   // Of the tool of that name, if there is one.
   std::shared_ptr<const Tool> find(const std::string& name) const;

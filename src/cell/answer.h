@@ -26,6 +26,8 @@ struct FrameHeader {
 inline constexpr uint32_t kMaxProgress = 4096 - sizeof(FrameHeader);
 inline constexpr uint32_t kMaxErrorFrame = 64 * 1024;
 
+inline constexpr uint32_t kMaxCatalog = 16 * 1024 * 1024;  // header included
+
 #ifndef BRIG_NO_CXX_RUNTIME
 
 struct Answer {

@@ -116,34 +116,64 @@ bool Call::start(ReadyCell cell) {
   return true;
 }
 
+namespace {
+
+// "NAME=value" strings of a cell; how many.
+std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cell,
+                              std::string& strings) {
+  strings += settings.environment;
+  if (cell.scratch.empty()) return settings.variables;
+  for (const std::string& name : settings.scratch_variables)
+    strings.append(name).append("=").append(cell.scratch).push_back('\0');
+  return settings.variables + static_cast<std::uint32_t>(settings.scratch_variables.size());
+}
+
+// In the packet, or in a memfd beside it.
+bool send_strings(int socket, std::string& strings, wire::Request request, int* fds, int count,
+                  int arguments_file) {
+  UniqueFd large;
+  request.size = static_cast<std::uint32_t>(strings.size());
+  std::memcpy(strings.data(), &request, sizeof request);
+  std::size_t packet = strings.size();
+  if (packet > wire::kInlineRequest) {
+    large = file_of("request", strings);
+    fds[count++] = large.get();
+    packet = sizeof request;
+  }
+  if (arguments_file >= 0) fds[count++] = arguments_file;
+  return send_packet(socket, strings.data(), packet, fds, count);
+}
+
+}  // namespace
+
+bool send_equipment(const CallSettings& settings, ReadyCell& cell) {
+  std::string strings(sizeof(wire::Request), '\0');
+  wire::Request request{};
+  request.tag = wire::Tag::equip;
+  request.envc = add_environment(settings, cell, strings);
+  int fds[kMaxPacketFds] = {cell.null.get(), cell.out_write.get(), cell.err_write.get(),
+                            cell.answer_write.get()};
+  const bool sent = send_strings(cell.socket.get(), strings, request, fds, 4, -1);
+  cell.out_write.reset();
+  cell.err_write.reset();
+  cell.answer_write.reset();
+  return sent;
+}
+
 bool Call::send_request() {
+  if (request_.arguments) return send_function();
   const Command& command = request_.command;
   std::string strings;
   strings.reserve(sizeof(wire::Request) + 1024 + settings_.environment.size());
   strings.resize(sizeof(wire::Request));
   for (const std::string& each : command.argv) strings.append(each).push_back('\0');
-  strings += settings_.environment;
-  std::uint32_t variables = settings_.variables;
-  if (!cell_.scratch.empty())
-    for (const std::string& name : settings_.scratch_variables) {
-      strings.append(name).append("=").append(cell_.scratch).push_back('\0');
-      ++variables;
-    }
-  struct stat arguments {};
-  if (request_.arguments) strings += *request_.arguments;
-  if (request_.arguments_file && fstat(request_.arguments_file.get(), &arguments) != 0)
-    throw_sys("arguments: fstat");
-  wire::Request request{wire::Tag::request,
-                        static_cast<std::uint32_t>(strings.size()),
-                        static_cast<std::uint32_t>(command.argv.size()),
-                        variables,
-                        command.tty_fd >= 0,
-                        request_.arguments.has_value(),
-                        static_cast<std::uint32_t>(arguments.st_size)};
-  std::memcpy(strings.data(), &request, sizeof request);
+  wire::Request request{};
+  request.tag = wire::Tag::request;
+  request.argc = static_cast<std::uint32_t>(command.argv.size());
+  request.envc = add_environment(settings_, cell_, strings);
+  request.has_tty = command.tty_fd >= 0;
 
-  UniqueFd input, large;
-  int count = 3;
+  UniqueFd input;
   int fds[kMaxPacketFds] = {cell_.null.get(), cell_.out_write.get(), cell_.err_write.get()};
   if (command.tty_fd >= 0) {
     fds[0] = fds[1] = fds[2] = command.tty_fd;
@@ -163,21 +193,32 @@ bool Call::send_request() {
     input = file_of("stdin", *command.stdin_bytes);
     fds[0] = input.get();
   }
-  std::size_t packet = strings.size();
-  if (request_.arguments) fds[count++] = cell_.answer_write.get();
-  if (strings.size() > wire::kInlineRequest) {
-    large = file_of("request", strings);
-    fds[count++] = large.get();
-    packet = sizeof request;
-  }
-  if (request_.arguments_file) fds[count++] = request_.arguments_file.get();
-  if (!send_packet(cell_.socket.get(), strings.data(), packet, fds, count)) {
-    if (errno == EPIPE || errno == ECONNRESET) return false;
-    throw_sys("sending the request to the cell");
-  }
+  if (!send_strings(cell_.socket.get(), strings, request, fds, 3, -1)) return is_dead();
   cell_.out_write.reset();
   cell_.err_write.reset();
-  cell_.answer_write.reset();
+  return true;
+}
+
+// After a send that failed: false if it is the cell that is gone.
+bool Call::is_dead() {
+  if (errno == EPIPE || errno == ECONNRESET) return false;
+  throw_sys("sending the request to the cell");
+}
+
+bool Call::send_function() {
+  struct stat arguments {};
+  if (request_.arguments_file && fstat(request_.arguments_file.get(), &arguments) != 0)
+    throw_sys("arguments: fstat");
+  std::string strings(sizeof(wire::Request), '\0');
+  strings.append(request_.command.argv[0]).push_back('\0');
+  strings += *request_.arguments;
+  wire::Request request{};
+  request.tag = wire::Tag::request;
+  request.argc = 1;
+  request.arguments_file = static_cast<std::uint32_t>(arguments.st_size);
+  int fds[kMaxPacketFds];
+  if (!send_strings(cell_.socket.get(), strings, request, fds, 0, request_.arguments_file.get()))
+    return is_dead();
   request_.arguments_file.reset();
   return true;
 }
@@ -196,6 +237,9 @@ bool Call::listen(bool to_the_end) {
       cell_.answer_read.reset();
       answered_ = Clock::now();
       if (answer_.answer().kind == Answer::Kind::too_large) end(Ending::result);
+      // All there is to know is known, where a cgroup counts what was used: its end is not waited for.
+      early_ = answer_.complete() && ending_ == Ending::none && cell_.cgroup &&
+               cell_.cgroup->cpu_micros().has_value();
       return false;
     }
   } while (to_the_end);
@@ -229,7 +273,10 @@ void Call::on_ready(Source source) {
     case kListener: on_refusal(); break;
     case kCancel: cancel(); break;
     case kStdin: feed(); break;
-    case kAnswer: listen(false); break;
+    case kAnswer:
+      listen(false);
+      if (early_) finish();
+      break;
     case kSources: break;
   }
 }
@@ -380,7 +427,8 @@ void Call::finish() {
   report_.steps = {between(asked_, begun_), between(begun_, sent_), between(sent_, answered_),
                    between(answered_, now)};
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
-  report_.usage.cpu = microseconds(end_.cpu_micros);
+  report_.usage.cpu =
+      microseconds(early_ ? cell_.cgroup->cpu_micros().value_or(0) : end_.cpu_micros);
   // A command smaller than the cell it replaced adds nothing to the cgroup: its own size is told then.
   report_.usage.memory_peak = usage.memory_peak.value_or(0);
   if (report_.usage.memory_peak == 0) report_.usage.memory_peak = end_.max_rss_kib * 1024;

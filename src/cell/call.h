@@ -50,6 +50,10 @@ struct CellRequest {
 // Writes large arguments into their file. Throws Error.
 void stow_arguments(CellRequest& request);
 
+// Gives a function's cell all that does not depend on the call. False: errno is set.
+struct CallSettings;
+bool send_equipment(const CallSettings& settings, ReadyCell& cell);
+
 // What came of it.
 struct CellResult {
   Report report;
@@ -106,6 +110,8 @@ class Call {
   enum class Ending { none, wall, cpu, output, result, cancelled };
 
   bool send_request();
+  bool send_function();
+  static bool is_dead();
   void on_message();
   void on_refusal();
   void feed();
@@ -131,6 +137,7 @@ class Call {
   int kills_ = 0;
   bool unwatched_ = false;  // nobody is left who could be refused: the listener need not be polled
   bool over_ = false;
+  bool early_ = false;  // a function has answered, and nobody waits for it to end
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};
   int exec_error_ = 0, request_error_ = 0, hearing_error_ = 0;

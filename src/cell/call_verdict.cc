@@ -78,6 +78,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
     case Ending::none: break;
   }
+  if (early_) return judge_function(report);
   if (ended_ && end_.killed)
     return say(Outcome::internal,
                "the cell was ended because a process of brig's was killed; try again");

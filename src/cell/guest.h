@@ -11,6 +11,9 @@ namespace brig {
 struct Guest {
   // In the zygote: jailed, but before the last locks. Says on `catalog` what it has loaded. May be null.
   void (*load)(const Plan& plan, int catalog);
+  // In the tool's process, before there is a request: whatever can be done ahead, such as touching the
+  // memory that a call will need. May be null.
+  void (*rehearse)();
   // In the tool's process, all locks on. Writes frames to `answer` (see answer.h).
   [[noreturn]] void (*run)(const char* tool, const char* arguments, size_t size, int answer);
 };

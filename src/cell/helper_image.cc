@@ -10,17 +10,18 @@ extern "C" const char brig_helper_end[];
 
 namespace brig {
 
-UniqueFd helper_image() {
+UniqueFd executable(const char* name, std::string_view image) {
   constexpr unsigned kExec = 0x10;  // MFD_EXEC, Linux 6.3; older kernels know no other kind
-  UniqueFd file = make_memfd("brig-helper", kExec);
-  if (!file && errno == EINVAL) file = make_memfd("brig-helper");
+  UniqueFd file = make_memfd(name, kExec);
+  if (!file && errno == EINVAL) file = make_memfd(name);
   if (!file && errno == EACCES)
     throw Error(ErrorKind::unsupported,
                 "starting the helper: memfd_create: executable memfds are off; set the sysctl "
                 "vm.memfd_noexec to 0 or 1");
-  if (!file || !fill_and_seal(file.get(), {brig_helper_begin, brig_helper_end}))
-    throw_sys("starting the helper: writing a memfd");
+  if (!file || !fill_and_seal(file.get(), image)) throw_sys("starting the helper: writing a memfd");
   return file;
 }
+
+UniqueFd helper_image() { return executable("brig-helper", {brig_helper_begin, brig_helper_end}); }
 
 }  // namespace brig

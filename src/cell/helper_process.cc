@@ -25,6 +25,15 @@ UniqueFd sealed(const std::vector<std::byte>& block) {
   return file;
 }
 
+// Of a fixed size: a library can't fill the host's memory by it.
+UniqueFd make_catalog() {
+  UniqueFd file = make_memfd("brig-catalog");
+  if (!file || ftruncate(file.get(), kMaxCatalog) != 0 ||
+      fcntl(file.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+    throw_sys("library: making a memfd");
+  return file;
+}
+
 // Owned by the tool's id, so that it can open /dev/stdout.
 bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
   int ends[2];
@@ -37,38 +46,41 @@ bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
 
 }  // namespace
 
-void HelperProcess::spawn(Nursery* nursery) {
+void HelperProcess::spawn(const Origin& origin) {
   const UniqueFd self(sys::pidfd_open(getpid()));
   int pair[2];
   if (!self || !packet_pair(pair)) throw_sys("starting the helper: pidfd_open, socketpair");
   socket.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
-  if (nursery) {
-    janitor = nursery->start(theirs.get(), self.get());
+  if (origin.nursery) {
+    janitor = origin.nursery->start(theirs.get(), self.get());
     return;
   }
   const int fds[] = {theirs.get(), self.get()};
-  starting = std::make_unique<CleanSpawn>(helper_image().get(), "brig-helper", fds);
+  const UniqueFd helper = origin.loader ? UniqueFd() : helper_image();
+  starting = std::make_unique<CleanSpawn>(origin.loader ? origin.loader->get() : helper.get(),
+                                          "brig-helper", fds);
 }
 
-void HelperProcess::work_out(const Policy& policy, bool single) {
+void HelperProcess::work_out(const Policy& policy, bool single, const Origin& origin) {
   CgroupLimits limits;
   limits.memory = policy.limits.memory;
   limits.processes = policy.limits.processes + (single ? kOwnTasksSingle : kOwnTasks);
   limits.cpus = policy.limits.cpus;
-  limits.count_cpu = policy.limits.cpu_time.has_value();
+  limits.count_cpu = origin.functions() || policy.limits.cpu_time.has_value();
   limits.single = single;
   cgroups = make_cgroups(limits);
-  plan = build_plan(policy, cgroups, single);
+  plan = build_plan(policy, cgroups, single, origin.library);
+  if (!origin.library.empty()) catalog = make_catalog();
 }
 
 void HelperProcess::send_plan(int cell_socket) {
   const UniqueFd block = sealed(plan.block);
   wire::Message message{};
   message.tag = wire::Tag::plan;
-  const int fd = block.get();
-  if ((cell_socket >= 0 && !send_packet(cell_socket, &message, sizeof message, &fd, 1)) ||
-      !send_packet(socket.get(), &message, sizeof message, &fd, 1))
+  const int fds[] = {block.get(), catalog.get()};
+  if ((cell_socket >= 0 && !send_packet(cell_socket, &message, sizeof message, fds, 1)) ||
+      !send_packet(socket.get(), &message, sizeof message, fds, catalog ? 2 : 1))
     throw_sys("starting the helper: sending the plan");
   cgroups.release();
   if (starting) janitor = starting->take();

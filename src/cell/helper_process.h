@@ -14,20 +14,29 @@
 
 namespace brig {
 
+// Where zygotes come from. Empty: brig's helper, for commands.
+struct Origin {
+  std::shared_ptr<Nursery> nursery;  // for the functions of this process
+  std::shared_ptr<UniqueFd>
+      loader;  // the program to execute instead, for the functions of `library`
+  std::string library;
+  bool functions() const { return nursery || loader; }
+};
+
 struct HelperProcess {
   UniqueFd socket;  // not there: not started, or stopped
   BuiltPlan plan;
   CgroupLayout cgroups;
+  UniqueFd catalog;  // a memfd in which the zygote of a library tells what that holds: one frame
   std::unique_ptr<CleanSpawn> starting;  // until the plan is sent
   Child janitor;
 
   ~HelperProcess() { stop(); }
 
   // The program. It gets ready while the plan is worked out; an error in that is its end of file.
-  // `nursery`: by forking it there, for the functions of this process.
-  void spawn(Nursery* nursery = nullptr);
+  void spawn(const Origin& origin = {});
   // Makes the cgroups and the plan. `single`: for one call.
-  void work_out(const Policy& policy, bool single);
+  void work_out(const Policy& policy, bool single, const Origin& origin = {});
   // To the janitor, whose the cgroups are from here on; to a single cell too.
   void send_plan(int cell_socket = -1);
   // Says that it is enough: the janitor ends all cells, removes their traces and leaves.

@@ -78,7 +78,7 @@ class Planner {
     plan_.single = single;
   }
 
-  BuiltPlan build() {
+  BuiltPlan build(const std::string& library) {
     plan_.floor = static_cast<Floor>(policy_.isolation);
     built_.environment = cell_environment(policy_.environment, environ);
     built_.enforced = {"process", "environment"};
@@ -93,6 +93,7 @@ class Planner {
       plan_.working_directory = writer_.text(policy_.files.working_directory.empty()
                                                  ? kWorkspace
                                                  : normal_path(policy_.files.working_directory));
+    if (!library.empty()) plan_.library = writer_.text(library);
     built_.block = writer_.take(plan_);
     return std::move(built_);
   }
@@ -357,10 +358,11 @@ class Planner {
 
 }  // namespace
 
-BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single) {
+BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,
+                     const std::string& library) {
   Planner planner(policy, cgroups, single);
   try {
-    return planner.build();
+    return planner.build(library);
   } catch (...) {
     planner.undo();
     throw;

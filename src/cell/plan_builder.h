@@ -28,7 +28,9 @@ struct BuiltPlan {
 // `policy` is validated. Throws Error(unsupported) naming the feature that the floor needs and this
 // machine lacks, where that can be known before trying.
 // `single`: for one call (see Plan::single).
-BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single);
+// `library`: for the zygote to load.
+BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,
+                     const std::string& library = "");
 
 // What a failed set-up means, and what to do: "mounting '/data': No such file or directory".
 std::string failure_text(const Plan& plan, wire::Stage stage, int error, unsigned index);

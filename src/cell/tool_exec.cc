@@ -51,7 +51,7 @@ void load_tools(const Plan&, int) {}
 int fork_tool() { return sys::clone_process(SIGCHLD, nullptr); }
 
 void tool_main(const Plan& plan, int socket) {
-  const ToolRequest request = await_request(plan, socket, false);
+  const CommandRequest request = await_command(plan, socket);
   tell_failure(socket, wire::Tag::exec_failed, exec_path(request.argv, request.envp));
 }
 

@@ -21,13 +21,18 @@ Guest g_guest{};
 namespace helper {
 namespace {
 
-// The pipe for the answer goes to the highest number that there may be: buffers of the host's files,
-// flushed by an exit() in the tool, must not find it where a file of theirs was.
-int move_to_top(int fd) {
+// 0 to 2, the cell's socket as 3, and the pipe for the answer at the highest number that there may be:
+// buffers of the host's files, flushed by an exit() in the tool, must not find it where a file of theirs
+// was.
+bool arrange(int& socket, int& answer) {
   rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
   const int top = static_cast<int>(limit.rlim_cur) - 1;
-  return fd == top ? fd : dup3(fd, top, O_CLOEXEC);
+  if (answer != top && dup3(answer, top, O_CLOEXEC) < 0) return false;
+  answer = top;
+  if (socket != 3 && dup3(socket, 3, O_CLOEXEC) < 0) return false;
+  socket = 3;
+  return sys::close_range(4, static_cast<unsigned>(top) - 1, 0) == 0;
 }
 
 }  // namespace
@@ -41,19 +46,18 @@ void load_tools(const Plan& plan, int catalog) {
 int fork_tool() { return fork(); }
 
 void tool_main(const Plan& plan, int socket) {
-  const ToolRequest request = await_request(plan, socket, true);
-  const int answer = move_to_top(request.answer);
-  if (answer < 0) tell_failure(socket, wire::Tag::request_failed, errno);
-  // The cell's socket goes with the rest: a tool must not be able to speak for its init.
-  if (sys::close_range(3, static_cast<unsigned>(answer) - 1, 0) != 0)
-    tell_failure(socket, wire::Tag::request_failed, errno);
-  environ = request.envp;
+  Equipment equipment = await_equipment(plan, socket);
+  if (!arrange(socket, equipment.answer)) tell_failure(socket, wire::Tag::request_failed, errno);
+  environ = equipment.envp;
   // Every cell is a copy of one zygote: without a seed of its own each would draw the same numbers.
   unsigned seed = 0;
   if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == sizeof seed) srandom(seed);
-  set_name(request.argv[0]);
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // as after an exec
-  g_guest.run(request.argv[0], request.arguments, request.arguments_size, answer);
+  if (g_guest.rehearse) g_guest.rehearse();
+  const FunctionRequest request = await_function(socket);
+  close(socket);  // a tool must not be able to speak for its init
+  set_name(request.name);
+  g_guest.run(request.name, request.arguments, request.arguments_size, equipment.answer);
 }
 
 }  // namespace helper

@@ -14,7 +14,8 @@
 namespace brig::helper {
 namespace {
 
-alignas(8) char g_request[wire::kInlineRequest];
+alignas(8) char g_first[wire::kInlineRequest];   // a command's request, or equipment
+alignas(8) char g_second[wire::kInlineRequest];  // a function's request
 char* g_strings[wire::kMaxStrings + 2];
 
 [[noreturn]] void request_failed(int socket, int error) {
@@ -24,7 +25,75 @@ char* g_strings[wire::kMaxStrings + 2];
 char* map(int socket, int file, size_t size) {
   void* block = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   if (block == MAP_FAILED) request_failed(socket, errno);
+  close(file);
   return static_cast<char*>(block);
+}
+
+struct Taken {
+  const wire::Request* header;
+  Packet packet;
+  char* rest;  // behind the strings
+  size_t rest_size;
+};
+
+// Waits for a request with this tag and as many descriptors, and puts its strings into `strings`:
+// argv, a null, the environment, a null.
+Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** strings,
+           unsigned most_strings) {
+  Taken taken{};
+  taken.packet = recv_packet(socket, buffer, wire::kInlineRequest, 0);
+  const Packet& packet = taken.packet;
+  if (packet.size == 0) _exit(1);  // the host closed it: nobody waits for an answer
+  if (packet.size < static_cast<ssize_t>(sizeof(wire::Request)))
+    request_failed(socket, packet.size < 0 ? errno : EINVAL);
+  const auto& request = *reinterpret_cast<const wire::Request*>(buffer);
+  taken.header = &request;
+  const bool large = request.size > wire::kInlineRequest;
+  const int expected = descriptors + large + (request.arguments_file != 0);
+  if (packet.cut || request.tag != tag || request.argc > most_strings ||
+      request.envc > most_strings - request.argc || request.size < sizeof request ||
+      request.size > wire::kMaxRequest || request.arguments_file > wire::kMaxArguments ||
+      (!large && packet.size != static_cast<ssize_t>(request.size)) || packet.fd_count != expected)
+    request_failed(socket, EINVAL);
+  char* base = large ? map(socket, packet.fds[descriptors], request.size) : buffer;
+  char* at = base + sizeof request;
+  char* const end = base + request.size;
+  for (unsigned i = 0; i <= request.argc + request.envc; ++i) {
+    if (i == request.argc) *strings++ = nullptr;
+    if (i == request.argc + request.envc) break;
+    char* nul =
+        at < end ? static_cast<char*>(memchr(at, '\0', static_cast<size_t>(end - at))) : nullptr;
+    if (!nul) request_failed(socket, EINVAL);
+    *strings++ = at;
+    at = nul + 1;
+  }
+  *strings = nullptr;
+  taken.rest = at;
+  taken.rest_size = static_cast<size_t>(end - at);
+  if (request.arguments_file) {
+    taken.rest = map(socket, packet.fds[expected - 1], request.arguments_file);
+    taken.rest_size = request.arguments_file;
+  }
+  return taken;
+}
+
+// What a new process does before anything is asked of it.
+void begin(const Plan& plan) {
+  if (plan.floor != Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  setsid();
+  // Pages that the request will touch are copied now, not while a caller waits.
+  for (size_t at = 0; at < 2 * 4096; at += 4096) {
+    *reinterpret_cast<volatile char*>(g_first + at) = 0;
+    *reinterpret_cast<char* volatile*>(g_strings + at / sizeof(char*)) = nullptr;
+  }
+}
+
+void set_streams(int socket, const int* fds) {
+  for (int i = 0; i < 3; ++i)
+    if (dup2(fds[i], i) != i) request_failed(socket, errno);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 }  // namespace
@@ -37,55 +106,30 @@ void tell_failure(int socket, wire::Tag tag, int error) {
   _exit(127);
 }
 
-ToolRequest await_request(const Plan& plan, int socket, bool is_function) {
-  if (plan.floor != Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  setsid();
-  // Pages that the request will touch are copied now, not while a caller waits.
-  for (size_t at = 0; at < 2 * 4096; at += 4096) {
-    *reinterpret_cast<volatile char*>(g_request + at) = 0;
-    *reinterpret_cast<char* volatile*>(g_strings + at / sizeof(char*)) = nullptr;
-  }
-  const Packet packet = recv_packet(socket, g_request, sizeof g_request, 0);
-  if (packet.size == 0) _exit(1);  // the host closed it: nobody waits for an answer
-  if (packet.size < static_cast<ssize_t>(sizeof(wire::Request)))
-    request_failed(socket, packet.size < 0 ? errno : EINVAL);
-  const auto& request = *reinterpret_cast<const wire::Request*>(g_request);
-  const bool large = request.size > wire::kInlineRequest;
-  const int expected = 3 + is_function + large + (request.arguments_file != 0);
-  if (packet.cut || request.tag != wire::Tag::request || request.argc == 0 ||
-      request.argc + request.envc > wire::kMaxStrings ||
-      (request.is_function != 0) != is_function || request.size > wire::kMaxRequest ||
-      request.arguments_file > wire::kMaxArguments || packet.fd_count != expected)
-    request_failed(socket, EINVAL);
-  char* base = g_request;
-  if (large) {
-    base = map(socket, packet.fds[3 + is_function], request.size);
-  }
-  char* at = base + sizeof(wire::Request);
-  char* const end = base + request.size;
-  char** out = g_strings;
-  for (unsigned i = 0; i < request.argc + request.envc; ++i) {
-    char* nul =
-        at < end ? static_cast<char*>(memchr(at, '\0', static_cast<size_t>(end - at))) : nullptr;
-    if (!nul) request_failed(socket, EINVAL);
-    *out++ = at;
-    at = nul + 1;
-    if (i + 1 == request.argc) *out++ = nullptr;
-  }
-  *out = nullptr;
-  size_t arguments_size = static_cast<size_t>(end - at);
-  if (request.arguments_file) {
-    arguments_size = request.arguments_file;
-    at = map(socket, packet.fds[expected - 1], arguments_size);
-  }
-  for (int i = 0; i < 3; ++i)
-    if (dup2(packet.fds[i], i) != i) request_failed(socket, errno);
-  if (request.has_tty) ioctl(0, TIOCSCTTY, 0);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  return {g_strings, g_strings + request.argc + 1, at, arguments_size,
-          is_function ? packet.fds[3] : -1};
+CommandRequest await_command(const Plan& plan, int socket) {
+  begin(plan);
+  const Taken taken = take(socket, wire::Tag::request, 3, g_first, g_strings, wire::kMaxStrings);
+  if (taken.header->argc == 0) request_failed(socket, EINVAL);
+  set_streams(socket, taken.packet.fds);
+  if (taken.header->has_tty) ioctl(0, TIOCSCTTY, 0);
+  return {g_strings, g_strings + taken.header->argc + 1};
+}
+
+Equipment await_equipment(const Plan& plan, int socket) {
+  begin(plan);
+  const Taken taken = take(socket, wire::Tag::equip, 4, g_first, g_strings, wire::kMaxStrings);
+  if (taken.header->argc != 0) request_failed(socket, EINVAL);
+  set_streams(socket, taken.packet.fds);
+  return {g_strings + 1, taken.packet.fds[3]};
+}
+
+FunctionRequest await_function(int socket) {
+  char* strings[4];
+  for (size_t at = 0; at < 2 * 4096; at += 4096)
+    *reinterpret_cast<volatile char*>(g_second + at) = 0;
+  const Taken taken = take(socket, wire::Tag::request, 0, g_second, strings, 1);
+  if (taken.header->argc != 1) request_failed(socket, EINVAL);
+  return {strings[0], taken.rest, taken.rest_size};
 }
 
 }  // namespace brig::helper

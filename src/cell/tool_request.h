@@ -1,4 +1,5 @@
 // The tool's process until it becomes the tool: it waits for the one request.
+// Whatever is wrong ends the process: told to the host, unless that is gone.
 #pragma once
 
 #include <stddef.h>
@@ -8,17 +9,26 @@
 
 namespace brig::helper {
 
-struct ToolRequest {
+struct CommandRequest {
   char** argv;
   char** envp;
-  const char* arguments;  // of a function; what holds them stays mapped
-  size_t arguments_size;
-  int answer;  // of a function: the pipe for its answer, close-on-exec; else -1
 };
+// Returns with 0 to 2 in place and signals unblocked.
+CommandRequest await_command(const Plan& plan, int socket);
 
-// Returns when the request is there, with 0 to 2 in place and signals unblocked. Whatever is wrong ends
-// the process: told to the host, unless that is gone.
-ToolRequest await_request(const Plan& plan, int socket, bool is_function);
+struct Equipment {
+  char** envp;
+  int answer;  // the pipe for the answer, close-on-exec
+};
+// Likewise, as soon as the cell is made.
+Equipment await_equipment(const Plan& plan, int socket);
+
+struct FunctionRequest {
+  const char* name;
+  const char* arguments;  // what holds them stays mapped
+  size_t arguments_size;
+};
+FunctionRequest await_function(int socket);
 
 // Tells the host why there will be no tool, and ends the process. exec_failed: the program can't be
 // run, which is the caller's doing. request_failed: it did not come to that.

@@ -26,8 +26,8 @@ constexpr Clock::time_point kNever = Clock::time_point::max();
 
 }  // namespace
 
-Warden::Warden(Policy policy, RunnerOptions options, std::shared_ptr<Nursery> nursery)
-    : policy_(std::move(policy)), options_(options), nursery_(std::move(nursery)) {
+Warden::Warden(Policy policy, RunnerOptions options, Origin origin)
+    : policy_(std::move(policy)), options_(options), origin_(std::move(origin)) {
   validate(policy_);
   if (options_.max_cells < 1 || options_.max_cells > 60000)
     throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
@@ -44,6 +44,14 @@ Warden::Warden(Policy policy, RunnerOptions options, std::shared_ptr<Nursery> nu
     while (ready_.empty() && !failure_ && Clock::now() < until) step(until);
     if (ready_.empty() && !failure_)
       failure_.emplace(ErrorKind::resource, out_of_patience(patience));
+    if (!origin_.library.empty()) {
+      catalog_ = read_catalog();
+      if (catalog_.kind == Answer::Kind::error)
+        throw_error(ErrorKind::config, "library '{}': {}", origin_.library, catalog_.bytes);
+      if (failure_ && catalog_.kind == Answer::Kind::none)
+        throw_error(failure_->kind(), "library '{}': it was not loaded: {}", origin_.library,
+                    failure_->what());
+    }
     if (failure_) throw Error(*failure_);
     thread_ = OwnThread([this] { loop(); });
   } catch (const std::system_error& error) {
@@ -78,13 +86,25 @@ Warden::~Warden() {
 }
 
 void Warden::start_zygote() {
-  helper_.spawn(nursery_.get());
-  helper_.work_out(policy_, false);
+  helper_.spawn(origin_);
+  helper_.work_out(policy_, false, origin_);
   // The same for every zygote of this policy, and calls refer to it.
   if (settings_.enforced.empty()) settings_ = call_settings(policy_, helper_.plan, false);
-  settings_.functions = nursery_ != nullptr;
+  settings_.functions = origin_.functions();
   helper_.send_plan();
   watch(helper_.socket.get(), key(Key::janitor));
+}
+
+// The memory is shared with the zygote: what it holds is copied once, then looked at.
+Answer Warden::read_catalog() const {
+  AnswerReader reader(kMaxCatalog);
+  std::string bytes(64 * 1024, '\0');
+  for (off_t at = 0; at < kMaxCatalog;) {
+    const ssize_t size = pread(helper_.catalog.get(), bytes.data(), bytes.size(), at);
+    if (size <= 0 || !reader.feed({bytes.data(), static_cast<std::size_t>(size)}, {})) break;
+    at += size;
+  }
+  return reader.take();
 }
 
 void Warden::stop_zygote() {
@@ -162,7 +182,7 @@ void Warden::step(Clock::time_point until) {
   finish_gone();
   if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
     retry_at_ = {};
-    if (!helper_.socket) start_zygote();
+    if (!helper_.socket && !failure_) start_zygote();
   }
   hand_out();
   refill();
@@ -223,6 +243,10 @@ void Warden::on_slot(unsigned id) {
 // What a ready cell has on the host's side.
 void Warden::equip(Slot& slot) {
   make_pipes(helper_.plan.plan(), settings_.functions, slot.cell);
+  if (!helper_.plan.scratch_directory.empty())
+    slot.cell.scratch = fmt::format("{}/{}", helper_.plan.scratch_directory, slot.id);
+  if (settings_.functions && !send_equipment(settings_, slot.cell))
+    throw_sys("sending a cell its equipment");
   if (!helper_.cgroups.version) return;
   if (!slot.cgroup)
     slot.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, slot.id, slot.generation);
@@ -258,8 +282,6 @@ void Warden::on_made_cell(unsigned id) {
     slot.cell = ReadyCell();
     return set_up_failed(error.what(), error.kind());
   }
-  if (!helper_.plan.scratch_directory.empty())
-    slot.cell.scratch = fmt::format("{}/{}", helper_.plan.scratch_directory, id);
   slot.state = Slot::State::ready;
   --making_;
   failures_ = 0;

@@ -24,7 +24,7 @@ namespace brig {
 class Warden {
  public:
   // Throws Error when a cell can't be made.
-  Warden(Policy policy, RunnerOptions options, std::shared_ptr<Nursery> nursery = nullptr);
+  Warden(Policy policy, RunnerOptions options, Origin origin = {});
   ~Warden();
   Warden(const Warden&) = delete;
   Warden& operator=(const Warden&) = delete;
@@ -34,6 +34,8 @@ class Warden {
   std::uint64_t submit(CellRequest request, OutputCallback on_output, Done on_done);
   bool cancel(std::uint64_t id);
   unsigned ready() const;
+  // What the zygote of a library has loaded: a result that lists it, or an error.
+  const Answer& catalog() const { return catalog_; }
   // Whether this is called from within a callback of the warden's.
   bool is_own_thread() const { return thread_.is_this(); }
 
@@ -76,6 +78,7 @@ class Warden {
   };
 
   void start_zygote();
+  Answer read_catalog() const;
   void stop_zygote();
   void loop();
   // Handles what there is, waiting at most until `until`.
@@ -108,8 +111,9 @@ class Warden {
 
   const Policy policy_;
   const RunnerOptions options_;
-  const std::shared_ptr<Nursery> nursery_;  // of the functions that are the tools; or none
+  const Origin origin_;
   CallSettings settings_;
+  Answer catalog_;
 
   mutable std::mutex mutex_;  // everything below, but for what only the stepping thread touches
   std::deque<ReadyCell> ready_;

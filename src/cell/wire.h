@@ -80,7 +80,9 @@ enum class Tag : uint32_t {
   // the tool before exec -> host
   exec_failed,     // error: the program can't be run
   request_failed,  // error: it did not come to that
-  // host -> tool before exec
+  // host -> the tool's process: a Request each. A function's is equipped when its cell is made; what
+  // is left for its request is the name and the arguments
+  equip,
   request,
 };
 
@@ -96,17 +98,16 @@ struct Message {
 };
 
 // A request: this header, then argv strings and environment strings, each NUL-terminated, argv first;
-// then, of a function, whose name is argv[0], its arguments. `size` counts it all. With it come, in this
-// order: the descriptors 0, 1 and 2; of a function, the pipe that its answer goes to (see answer.h); a
-// memfd that holds the request, if it is above kInlineRequest, and only the header is in the packet; a
-// memfd that holds the arguments, if they are not in the request.
+// then, of a function, whose name is argv[0], its arguments. `size` counts it all. With a command's
+// request, or a function's equipment, come the descriptors 0, 1 and 2; with equipment the pipe for the
+// answer too (see answer.h). Then, if it is above kInlineRequest, and only the header is in the packet, a
+// memfd that holds it; and a memfd that holds the arguments, if they are not in the request.
 struct Request {
   Tag tag;
   uint32_t size;
   uint32_t argc;
   uint32_t envc;
   uint32_t has_tty;
-  uint32_t is_function;
   uint32_t arguments_file;  // their size, if they have a memfd of their own
 };
 

@@ -44,7 +44,9 @@ Sandbox::Impl::Impl(Toolbox tools, Policy policy, SandboxOptions options)
   validate(policy_);
   Tools all;
   for (const auto& tool : tools.list()) all.emplace(tool->name, tool);
-  install(std::move(all));
+  install(all);  // first: it may have to fork
+  for (const Toolbox::Library& library : tools.libraries()) load_library(library, all);
+  if (!tools.libraries().empty()) install(std::move(all));
   thread_ = OwnThread([this] { work(); });
 }
 
@@ -214,6 +216,16 @@ void Sandbox::Impl::land(Flight& flight, CellResult cell) {
 
 // --- the caller's thread drives it ---
 
+namespace {
+
+// One for each thread, since a thread makes one call at a time.
+int cancel_event() {
+  static thread_local const UniqueFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return event.get();
+}
+
+}  // namespace
+
 ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std::string& caller) {
   struct Turn {
     std::mutex mutex;
@@ -245,8 +257,8 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
     flight->ticket = 0;
     cancelled = flight->cancelled;
     if (!cancelled && *turn->verdict == Admission::Verdict::admitted) {
-      flight->cancel_event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-      flight->request.command.cancel_fd = flight->cancel_event.get();
+      flight->cancel_event = cancel_event();
+      flight->request.command.cancel_fd = flight->cancel_event;
     }
   }
   if (*turn->verdict != Admission::Verdict::admitted) {
@@ -261,6 +273,8 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
     land(*flight, std::move(cell));
   }
   delist(entry);
+  eventfd_t ignored;
+  if (flight->cancel_event >= 0) eventfd_read(flight->cancel_event, &ignored);
   return std::move(flight->result);
 }
 
@@ -335,7 +349,7 @@ bool Sandbox::Impl::cancel(const std::string& call_id) {
       any = true;
       flight.cancelled = true;
       if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
-      if (flight.cancel_event) eventfd_write(flight.cancel_event.get(), 1);
+      if (flight.cancel_event >= 0) eventfd_write(flight.cancel_event, 1);
       if (flight.ticket) tickets.push_back(flight.ticket);
     }
   }

@@ -16,6 +16,7 @@
 #include "tool/admission.h"
 #include "tool/command_template.h"
 #include "tool/function_guest.h"
+#include "tool/library.h"
 #include "tool/schema.h"
 #include "tool/watchers.h"
 
@@ -43,7 +44,7 @@ struct Flight {
   // For cancel(), under the Sandbox's lock.
   std::uint64_t ticket = 0;       // while it waits
   std::uint64_t warden_call = 0;  // of call_async, while it runs
-  UniqueFd cancel_event;          // of call, while it runs
+  int cancel_event = -1;          // of call, while it runs: its thread's
   bool cancelled = false;
 };
 
@@ -75,7 +76,8 @@ struct Sandbox::Impl {
   void install(Tools tools);
   void set_policy(Policy policy);
   std::shared_ptr<const PreparedTool> prepare(const std::shared_ptr<const Tool>& tool);
-  std::shared_ptr<Warden> warden_for(const Tool& tool, const Policy& policy);
+  std::shared_ptr<Warden> warden_for(const Tool& tool, Policy policy);
+  void load_library(const Toolbox::Library& library, Tools& tools);
 
   void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
   void later(std::function<void()> job);

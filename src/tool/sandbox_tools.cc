@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "tool/library.h"
 #include "tool/sandbox_impl.h"
 
 namespace brig {
@@ -49,6 +50,14 @@ std::string key_of(const Policy& policy) {
   return key;
 }
 
+// As a Toolbox takes it.
+std::shared_ptr<const Tool> checked(Tool tool) {
+  const std::string name = tool.name;
+  Toolbox box;
+  box.add(std::move(tool));
+  return box.find(name);
+}
+
 std::set<std::string> parameters_of(const Tool& tool) {
   std::set<std::string> names;
   if (const auto found = tool.input_schema.find("properties");
@@ -59,14 +68,23 @@ std::set<std::string> parameters_of(const Tool& tool) {
 
 }  // namespace
 
-std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, const Policy& policy) {
-  const char* runtime = tool.call ? "function" : "command";
+std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy policy) {
+  const std::string runtime = tool.call              ? "function;"
+                              : tool.library.empty() ? "command;"
+                                                     : "library " + tool.library + ";";
+  Origin origin;
+  if (tool.call) origin.nursery = nursery_;
+  if (!tool.library.empty()) {
+    policy.files.read.push_back(tool.library);
+    origin.loader = loader_image();
+    origin.library = tool.library;
+  }
   std::shared_ptr<Warden>& warden = wardens_[runtime + key_of(policy)];
   if (!warden) {
     const RunnerOptions options{.ready = options_.ready_min,
                                 .max_cells = options_.concurrency,
                                 .max_queue = options_.concurrency};
-    warden.reset(new Warden(policy, options, tool.call ? nursery_ : nullptr), [](Warden* gone) {
+    warden.reset(new Warden(policy, options, origin), [](Warden* gone) {
       // The last call of a retired one may end on its own thread, which can't wait for itself.
       if (gone->is_own_thread())
         std::thread([gone] { delete gone; }).detach();
@@ -127,6 +145,20 @@ void Sandbox::Impl::install(Tools tools) {
   }
 }
 
+// What a library holds is known when a zygote has loaded it: that zygote stays, for its calls.
+void Sandbox::Impl::load_library(const Toolbox::Library& library, Tools& tools) {
+  Tool any;
+  any.library = library_path(library.path);
+  const auto warden = warden_for(any, library.policy ? *library.policy : policy_);
+  for (Tool& tool : tools_of(warden->catalog(), any.library)) {
+    tool.options.policy = library.policy;
+    const auto added = checked(std::move(tool));
+    if (!tools.emplace(added->name, added).second)
+      throw_error(ErrorKind::config, "library '{}': there is another tool of the name '{}'",
+                  any.library, added->name);
+  }
+}
+
 void Sandbox::Impl::set_policy(Policy policy) {
   const std::lock_guard lock(changing_);
   validate(policy);
@@ -140,14 +172,6 @@ void Sandbox::Impl::set_policy(Policy policy) {
 }
 
 namespace {
-
-// As a Toolbox takes it.
-std::shared_ptr<const Tool> checked(Tool tool) {
-  const std::string name = tool.name;
-  Toolbox box;
-  box.add(std::move(tool));
-  return box.find(name);
-}
 
 Event tool_event(Event::Kind kind, const std::string& name) {
   Event event;

@@ -64,6 +64,7 @@ bool matches(const Tool& tool, const std::string& query) {
 struct Toolbox::State {
   mutable std::mutex mutex;
   std::map<std::string, std::shared_ptr<const Tool>> tools;
+  std::vector<Library> libraries;
   std::vector<std::weak_ptr<Listener>> listeners;
 
   // Outside the lock: a listener may look at the toolbox.
@@ -119,6 +120,18 @@ bool Toolbox::remove(const std::string& name) {
   }
   state_->tell(ToolEvent::Kind::removed, name);
   return true;
+}
+
+Toolbox& Toolbox::add_library(std::string path, std::optional<Policy> policy) {
+  if (policy) validate(*policy);
+  const std::lock_guard lock(state_->mutex);
+  state_->libraries.push_back({std::move(path), std::move(policy)});
+  return *this;
+}
+
+std::vector<Toolbox::Library> Toolbox::libraries() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->libraries;
 }
 
 std::shared_ptr<const Tool> Toolbox::find(const std::string& name) const {

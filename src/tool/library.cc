@@ -1,0 +1,73 @@
+#include "tool/library.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cell/helper_image.h"
+#include "tool/json_text.h"
+
+extern "C" const char brig_loader_begin[];
+extern "C" const char brig_loader_end[];
+
+namespace brig {
+namespace {
+
+constexpr std::size_t kMaxTools = 10'000;
+
+bool flag(const Json& json, const char* name, bool otherwise) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+std::string words(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+std::shared_ptr<UniqueFd> loader_image() {
+  return std::make_shared<UniqueFd>(
+      executable("brig-loader", {brig_loader_begin, brig_loader_end}));
+}
+
+std::string library_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         std::free);
+  struct stat info;
+  if (!real || stat(real.get(), &info) != 0)
+    throw_error(ErrorKind::config, "library {}: {}", in_quotes(path), errno_text(errno));
+  if (!S_ISREG(info.st_mode))
+    throw_error(ErrorKind::config, "library {}: it is not a file", in_quotes(path));
+  return real.get();
+}
+
+std::vector<Tool> tools_of(const Answer& catalog, const std::string& library) {
+  std::string fault;
+  const auto list = catalog.kind == Answer::Kind::result ? json_from(catalog.bytes, fault)
+                                                         : std::optional<Json>();
+  if (!list || !list->is_array() || list->size() > kMaxTools)
+    throw_error(ErrorKind::config, "library '{}': its list of tools can't be read {}", library,
+                fault);
+  std::vector<Tool> tools;
+  for (const Json& each : *list) {
+    Tool tool;
+    if (!each.is_object())
+      throw_error(ErrorKind::config, "library '{}': its list of tools can't be read", library);
+    tool.name = words(each, "name");
+    tool.description = words(each, "description");
+    tool.input_schema = each.value("input_schema", Json());
+    if (each.contains("output_schema")) tool.output_schema = each["output_schema"];
+    tool.options.coerce = flag(each, "coerce", true);
+    tool.options.annotations = {flag(each, "read_only", false), flag(each, "destructive", true),
+                                flag(each, "idempotent", false), flag(each, "open_world", true)};
+    tool.library = library;
+    tools.push_back(std::move(tool));
+  }
+  return tools;
+}
+
+}  // namespace brig

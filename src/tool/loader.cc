@@ -1,0 +1,100 @@
+// brig-loader: the helper for the functions of a shared library. Executed clean, it does all that the helper
+// does; its zygote loads the library, in the jail, and the cells that are forked from it call its functions.
+//
+// A library exports   extern "C" void brig_register(brig::Toolbox& tools)   and needs not be linked with
+// brig: what it uses of it is here.
+#include <brig/toolbox.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "cell/answer.h"
+#include "cell/guest.h"
+#include "tool/function_guest.h"
+
+namespace brig {
+namespace {
+
+Functions g_functions;
+
+void tell(int catalog, FrameKind kind, std::string_view text) {
+  text = text.substr(
+      0, (kind == FrameKind::error ? kMaxErrorFrame : kMaxCatalog) - sizeof(FrameHeader));
+  const FrameHeader header{kind, static_cast<std::uint32_t>(text.size())};
+  std::string frame(reinterpret_cast<const char*>(&header), sizeof header);
+  frame += text;
+  for (std::size_t at = 0; at < frame.size();) {
+    const ssize_t size =
+        pwrite(catalog, frame.data() + at, frame.size() - at, static_cast<off_t>(at));
+    if (size <= 0) _exit(1);
+    at += static_cast<std::size_t>(size);
+  }
+}
+
+[[noreturn]] void refuse(int catalog, const std::string& why) {
+  tell(catalog, FrameKind::error, why);
+  _exit(1);
+}
+
+int count_threads() {
+  int count = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* entry = tasks ? readdir(tasks) : nullptr) count += entry->d_name[0] != '.';
+  if (tasks) closedir(tasks);
+  return count;
+}
+
+Json listed(const Tool& tool) {
+  const ToolAnnotations& annotations = tool.options.annotations;
+  Json json{{"name", tool.name},
+            {"description", tool.description},
+            {"input_schema", tool.input_schema},
+            {"coerce", tool.options.coerce},
+            {"read_only", annotations.read_only},
+            {"destructive", annotations.destructive},
+            {"idempotent", annotations.idempotent},
+            {"open_world", annotations.open_world}};
+  if (tool.output_schema) json["output_schema"] = *tool.output_schema;
+  return json;
+}
+
+void load(const Plan& plan, int catalog) {
+  const char* path = text(plan, plan.library);
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) refuse(catalog, dlerror());
+  using Register = void(Toolbox&);
+  auto* add_tools = reinterpret_cast<Register*>(dlsym(library, "brig_register"));
+  if (!add_tools)
+    refuse(catalog, "it has no function `extern \"C\" void brig_register(brig::Toolbox&)`");
+  Toolbox tools;
+  try {
+    add_tools(tools);
+  } catch (const std::exception& error) {
+    refuse(catalog, std::string("brig_register threw: ") + error.what());
+  } catch (...) {
+    refuse(catalog, "brig_register threw");
+  }
+  Json list = Json::array();
+  for (const auto& tool : tools.list()) {
+    if (!tool->call) refuse(catalog, "tool '" + tool->name + "' is no function");
+    if (tool->options.policy)
+      refuse(catalog, "tool '" + tool->name +
+                          "' has a policy of its own; that is for who loads the library to say");
+    list.push_back(listed(*tool));
+    g_functions.emplace(tool->name, tool);
+  }
+  if (count_threads() != 1)
+    refuse(catalog, "it starts threads when it is loaded; a copy of such a process could hang");
+  serve_functions(g_functions);
+  const std::string text = list.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kMaxCatalog - sizeof(FrameHeader)) refuse(catalog, "it has too many tools");
+  tell(catalog, FrameKind::result, text);
+}
+
+// Before main: the helper's own starts the janitor at once.
+[[gnu::constructor]] void be_a_loader() { g_guest.load = load; }
+
+}  // namespace
+}  // namespace brig

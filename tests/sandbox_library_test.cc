@@ -1,0 +1,126 @@
+// Tools of shared libraries: loaded in the jail by a clean zygote, never by this process.
+#include <brig/error.h>
+#include <brig/sandbox.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <thread>
+
+namespace brig {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string library(const std::string& name) {
+  const char* guests = getenv("BRIG_GUESTS");
+  return std::string(guests ? guests : "guests") + "/lib" + name + ".so";
+}
+
+Policy quick(std::chrono::milliseconds wall = 5s) {
+  Policy policy;
+  policy.limits.wall_time = wall;
+  return policy;
+}
+
+std::string refusal(const std::string& name, const Policy& policy = quick()) {
+  Toolbox tools;
+  tools.add_library(name);
+  try {
+    const Sandbox box(std::move(tools), policy);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SandboxLibrary, ItsToolsAreListedAndCalled) {
+  // Threads of the host do not matter.
+  std::thread other([] { std::this_thread::sleep_for(300ms); });
+  Toolbox tools;
+  tools.add_library(library("geo"));
+  Sandbox box(std::move(tools), quick());
+  const auto list = box.list_tools();
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0]->name, "distance");
+  EXPECT_EQ(list[0]->input_schema["properties"]["from"]["description"], "where to start");
+  const Json paris{{"latitude", 48.8566}, {"longitude", 2.3522}};
+  const Json rome{{"latitude", 41.9028}, {"longitude", 12.4964}};
+  const ToolResult r = box.call("distance", {{"from", paris}, {"to", rome}});
+  ASSERT_TRUE(r.ok) << r.error;
+  EXPECT_NEAR(r.output.get<double>(), 1105, 5);
+  const ToolResult bad = box.call("distance", {{"from", paris}, {"to", {{"latitude", "x"}}}});
+  EXPECT_EQ(bad.report.outcome, Outcome::invalid_arguments);
+  other.join();
+}
+
+TEST(SandboxLibrary, TellsProgress) {
+  Toolbox tools;
+  tools.add_library(library("geo"));
+  Sandbox box(std::move(tools), quick());
+  const auto watch = box.watch();
+  const Json here{{"latitude", 0}, {"longitude", 0}}, there{{"latitude", 0}, {"longitude", 1}};
+  ASSERT_TRUE(box.call("walk", {{"from", here}, {"to", there}}).ok);
+  std::vector<double> told;
+  while (const auto event = watch->next(0ms))
+    if (event->kind == Event::Kind::progress) told.push_back(event->fraction);
+  EXPECT_EQ(told, (std::vector<double>{0.25, 0.5, 0.75, 1}));
+}
+
+TEST(SandboxLibrary, IsLoadedInsideTheJail) {
+  setenv("BRIG_TEST_SECRET", "s3cret", 1);
+  Toolbox tools;
+  tools.add_library(library("outside"));
+  Sandbox box(std::move(tools), quick());
+  EXPECT_EQ(box.call("seen", {}).output, "pid 1") << "no file, no variable, its own pid namespace";
+  EXPECT_EQ(box.call("count", {}).output, 1);
+  EXPECT_EQ(box.call("count", {}).output, 1) << "calls share nothing";
+  EXPECT_EQ(box.call("crash", {}).report.signal, SIGABRT);
+  EXPECT_EQ(box.call("count", {}).output, 1) << "the zygote is unharmed";
+  unsetenv("BRIG_TEST_SECRET");
+}
+
+TEST(SandboxLibrary, BesideFunctionsAndCommands) {
+  Toolbox tools;
+  tools.add_library(library("outside"));
+  tools.add("own", "", {}, [] { return "own"; });
+  Tool echo;
+  echo.name = "echo";
+  echo.input_schema = Json::parse(R"({"type": "object"})");
+  echo.argv = {"echo", "hi"};
+  tools.add(std::move(echo));
+  Sandbox box(std::move(tools), quick());
+  EXPECT_EQ(box.list_tools().size(), 5u);
+  EXPECT_EQ(box.call("own", {}).output, "own");
+  EXPECT_EQ(box.call("echo", {}).output, "hi");
+  EXPECT_EQ(box.call("count", {}).output, 1);
+}
+
+TEST(SandboxLibrary, ThatCanNotBeLoadedSaysWhy) {
+  const auto says = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  says(refusal("/nonexistent.so"), "No such file");
+  says(refusal("/etc"), "not a file");
+  says(refusal("/etc/passwd"), "invalid ELF header");
+  says(refusal(library("nothing")), "brig_register");
+  says(refusal(library("throw")), "no licence");
+  says(refusal(library("thread")), "threads");
+  says(refusal(library("policy")), "policy of its own");
+  says(refusal(library("crash")), "not loaded");
+}
+
+TEST(SandboxLibrary, ThatHangsIsNotWaitedForLong) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_NE(refusal(library("hang"), quick(1s)).find("not loaded"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+}
+
+TEST(SandboxLibrary, ANameThatIsTakenIsRefused) {
+  Toolbox tools;
+  tools.add("count", "", {}, [] { return 1; });
+  tools.add_library(library("outside"));
+  EXPECT_THROW(Sandbox(std::move(tools), quick()), Error);
+}
+
+}  // namespace
+}  // namespace brig
