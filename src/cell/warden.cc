@@ -77,7 +77,7 @@ Warden::~Warden() {
   stop_zygote();
 }
 
-void Warden::start_zygote() {
+void Warden::start_zygote() try {
   helper_.spawn(nursery_.get());
   helper_.work_out(policy_, false);
   // The same for every zygote of this policy, and calls refer to it.
@@ -85,6 +85,9 @@ void Warden::start_zygote() {
   settings_.functions = nursery_ != nullptr;
   helper_.send_plan();
   watch(helper_.socket.get(), key(Key::janitor));
+} catch (...) {
+  helper_.stop();  // half of one would be taken for one that runs, and never tried again
+  throw;
 }
 
 void Warden::stop_zygote() {
