@@ -302,6 +302,28 @@ TEST(SandboxToolPolicy, TheSamePolicySharesAZygote) {
   EXPECT_EQ(count("brig-zygote"), 2u) << left_over();
 }
 
+// --- a router in front ---
+
+TEST(SandboxRouter, StrictRunsWhatIsListedInACellAndNothingElse) {
+  Toolbox tools = one(function("pid", [] { return static_cast<int>(getpid()); }));
+  tools.add(function("other", [] { return 1; }));
+  const auto box = std::make_shared<Sandbox>(std::move(tools), quick());
+  const brig::Router router({.mode = brig::RouterMode::strict,
+                             .sandboxed_tools = {"pid", "unknown"},
+                             .elevated_tools = {},
+                             .host = {},
+                             .warn = {}},
+                            box);
+  const ToolResult r = router.call("pid", {}, {"id", ""});
+  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_LT(r.output, 10) << "in a pid namespace of its own";
+  EXPECT_EQ(r.call_id, "id");
+  EXPECT_FALSE(r.report.enforced.empty());
+  EXPECT_EQ(router.call("unknown", {}).report.outcome, Outcome::unknown_tool);
+  EXPECT_TRUE(router.call("other", {}).denied)
+      << "not listed: the host's, and nobody runs it there";
+}
+
 // --- commands ---
 
 ToolResult run_command(std::vector<std::string> words, const Json& arguments = Json::object(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <brig/progress.h>
+#include <brig/router.h>
 #include <brig/sandbox.h>
 
 #include <future>

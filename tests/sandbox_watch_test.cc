@@ -120,6 +120,10 @@ TEST(SandboxWatch, ProgressIsBetweenZeroAndOneAndItsTextIsCut) {
     brig::progress(-7);
     brig::progress(std::nan(""));
     brig::progress(INFINITY, std::string(100'000, 'x'));
+    std::string umlauts = "a";
+    for (int i = 0; i < 3000; ++i) umlauts += "\xc3\xa4";
+    brig::progress(0, umlauts);
+    brig::progress(0, umlauts.substr(1));
     return 1;
   });
   Sandbox box(std::move(tools), quick());
@@ -128,12 +132,15 @@ TEST(SandboxWatch, ProgressIsBetweenZeroAndOneAndItsTextIsCut) {
   std::vector<Event> progress;
   for (const Event& event : all(*watch))
     if (event.kind == Kind::progress) progress.push_back(event);
-  ASSERT_EQ(progress.size(), 4u);
+  ASSERT_EQ(progress.size(), 6u);
   EXPECT_EQ(progress[0].fraction, 1);
   for (const int i : {1, 2, 3}) EXPECT_EQ(progress[static_cast<std::size_t>(i)].fraction, 0) << i;
   EXPECT_LE(progress[3].text.size(), 4096u);
   EXPECT_GE(progress[3].text.size(), 4000u);
   EXPECT_EQ(progress[3].text, std::string(progress[3].text.size(), 'x'));
+  for (const int i : {4, 5})
+    EXPECT_NO_THROW((void)Json(progress[static_cast<std::size_t>(i)].text).dump())
+        << "cut in the middle of a character";
   brig::progress(0.5, "outside of a call: nothing happens");
 }
 
