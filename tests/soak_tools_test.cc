@@ -12,6 +12,7 @@ namespace {
 
 using namespace soak;
 using namespace std::chrono_literals;
+using namespace brig;
 
 Toolbox mixed_tools() {
   Toolbox tools;

@@ -7,6 +7,7 @@
 #include <brig/policy.h>
 #include <brig/progress.h>
 #include <brig/report.h>
+#include <brig/router.h>
 #include <brig/runner.h>
 #include <brig/sandbox.h>
 #include <brig/seed.h>

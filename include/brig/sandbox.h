@@ -48,7 +48,9 @@ struct CallOptions {
 class Sandbox {
  public:
   // Starts the zygotes, and waits for a ready cell of each. C++ functions are called in copies of this
-  // process as it is now: make the Sandbox before starting threads.
+  // process as it is now: make the Sandbox before starting threads. The copies have neither its
+  // environment nor its descriptors, and memory that it shares is theirs alone (a shared mapping above
+  // 1 GiB is not there at all); what else is in its memory they can read.
   // Throws Error: config for a bad policy, tool or option; unsupported if this machine can't isolate.
   explicit Sandbox(Toolbox tools, Policy policy = {}, SandboxOptions options = {});
   // Cancels what is running.

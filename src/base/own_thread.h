@@ -16,7 +16,11 @@ class OwnThread {
   explicit OwnThread(std::function<void()> work) {
     ++running;
     try {
-      thread_ = std::thread(std::move(work));
+      thread_ = std::thread([work = std::move(work)]() mutable {
+        work();
+        work = nullptr;
+        --running;  // not when it is joined: until then it could stand for one that is not brig's
+      });
     } catch (...) {
       --running;
       throw;
@@ -27,10 +31,7 @@ class OwnThread {
 
   bool is_this() const { return thread_.get_id() == std::this_thread::get_id(); }
   bool joinable() const { return thread_.joinable(); }
-  void join() {
-    thread_.join();
-    --running;
-  }
+  void join() { thread_.join(); }
 
   static int count() { return running; }
 

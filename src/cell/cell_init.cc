@@ -31,8 +31,9 @@ using wire::Stage;
 
 // Set once before the handler can run; the handler needs them and takes no argument.
 volatile pid_t g_tool = 0;
-volatile bool g_killed = false;  // by on_kill
-bool g_kill_all = false;         // kill(-1) reaches this cell's processes and no others
+volatile bool g_killed = false;  // because the keeper died
+bool g_jailed = false;
+bool g_kill_all = false;  // kill(-1) reaches this cell's processes and no others
 
 void on_term(int) {
   const int error = errno;
@@ -46,7 +47,9 @@ void on_term(int) {
 // The host says that it is enough; or, in floors without a pid namespace, the keeper died.
 void on_kill(int) {
   const int error = errno;
-  g_killed = true;
+  // In a jail the keeper's death is this process' own: it is the host, which knows, or the tool, whose
+  // end must not look like brig's doing.
+  g_killed = !g_jailed;
   if (g_kill_all) kill(-1, SIGKILL);
   if (g_tool > 0) {
     kill(-g_tool, SIGKILL);
@@ -188,7 +191,8 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   if (!lock(plan, scratch, &listener, failure)) die(socket, failure);
   // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
   // moment before, in a Landlock domain that scopes signals.
-  g_kill_all = plan.floor == Floor::jail || (plan.landlock_scoped & sys::kScopeSignal);
+  g_jailed = plan.floor == Floor::jail;
+  g_kill_all = g_jailed || (plan.landlock_scoped & sys::kScopeSignal);
 
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);

@@ -3,14 +3,18 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <string>
 
 #include "base/error.h"
 #include "base/own_thread.h"
@@ -50,11 +54,67 @@ void require_no_threads() {
               foreign, foreign == 1 ? "" : "s");
 }
 
+std::string read_proc(const char* path) {
+  std::string text;
+  const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  char piece[4096];
+  for (ssize_t size; (size = read(file.get(), piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(size));
+  return text;
+}
+
 // The secrets of a host are in its environment more than anywhere else.
 void wipe_environment() {
   for (char** each = environ; each && *each; ++each) memset(*each, 0, strlen(*each));
   static char* none[] = {nullptr};
   environ = none;
+  // What the host was started with stays where the kernel put it, though it was changed or unset since:
+  // fields 50 and 51, counted from 3 after the name.
+  const std::string stat = read_proc("/proc/self/stat");
+  std::size_t at = stat.rfind(')');
+  for (int field = 2; field < 50 && at != std::string::npos; ++field) at = stat.find(' ', at + 1);
+  unsigned long begin = 0, end = 0;
+  if (at != std::string::npos && sscanf(stat.c_str() + at, "%lu %lu", &begin, &end) == 2 &&
+      begin < end)
+    memset(reinterpret_cast<void*>(begin), 0, end - begin);
+}
+
+// Puts a private copy in the place of a shared mapping.
+bool make_private(unsigned long begin, std::size_t size, int protection) {
+  constexpr std::size_t kMost = 1ul << 30;
+  if (size > kMost) protection = PROT_NONE;
+  void* copy = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (copy == MAP_FAILED) return false;
+  static char page[4096], zeros[4096];
+  for (std::size_t at = 0; protection != PROT_NONE && at < size; at += sizeof page) {
+    // By the system call: a page that is not there (the end of its file) is an error, not a signal.
+    const iovec here{page, sizeof page}, there{reinterpret_cast<void*>(begin + at), sizeof page};
+    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof page &&
+        memcmp(page, zeros, sizeof page) != 0)
+      memcpy(static_cast<char*>(copy) + at, page, sizeof page);
+  }
+  return mprotect(copy, size, protection) == 0 &&
+         mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(begin)) !=
+             MAP_FAILED;
+}
+
+// A fork copies all memory but that which is shared: through it a tool would write to the host's.
+bool unshare_memory() {
+  const std::string maps = read_proc("/proc/self/maps");
+  if (maps.empty()) return false;
+  for (std::size_t line = 0; line < maps.size(); line = maps.find('\n', line) + 1) {
+    char* at = nullptr;  // "begin-end rwxs ..."
+    const unsigned long begin = strtoul(maps.c_str() + line, &at, 16);
+    const unsigned long end = strtoul(at + 1, &at, 16);
+    const char* rights = at + 1;
+    if (begin >= end) return false;
+    if (rights[3] != 's') continue;
+    const int protection = (rights[0] == 'r' ? PROT_READ : 0) |
+                           (rights[1] == 'w' ? PROT_WRITE : 0) | (rights[2] == 'x' ? PROT_EXEC : 0);
+    if (!make_private(begin, end - begin, protection)) return false;
+  }
+  return true;
 }
 
 [[noreturn]] void nursery_main(int socket, int host) {
@@ -114,6 +174,7 @@ Nursery::Nursery(const std::function<void()>& in_copy) {
       if (null < 0 || dup2(null, i) != i) _exit(1);
     if (null > 2) close(null);
     wipe_environment();
+    if (!unshare_memory()) _exit(1);
     in_copy();
     nursery_main(kSocketFd, kHostFd);
   }

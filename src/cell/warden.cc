@@ -85,7 +85,7 @@ Warden::~Warden() {
   stop_zygote();
 }
 
-void Warden::start_zygote() {
+void Warden::start_zygote() try {
   helper_.spawn(origin_);
   helper_.work_out(policy_, false, origin_);
   // The same for every zygote of this policy, and calls refer to it.
@@ -93,6 +93,9 @@ void Warden::start_zygote() {
   settings_.functions = origin_.functions();
   helper_.send_plan();
   watch(helper_.socket.get(), key(Key::janitor));
+} catch (...) {
+  helper_.stop();  // half of one would be taken for one that runs, and never tried again
+  throw;
 }
 
 // The memory is shared with the zygote: what it holds is copied once, then looked at.

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <typeinfo>
 
+#include "base/text.h"
 #include "cell/answer.h"
 #include "cell/guest.h"
 
@@ -139,7 +140,10 @@ void serve_functions(const Functions& functions) {
 
 void progress(double fraction, std::string_view message) {
   if (g_answer < 0) return;
-  message = message.substr(0, kMaxProgress - sizeof fraction);
+  if (constexpr std::size_t kMost = kMaxProgress - sizeof fraction; message.size() > kMost) {
+    message = message.substr(0, kMost);
+    message.remove_suffix(utf8_cut_at_end(message));
+  }
   send_frame(FrameKind::progress, {reinterpret_cast<const char*>(&fraction), sizeof fraction},
              message);
 }

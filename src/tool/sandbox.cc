@@ -54,8 +54,7 @@ Sandbox::Impl::~Impl() {
   admission_.close();
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, flight] : flights_)
-      if (flight->warden_call) flight->tool->warden->cancel(flight->warden_call);
+    for (const auto& [id, flight] : flights_) stop(*flight);
     stopping_ = true;
     wake_.notify_all();
   }
@@ -139,10 +138,7 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
         error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
         error.what());
   }
-  if (watchers_.any()) {
-    request_progress(*flight);
-    watchers_.tell(event_of(*flight, Event::Kind::queued));
-  }
+  request_progress(*flight);
   return flight;
 }
 
@@ -156,6 +152,7 @@ Event Sandbox::Impl::event_of(const Flight& flight, Event::Kind kind) {
 
 void Sandbox::Impl::request_progress(Flight& flight) {
   flight.request.on_progress = [this, &flight](double fraction, std::string_view text) {
+    if (!watchers_.any()) return;
     Event event = event_of(flight, Event::Kind::progress);
     event.fraction = fraction;
     event.text = text;
@@ -164,8 +161,8 @@ void Sandbox::Impl::request_progress(Flight& flight) {
 }
 
 OutputCallback Sandbox::Impl::output_teller(const Flight& flight) {
-  if (!watchers_.any()) return {};
   return [this, &flight](Stream stream, std::string_view text) {
+    if (!watchers_.any()) return;  // one may come while the call runs
     Event event = event_of(flight, Event::Kind::output);
     event.stream = stream;
     event.text = text;
@@ -241,16 +238,15 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
         turn->verdict = verdict;
         turn->decided.notify_one();
       });
-  std::unique_lock lock(turn->mutex);
-  if (!turn->verdict) {
-    {
-      const std::lock_guard flights(mutex_);
-      flight->ticket = ticket;
-    }
-    wake_worker();
+  const auto is_decided = [&] {
+    const std::lock_guard lock(turn->mutex);
+    return turn->verdict.has_value();
+  };
+  if (!is_decided()) {
+    has_ticket(*flight, ticket);
+    std::unique_lock lock(turn->mutex);
     turn->decided.wait(lock, [&] { return turn->verdict.has_value(); });
   }
-  lock.unlock();
   bool cancelled;
   {
     const std::lock_guard flights(mutex_);
@@ -282,22 +278,23 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
 
 void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std::string& caller) {
   const auto entry = enlist(flight);
-  auto end = [this, flight, entry] {
-    delist(entry);
-    flight->promise->set_value(std::move(flight->result));
+  // Reading a large result takes a while: not on the thread that drives the other calls. Nor may that be
+  // the last to hold the flight, and by it the warden whose thread it is.
+  const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how) {
+    later([this, entry, ending = std::move(ending), how = std::move(how)] {
+      how(*ending);
+      delist(entry);
+      ending->promise->set_value(std::move(ending->result));
+    });
   };
-  auto run = [this, flight, end] {
+  const auto run = [this, flight, end] {
     if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
     const std::uint64_t id = flight->tool->warden->submit(
         std::move(flight->request), output_teller(*flight),
-        [this, flight, end](CellResult cell) mutable {
+        [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
           admission_.leave();
-          // Reading a large result takes a while: not on the thread that drives the other calls.
-          later([this, flight = std::move(flight), end = std::move(end),
-                 cell = std::make_shared<CellResult>(std::move(cell))] {
-            land(*flight, std::move(*cell));
-            end();
-          });
+          end(std::move(held), [this, cell = std::make_shared<CellResult>(std::move(cell))](
+                                   Flight& ended) { land(ended, std::move(*cell)); });
         });
     const std::lock_guard lock(mutex_);
     flight->warden_call = id;
@@ -307,21 +304,18 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
       admission_.enter(caller, flight->asked + flight->tool->wall_time,
                        [this, flight, run, end](Admission::Verdict verdict) {
                          if (verdict == Admission::Verdict::admitted) return run();
-                         later([this, flight, end, verdict] {
-                           refuse(*flight, verdict);
-                           end();
-                         });
+                         end(flight, [this, verdict](Flight& ended) { refuse(ended, verdict); });
                        });
-  {
-    const std::lock_guard lock(mutex_);
-    flight->ticket = ticket;
-  }
-  wake_worker();
+  has_ticket(*flight, ticket);
 }
 
 Sandbox::Impl::Flights::iterator Sandbox::Impl::enlist(const std::shared_ptr<Flight>& flight) {
-  const std::lock_guard lock(mutex_);
-  return flights_.emplace(flight->call_id, flight);
+  std::unique_lock lock(mutex_);
+  const auto entry = flights_.emplace(flight->call_id, flight);
+  lock.unlock();
+  // Who hears of it can cancel it.
+  if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::queued));
+  return entry;
 }
 
 void Sandbox::Impl::delist(Flights::iterator entry) {
@@ -332,10 +326,22 @@ void Sandbox::Impl::delist(Flights::iterator entry) {
   if (stopping_) wake_.notify_all();
 }
 
-void Sandbox::Impl::wake_worker() {
-  const std::lock_guard lock(mutex_);
-  deadlines_ = true;
-  wake_.notify_all();
+void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
+  bool cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    flight.ticket = ticket;
+    cancelled = flight.cancelled;
+    deadlines_ = true;
+    wake_.notify_all();
+  }
+  if (cancelled) admission_.cancel(ticket);  // before it had one
+}
+
+void Sandbox::Impl::stop(Flight& flight) {
+  flight.cancelled = true;
+  if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
+  if (flight.cancel_event >= 0) eventfd_write(flight.cancel_event, 1);
 }
 
 bool Sandbox::Impl::cancel(const std::string& call_id) {
@@ -347,9 +353,7 @@ bool Sandbox::Impl::cancel(const std::string& call_id) {
     for (auto each = begin; each != end; ++each) {
       Flight& flight = *each->second;
       any = true;
-      flight.cancelled = true;
-      if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
-      if (flight.cancel_event >= 0) eventfd_write(flight.cancel_event, 1);
+      stop(flight);
       if (flight.ticket) tickets.push_back(flight.ticket);
     }
   }

@@ -65,6 +65,8 @@ struct Sandbox::Impl {
   using Flights = std::multimap<std::string, std::shared_ptr<Flight>>;
   Flights::iterator enlist(const std::shared_ptr<Flight>& flight);
   void delist(Flights::iterator entry);
+  void has_ticket(Flight& flight, std::uint64_t ticket);
+  static void stop(Flight& flight);  // under the lock; one that waits is the admission's to cancel
 
   static Event event_of(const Flight& flight, Event::Kind kind);
   // Both for as long as the flight is.
@@ -81,7 +83,6 @@ struct Sandbox::Impl {
 
   void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
   void later(std::function<void()> job);
-  void wake_worker();
 
   const SandboxOptions options_;
   Watchers watchers_;

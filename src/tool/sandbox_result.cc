@@ -26,6 +26,13 @@ std::string thrown(const std::string& bytes) {
   return message.empty() ? type : type + ": " + message;
 }
 
+// At most that many bytes, cut between characters.
+std::string beginning_of(const std::string& text, std::size_t most) {
+  std::string beginning = text.substr(0, most);
+  if (text.size() > most) beginning.resize(most - utf8_cut_at_end(beginning));
+  return beginning;
+}
+
 // A command's output is its result: text, without the newline that ends it.
 void read_output(ToolResult& result) {
   std::string text = result.report.out.bytes;
@@ -52,7 +59,7 @@ void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) 
     // What a command says of its failure is worth more than its exit code.
     if (tool.command && result.report.outcome == Outcome::exit &&
         is_valid_utf8(result.report.err.bytes) && !result.report.err.bytes.empty())
-      result.error += ": " + result.report.err.bytes.substr(0, 2000);
+      result.error += ": " + beginning_of(result.report.err.bytes, 2000);
   } else if (tool.command) {
     read_output(result);
   } else {

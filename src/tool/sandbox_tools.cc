@@ -211,10 +211,13 @@ bool Sandbox::remove(const std::string& name) {
   if (found == impl_->tools_.end()) return false;
   // The copy of this process that its functions run in need not be made anew: it is not called.
   impl_->tools_.erase(found);
+  std::set<std::shared_ptr<Warden>> used;
   {
     const std::lock_guard calls(impl_->mutex_);
     impl_->prepared_.erase(name);
+    for (const auto& [ignored, prepared] : impl_->prepared_) used.insert(prepared->warden);
   }
+  std::erase_if(impl_->wardens_, [&](const auto& each) { return !used.contains(each.second); });
   impl_->watchers_.tell(tool_event(Event::Kind::tool_removed, name));
   return true;
 }

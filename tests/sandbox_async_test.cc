@@ -1,0 +1,348 @@
+// Calls that wait, run beside others, and are cancelled.
+#include <thread>
+
+#include "sandbox_support.h"
+
+namespace {
+
+using namespace e2e;
+
+constexpr std::size_t kHuge = kSanitized ? 8 << 20 : 100 << 20;
+
+void add_nap(Toolbox& tools, brig::ToolOptions options = {}) {
+  tools.add("nap", "Sleeps.", {"ms"}, nap, std::move(options));
+}
+
+Toolbox naps() {
+  Toolbox tools;
+  add_nap(tools);
+  return tools;
+}
+
+const Json kLong{{"ms", 100'000}}, kShort{{"ms", 1}};
+
+TEST(SandboxAsync, EveryFutureGetsItsOwnResult) {
+  Toolbox tools;
+  tools.add("twice", "", {"n"}, [](int n) {
+    if (n == 13) throw std::runtime_error("unlucky");
+    usleep(static_cast<useconds_t>(n % 3) * 10'000);
+    return 2 * n;
+  });
+  Sandbox box(std::move(tools), quick());
+  std::vector<std::future<ToolResult>> futures;
+  for (int i = 0; i < 20; ++i)
+    futures.push_back(box.call_async("twice", {{"n", i}}, {"id" + std::to_string(i), ""}));
+  for (int i = 0; i < 20; ++i) {
+    const ToolResult r = futures[static_cast<std::size_t>(i)].get();
+    EXPECT_EQ(r.call_id, "id" + std::to_string(i));
+    EXPECT_EQ(r.ok, i != 13) << r.error;
+    if (r.ok)
+      EXPECT_EQ(r.output, 2 * i);
+    else
+      EXPECT_EQ(r.error, "std::runtime_error: unlucky");
+  }
+  const auto is_ready = [](const std::future<ToolResult>& future) {
+    return future.wait_for(0s) == std::future_status::ready;
+  };
+  auto unknown = box.call_async("nope", {}), bad = box.call_async("twice", {{"n", "x"}});
+  EXPECT_TRUE(is_ready(unknown));
+  EXPECT_EQ(unknown.get().report.outcome, Outcome::unknown_tool);
+  EXPECT_TRUE(is_ready(bad));
+  EXPECT_EQ(bad.get().report.outcome, Outcome::invalid_arguments);
+}
+
+TEST(SandboxCancel, OfACallThatWaitsEndsItAtOnce) {
+  Sandbox box(naps(), quick(), {.concurrency = 1});
+  const auto watch = box.watch();
+  auto first = box.call_async("nap", kLong, {"first", ""});
+  ASSERT_TRUE(await(*watch, Event::Kind::output, "first"));
+  auto async = box.call_async("nap", kLong, {"async", ""});
+  ToolResult sync;
+  std::thread thread([&] { sync = box.call("nap", kLong, "sync"); });
+  ASSERT_TRUE(await(*watch, Event::Kind::queued, "sync"));
+  EXPECT_FALSE(box.cancel("nobody"));
+  const auto begin = Clock::now();
+  EXPECT_TRUE(box.cancel("async"));
+  EXPECT_TRUE(box.cancel("sync"));
+  thread.join();
+  for (const ToolResult& r : {async.get(), sync}) {
+    EXPECT_EQ(r.report.outcome, Outcome::cancelled);
+    EXPECT_EQ(r.error, "the call was cancelled before it ran");
+    EXPECT_TRUE(r.report.enforced.empty()) << "a cell was used";
+  }
+  EXPECT_LT(seconds_since(begin), 1.0);
+  EXPECT_EQ(first.wait_for(0s), std::future_status::timeout) << "the wrong one was cancelled";
+  EXPECT_TRUE(box.cancel("first"));
+  EXPECT_EQ(first.get().report.outcome, Outcome::cancelled);
+  EXPECT_FALSE(box.cancel("first")) << "it is over";
+  EXPECT_TRUE(box.call("nap", kShort).ok);
+}
+
+TEST(SandboxCancel, OfACallThatRunsEndsIt) {
+  Sandbox box(naps(), quick());
+  const auto watch = box.watch();
+  auto async = box.call_async("nap", kLong, {"async", ""});
+  ASSERT_TRUE(await(*watch, Event::Kind::output, "async"));
+  ToolResult sync;
+  std::thread thread([&] { sync = box.call("nap", kLong, "sync"); });
+  ASSERT_TRUE(await(*watch, Event::Kind::output, "sync"));
+  const auto begin = Clock::now();
+  EXPECT_TRUE(box.cancel("async"));
+  EXPECT_TRUE(box.cancel("sync"));
+  thread.join();
+  for (const ToolResult& r : {async.get(), sync}) {
+    EXPECT_EQ(r.report.outcome, Outcome::cancelled);
+    EXPECT_EQ(r.error, "the call was cancelled");
+    EXPECT_EQ(r.report.out.bytes, "running\n") << "what it wrote is kept";
+  }
+  EXPECT_LT(seconds_since(begin), 2.0);
+  EXPECT_TRUE(box.call("nap", kShort).ok);
+}
+
+TEST(SandboxCancel, OfAnIdEndsAllCallsOfThatId) {
+  Sandbox box(naps(), quick(), {.concurrency = 2});
+  std::vector<std::future<ToolResult>> futures;
+  for (int i = 0; i < 4; ++i) futures.push_back(box.call_async("nap", kLong, {"same", ""}));
+  EXPECT_TRUE(box.cancel("same"));
+  for (auto& future : futures) {
+    ASSERT_EQ(future.wait_for(5s), std::future_status::ready);
+    EXPECT_EQ(future.get().report.outcome, Outcome::cancelled);
+  }
+}
+
+// The moments between the question, the queue and the cell.
+TEST(SandboxCancel, AtAnyMomentEndsTheCall) {
+  Sandbox box(naps(), quick(), {.concurrency = 1});
+  for (int i = 0; i < 40; ++i) {
+    auto a = box.call_async("nap", kLong, {"a", ""}), b = box.call_async("nap", kLong, {"b", ""});
+    usleep(static_cast<useconds_t>(i) * 150);
+    EXPECT_TRUE(box.cancel("a"));
+    usleep(static_cast<useconds_t>(i % 7) * 100);
+    EXPECT_TRUE(box.cancel("b"));
+    ASSERT_EQ(a.wait_for(5s), std::future_status::ready) << i;
+    ASSERT_EQ(b.wait_for(5s), std::future_status::ready) << i;
+    EXPECT_EQ(a.get().report.outcome, Outcome::cancelled);
+    EXPECT_EQ(b.get().report.outcome, Outcome::cancelled);
+  }
+}
+
+TEST(SandboxCancel, GivesAToolItsGraceThenKills) {
+  Toolbox tools;
+  tools.add("stubborn", "", {}, [] {
+    signal(SIGTERM, [](int) { (void)!write(1, "term\n", 5); });
+    (void)!write(1, "ready\n", 6);
+    for (;;) pause();
+    return 1;
+  });
+  tools.add("polite", "", {}, [] {
+    signal(SIGTERM, [](int) {
+      (void)!write(1, "bye\n", 4);
+      _exit(0);
+    });
+    (void)!write(1, "ready\n", 6);
+    for (;;) pause();
+    return 1;
+  });
+  Sandbox box(std::move(tools), quick(60s, 1000ms));
+  const auto watch = box.watch();
+  const auto end_of = [&](const char* tool, double& seconds) {
+    auto future = box.call_async(tool, {}, {tool, ""});
+    EXPECT_TRUE(await(*watch, Event::Kind::output, tool));
+    const auto begin = Clock::now();
+    EXPECT_TRUE(box.cancel(tool));
+    const ToolResult r = future.get();
+    seconds = seconds_since(begin);
+    EXPECT_EQ(r.report.outcome, Outcome::cancelled) << r.error;
+    return r;
+  };
+  double seconds = 0;
+  const ToolResult stubborn = end_of("stubborn", seconds);
+  EXPECT_EQ(stubborn.report.out.bytes, "ready\nterm\n");
+  EXPECT_EQ(stubborn.report.signal, SIGKILL);
+  EXPECT_GE(seconds, 0.9);
+  EXPECT_LT(seconds, 3.0);
+  const ToolResult polite = end_of("polite", seconds);
+  EXPECT_EQ(polite.report.out.bytes, "ready\nbye\n");
+  EXPECT_EQ(polite.report.exit_code, 0);
+  EXPECT_LT(seconds, 0.9) << "it did not need its grace";
+}
+
+TEST(SandboxQueue, TimeInItCountsAndACallThatIsTooLateNeverRuns) {
+  Toolbox tools;
+  add_nap(tools);
+  tools.add("brief", "Has little time.", {}, [] { return nap(1); },
+            {.annotations = {}, .policy = quick(300ms)});
+  Sandbox box(std::move(tools), quick(), {.concurrency = 1});
+  const auto watch = box.watch();
+  auto blocker = box.call_async("nap", kLong, {"blocker", ""});
+  ASSERT_TRUE(await(*watch, Event::Kind::output, "blocker"));
+  auto async = box.call_async("brief", {}, {"async", ""});
+  const ToolResult sync = box.call("brief", {}, "sync");
+  for (const ToolResult& r : {async.get(), sync}) {
+    EXPECT_EQ(r.report.outcome, Outcome::timeout);
+    EXPECT_TRUE(contains(r.error, "queue") && contains(r.error, "not run")) << r.error;
+    EXPECT_GE(r.report.steps.queue, 290ms);
+    EXPECT_LT(r.duration, 2s);
+    EXPECT_TRUE(r.report.enforced.empty());
+  }
+  box.cancel("blocker");
+  blocker.get();
+  for (auto event = watch->next(0ms); event; event = watch->next(0ms))
+    EXPECT_NE(event->kind, Event::Kind::started) << event->call_id;
+  EXPECT_TRUE(box.call("brief", {}).ok) << "the next one is in time";
+}
+
+TEST(SandboxQueue, LeavesACallWhatIsLeftOfItsTime) {
+  Sandbox box(naps(), quick(1500ms), {.concurrency = 1});
+  auto first = box.call_async("nap", {{"ms", 700}});
+  const ToolResult second = box.call("nap", kLong);
+  EXPECT_TRUE(first.get().ok);
+  EXPECT_EQ(second.report.outcome, Outcome::timeout);
+  EXPECT_EQ(second.report.out.bytes, "running\n");
+  EXPECT_GE(second.report.steps.queue, 500ms);
+  EXPECT_GE(second.duration, 1500ms);
+  EXPECT_LT(second.duration, 2150ms) << "the wall time began anew with the cell";
+}
+
+TEST(SandboxQueue, RefusesMoreThanItHolds) {
+  Sandbox box(naps(), quick(), {.concurrency = 1, .queue = 2});
+  const auto watch = box.watch();
+  std::vector<std::future<ToolResult>> futures;
+  for (int i = 0; i < 3; ++i)
+    futures.push_back(box.call_async("nap", kLong, {"call" + std::to_string(i), ""}));
+  const auto begin = Clock::now();
+  const ToolResult sync = box.call("nap", kShort), async = box.call_async("nap", kShort).get();
+  for (const ToolResult& r : {sync, async}) {
+    EXPECT_EQ(r.report.outcome, Outcome::overloaded);
+    EXPECT_TRUE(contains(r.error, "try again later")) << r.error;
+    EXPECT_TRUE(r.report.enforced.empty());
+  }
+  EXPECT_LT(seconds_since(begin), 1.0);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(box.cancel("call" + std::to_string(i)));
+  for (auto& future : futures) EXPECT_EQ(future.get().report.outcome, Outcome::cancelled);
+  EXPECT_TRUE(box.call("nap", kShort).ok) << "there is room again";
+}
+
+TEST(SandboxQueue, ServesCallersInTurn) {
+  Sandbox box(naps(), quick(), {.concurrency = 1});
+  const auto watch = box.watch();
+  auto gate = box.call_async("nap", {{"ms", 500}}, {"gate", "greedy"});
+  ASSERT_TRUE(await(*watch, Event::Kind::started, "gate"));
+  std::vector<std::future<ToolResult>> futures;
+  for (int i = 0; i < 6; ++i)
+    futures.push_back(box.call_async("nap", kShort, {"g" + std::to_string(i), "greedy"}));
+  for (int i = 0; i < 2; ++i)
+    futures.push_back(box.call_async("nap", kShort, {"m" + std::to_string(i), "modest"}));
+  for (auto& future : futures) EXPECT_TRUE(future.get().ok);
+  std::string order;
+  for (auto event = watch->next(0ms); event; event = watch->next(0ms))
+    if (event->kind == Event::Kind::started) order += event->call_id + " ";
+  EXPECT_EQ(order, "g0 m0 g1 m1 g2 g3 g4 g5 ");
+}
+
+TEST(SandboxAsync, NeverRunsMoreThanItsConcurrency) {
+  Sandbox box(naps(), quick(), {.concurrency = 3});
+  const auto watch = box.watch(10'000);
+  std::vector<std::future<ToolResult>> futures;
+  for (int i = 0; i < 12; ++i) futures.push_back(box.call_async("nap", {{"ms", 50}}));
+  for (auto& future : futures) EXPECT_TRUE(future.get().ok);
+  // Whoever starts has left the queue; that the one before has ended is told a little later.
+  EXPECT_LE(descendants_named(getpid(), "nap").size(), 3u);
+  const auto begin = Clock::now();
+  for (int i = 0; i < 6; ++i)
+    futures[static_cast<std::size_t>(i)] = box.call_async("nap", {{"ms", 300}});
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(futures[static_cast<std::size_t>(i)].get().ok);
+  EXPECT_GE(seconds_since(begin), 0.6) << "six of 300 ms, three at a time";
+}
+
+TEST(SandboxAsync, AHugeArgumentDoesNotDelayOtherCalls) {
+  Toolbox tools;
+  tools.add("size", "", {"text"}, [](const std::string& text) { return text.size(); });
+  tools.add("one", "", {}, [] { return 1; });
+  Policy policy = quick(60s);
+  policy.limits.memory = 2_GiB;
+  Sandbox box(std::move(tools), policy);
+  std::atomic<bool> done{false};
+  std::thread thread([&] {
+    const ToolResult r = box.call_async("size", {{"text", std::string(kHuge, 'x')}}).get();
+    EXPECT_EQ(r.output, kHuge) << r.error;
+    done = true;
+  });
+  int count = 0;
+  double longest = 0;
+  while (!done) {
+    const auto begin = Clock::now();
+    const ToolResult r = count % 2 ? box.call("one", {}) : box.call_async("one", {}).get();
+    EXPECT_TRUE(r.ok) << r.error;
+    longest = std::max(longest, seconds_since(begin));
+    ++count;
+  }
+  thread.join();
+  EXPECT_GE(count, 3);
+  EXPECT_LT(longest, 0.5);
+}
+
+TEST(SandboxEnd, CancelsWhatRunsAndWaitsAndLeavesNothing) {
+  {
+    std::vector<std::future<ToolResult>> futures;
+    Toolbox tools = naps();
+    tools.add("stubborn", "", {}, [] {
+      signal(SIGTERM, SIG_IGN);
+      return nap(100'000);
+    });
+    auto box =
+        std::make_unique<Sandbox>(std::move(tools), quick(60s), SandboxOptions{.concurrency = 4});
+    const auto watch = box->watch();
+    for (int i = 0; i < 4; ++i)
+      futures.push_back(i % 2 ? box->call_async("stubborn", {}) : box->call_async("nap", kLong));
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(await(*watch, Event::Kind::output));
+    for (int i = 0; i < 4; ++i) futures.push_back(box->call_async("nap", kLong));
+    EXPECT_FALSE(descendants(getpid()).empty());
+    const auto begin = Clock::now();
+    box.reset();
+    EXPECT_LT(seconds_since(begin), 3.0);
+    for (auto& future : futures) {
+      ASSERT_EQ(future.wait_for(0s), std::future_status::ready);
+      EXPECT_EQ(future.get().report.outcome, Outcome::cancelled);
+    }
+  }
+  EXPECT_TRUE(nothing_is_left()) << left_over();
+}
+
+TEST(SandboxEnd, CancelsACallOfAnotherThread) {
+  auto box = std::make_unique<Sandbox>(naps(), quick(20s), SandboxOptions{.concurrency = 1});
+  const auto watch = box->watch();
+  ToolResult running, waiting;
+  std::thread first([&] { running = box->call("nap", kLong, "running"); });
+  ASSERT_TRUE(await(*watch, Event::Kind::output, "running"));
+  std::thread second([&] { waiting = box->call("nap", kLong, "waiting"); });
+  ASSERT_TRUE(await(*watch, Event::Kind::queued, "waiting"));
+  usleep(100'000);  // from the word to the queue itself
+  const auto begin = Clock::now();
+  Sandbox* const gone = box.release();  // the other threads may still read the pointer
+  delete gone;
+  EXPECT_LT(seconds_since(begin), 3.0);
+  first.join();
+  second.join();
+  EXPECT_EQ(running.report.outcome, Outcome::cancelled) << running.error;
+  EXPECT_EQ(waiting.report.outcome, Outcome::cancelled) << waiting.error;
+  EXPECT_TRUE(comes_true(3, nothing_is_left)) << left_over();
+}
+
+// A call may be on its way from the queue to its cell when the Sandbox goes.
+TEST(SandboxEnd, AtAnyMomentIsSoonOver) {
+  for (int i = 0; i < 12; ++i) {
+    std::vector<std::future<ToolResult>> futures;
+    const auto begin = [&] {
+      Sandbox box(naps(), quick(20s), {.concurrency = 2});
+      for (int k = 0; k < 12; ++k) futures.push_back(box.call_async("nap", k < 6 ? kShort : kLong));
+      usleep(static_cast<useconds_t>(i) * 700);
+      return Clock::now();
+    }();
+    EXPECT_LT(seconds_since(begin), 3.0) << i;
+    for (auto& future : futures) EXPECT_EQ(future.wait_for(0s), std::future_status::ready);
+  }
+  EXPECT_TRUE(nothing_is_left()) << left_over();
+}
+
+}  // namespace

@@ -1,0 +1,164 @@
+// The death of every part of a Sandbox, and of its host.
+#include <sys/prctl.h>
+
+#include <thread>
+
+#include "sandbox_support.h"
+
+namespace {
+
+using namespace e2e;
+
+Toolbox tools() {
+  Toolbox box;
+  box.add("nap", "Sleeps.", {"ms"}, nap);
+  box.add("twice", "", {"n"}, [](int n) { return 2 * n; });
+  return box;
+}
+
+const Json kLong{{"ms", 100'000}};
+
+int kill_all(const char* name) {
+  const std::vector<pid_t> victims = descendants_named(getpid(), name);
+  for (const pid_t victim : victims) kill(victim, SIGKILL);
+  return static_cast<int>(victims.size());
+}
+
+void expect_recovers(const char* part) {
+  SCOPED_TRACE(part);
+  {
+    Sandbox box(tools(), quick());
+    const auto watch = box.watch();
+    auto async = box.call_async("nap", kLong, {"async", ""});
+    ASSERT_TRUE(await(*watch, Event::Kind::output, "async"));
+    ToolResult sync;
+    std::thread thread([&] { sync = box.call("nap", kLong, "sync"); });
+    EXPECT_TRUE(await(*watch, Event::Kind::output, "sync"));
+    const auto begin = Clock::now();
+    EXPECT_GE(kill_all(part), 1);
+    thread.join();
+    for (const ToolResult& r : {async.get(), sync}) {
+      EXPECT_FALSE(r.ok);
+      EXPECT_EQ(r.report.outcome, Outcome::internal) << r.error;
+      EXPECT_TRUE(contains(r.error, "try again")) << r.error;
+      EXPECT_EQ(r.report.out.bytes, "running\n");
+    }
+    EXPECT_LT(seconds_since(begin), 3.0) << "long before their deadline";
+    usleep(100'000);  // a cell that was ready and died may be handed out until that is noticed
+    for (int i = 0; i < 5; ++i) {
+      const ToolResult r = box.call("twice", {{"n", i}});
+      EXPECT_EQ(r.output, 2 * i) << r.error;
+      EXPECT_LT(r.duration, 3s);
+    }
+    EXPECT_EQ(box.call_async("twice", {{"n", 21}}).get().output, 42);
+    EXPECT_TRUE(comes_true(3, [] { return descendants_named(getpid(), "nap").empty(); }));
+  }
+  EXPECT_TRUE(comes_true(3, nothing_is_left)) << left_over();
+}
+
+TEST(SandboxDeath, OfTheZygoteEndsItsCallsOnly) { expect_recovers("brig-zygote"); }
+TEST(SandboxDeath, OfTheJanitorEndsItsCallsOnly) { expect_recovers("brig-janitor"); }
+TEST(SandboxDeath, OfTheKeepersEndsTheirCallsOnly) { expect_recovers("brig-keeper"); }
+TEST(SandboxDeath, OfTheInitsEndsTheirCallsOnly) { expect_recovers("brig-init"); }
+
+TEST(SandboxDeath, OfTheNurseryHarmsNoCallUntilAZygoteIsLost) {
+  {
+    Sandbox box(tools(), quick());
+    const auto watch = box.watch();
+    auto running = box.call_async("nap", {{"ms", 500}}, {"running", ""});
+    ASSERT_TRUE(await(*watch, Event::Kind::output, "running"));
+    EXPECT_EQ(kill_all("brig-nursery"), 1);
+    EXPECT_EQ(running.get().output, 500);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(box.call("twice", {{"n", i}}).output, 2 * i);
+    EXPECT_GE(kill_all("brig-zygote"), 1);
+    usleep(100'000);
+    for (int i = 0; i < 2; ++i) {
+      auto async = box.call_async("twice", {{"n", 1}});
+      const ToolResult sync = box.call("twice", {{"n", 1}});
+      for (const ToolResult& r : {async.get(), sync}) {
+        EXPECT_EQ(r.report.outcome, Outcome::internal) << r.error;
+        EXPECT_TRUE(contains(r.error, "make a new Sandbox")) << r.error;
+        EXPECT_LT(r.duration, 10s);
+      }
+    }
+    // Commands are not forked from it.
+    box.add(command_tool("echo", {"echo", "hi"}));
+    EXPECT_EQ(box.call("echo", {}).output, "hi");
+  }
+  EXPECT_TRUE(comes_true(3, nothing_is_left)) << left_over();
+  Sandbox next(tools(), quick());
+  EXPECT_EQ(next.call("twice", {{"n", 4}}).output, 8);
+}
+
+TEST(SandboxDeath, OfPartsUnderLoadNeverHangsACall) {
+  Sandbox box(tools(), quick(4s));
+  std::atomic<bool> stop{false};
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      while (!stop) {
+        const auto begin = Clock::now();
+        const ToolResult r =
+            i % 2 ? box.call("twice", {{"n", i}}) : box.call_async("twice", {{"n", i}}).get();
+        EXPECT_LT(seconds_since(begin), 7.0);
+        if (r.ok)
+          good += r.output == 2 * i;
+        else
+          EXPECT_TRUE(r.report.outcome == Outcome::internal || r.report.outcome == Outcome::timeout)
+              << r.error;
+      }
+    });
+  const char* parts[] = {"brig-janitor", "brig-zygote", "brig-keeper", "brig-init"};
+  for (int round = 0; round < 40; ++round) {
+    const std::vector<pid_t> victims = descendants_named(getpid(), parts[round % 4]);
+    if (!victims.empty()) kill(victims[static_cast<std::size_t>(round) % victims.size()], SIGKILL);
+    usleep(static_cast<useconds_t>(20'000 + 1'000 * (round % 17)));
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(good, 0);
+  EXPECT_TRUE(comes_true(5, [&] { return box.call("twice", {{"n", 1}}).ok; }));
+}
+
+// A host with a function and a command that run, in a process of its own.
+[[noreturn]] void be_the_host(int tell) {
+  Toolbox all = tools();
+  all.add(command_tool("sleep",
+                       {"sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & echo running; wait"}));
+  Sandbox box(std::move(all), quick(100s));
+  const auto watch = box.watch();
+  auto first = box.call_async("nap", kLong), second = box.call_async("sleep", {});
+  if (!await(*watch, Event::Kind::output) || !await(*watch, Event::Kind::output)) _exit(1);
+  (void)!write(tell, "x", 1);
+  for (;;) pause();
+}
+
+TEST(SandboxDeath, OfTheHostEndsEverything) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // orphans come here, so that none is out of sight
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t host = fork();
+  if (host == 0) be_the_host(ends[1]);
+  close(ends[1]);
+  char byte;
+  ASSERT_EQ(read(ends[0], &byte, 1), 1);
+  close(ends[0]);
+  // Two of each: janitor, zygote, keepers, inits and tools; and the nursery.
+  EXPECT_GE(descendants(host).size(), 11u) << names(descendants(host));
+  EXPECT_EQ(descendants_named(host, "sleep").size(), 1u);
+  if (has_cgroups()) {
+    EXPECT_FALSE(cgroups_of(host).empty());
+  }
+  kill(host, SIGKILL);
+  waitpid(host, nullptr, 0);
+  EXPECT_TRUE(comes_true(3, [&] {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    return descendants(getpid()).empty();
+  })) << left_over();
+  EXPECT_TRUE(comes_true(3, [&] { return cgroups_of(host).empty(); })) << cgroups_of(host).front();
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+}  // namespace
