@@ -369,6 +369,15 @@ std::optional<Json> json_from(std::string_view text, std::string& fault) {
   return std::nullopt;
 }
 
+std::optional<Json> json_taken_from(std::string text, std::string& fault) {
+  if (text.size() < 2 || text.front() != '"') return json_from(text, fault);
+  const char* const last = text.data() + text.size() - 1;
+  if (*last != '"' || plain_end(text.data() + 1, last) != last) return json_from(text, fault);
+  text.pop_back();
+  text.erase(0, 1);
+  return Json(std::move(text));
+}
+
 std::optional<std::string> json_text(const Json& value, std::string& fault) {
   Writer writer;
   if (writer.value(value, 0)) return std::move(writer.out);

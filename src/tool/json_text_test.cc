@@ -33,6 +33,8 @@ bool agrees(const std::string& text) {
   // It takes a NUL byte for the end. No valid text holds one.
   if (text.find('\0') != std::string::npos) expected = Json::value_t::discarded;
   EXPECT_EQ(value.has_value(), !expected.is_discarded()) << text << "\n" << fault;
+  const std::optional<Json> taken = json_taken_from(text, fault);
+  EXPECT_EQ(taken, value) << text;
   if (!value || expected.is_discarded()) return false;
   EXPECT_TRUE(same(*value, expected)) << text << "\n" << *value << "\n" << expected;
   EXPECT_EQ(json_text(*value, fault), expected.dump()) << text;
