@@ -45,9 +45,9 @@ void member_schema(Json& schema, const char* name) {
   if (!JsonTypeOf<Member>::kOptional) schema["required"].push_back(name);
 }
 template <typename Member>
-void read_member(const Json& value, const char* name, Member& member) {
+void read_member(Json& value, const char* name, Member& member) {
   if (const auto found = value.find(name); found != value.end())
-    member = JsonTypeOf<Member>::read(*found);
+    member = JsonTypeOf<Member>::read(std::move(*found));
 }
 
 }  // namespace detail
@@ -74,12 +74,12 @@ void read_member(const Json& value, const char* name, Member& member) {
       BRIG_EACH_(BRIG_SCHEMA_OF_, type, __VA_ARGS__) \
       return schema;                                 \
     }                                                \
-    static type read(const Json& value) {            \
+    static type read(Json value) {                   \
       type result{};                                 \
       BRIG_EACH_(BRIG_READ_, type, __VA_ARGS__)      \
       return result;                                 \
     }                                                \
-    static Json write(const type& value) {           \
+    static Json write(type value) {                  \
       Json result = Json::object();                  \
       BRIG_EACH_(BRIG_WRITE_, type, __VA_ARGS__)     \
       return result;                                 \
@@ -90,7 +90,7 @@ void read_member(const Json& value, const char* name, Member& member) {
   brig::detail::member_schema<decltype(type::member)>(schema, #member);
 #define BRIG_READ_(type, member) brig::detail::read_member(value, #member, result.member);
 #define BRIG_WRITE_(type, member) \
-  result[#member] = brig::JsonTypeOf<decltype(type::member)>::write(value.member);
+  result[#member] = brig::JsonTypeOf<decltype(type::member)>::write(std::move(value.member));
 
 // action(type, x) for each x: up to 256, by expanding again and again.
 #define BRIG_EXPAND_(...) BRIG_EXPAND4_(BRIG_EXPAND4_(BRIG_EXPAND4_(BRIG_EXPAND4_(__VA_ARGS__))))

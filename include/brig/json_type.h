@@ -1,5 +1,6 @@
 // JsonTypeOf<T>: how a C++ type looks in JSON: its schema, and how to read and write it. Specialise it for a
-// type of your own, or declare an enum or a struct with <brig/json_struct.h>.
+// type of your own, or declare an enum or a struct with <brig/json_struct.h>. What is read or written is
+// handed over: read() and write() take by value what can be large, and move it on.
 #pragma once
 
 #include <brig/json.h>
@@ -59,7 +60,7 @@ template <>
 struct JsonTypeOf<std::string> {
   static constexpr bool kOptional = false;
   static Json schema() { return {{"type", "string"}}; }
-  static std::string read(const Json& value) { return value.get<std::string>(); }
+  static std::string read(Json value) { return std::move(value.get_ref<std::string&>()); }
   static Json write(std::string value) { return value; }
 };
 template <>
@@ -69,7 +70,9 @@ template <>
 struct JsonTypeOf<Bytes> {
   static constexpr bool kOptional = false;
   static Json schema() { return {{"type", "string"}, {"contentEncoding", "base64"}}; }
-  static Bytes read(const Json& value) { return detail::from_base64(value.get<std::string>()); }
+  static Bytes read(const Json& value) {
+    return detail::from_base64(value.get_ref<const std::string&>());
+  }
   static Json write(const Bytes& value) { return detail::to_base64(value); }
 };
 
@@ -77,7 +80,7 @@ template <>
 struct JsonTypeOf<Json> {
   static constexpr bool kOptional = false;
   static Json schema() { return Json::object(); }
-  static Json read(const Json& value) { return value; }
+  static Json read(Json value) { return value; }
   static Json write(Json value) { return value; }
 };
 
@@ -87,12 +90,12 @@ struct JsonTypeOf<std::optional<T>> {
   static Json schema() {
     return {{"anyOf", Json::array({JsonTypeOf<T>::schema(), Json{{"type", "null"}}})}};
   }
-  static std::optional<T> read(const Json& value) {
+  static std::optional<T> read(Json value) {
     if (value.is_null()) return std::nullopt;
-    return JsonTypeOf<T>::read(value);
+    return JsonTypeOf<T>::read(std::move(value));
   }
-  static Json write(const std::optional<T>& value) {
-    return value ? JsonTypeOf<T>::write(*value) : Json();
+  static Json write(std::optional<T> value) {
+    return value ? JsonTypeOf<T>::write(std::move(*value)) : Json();
   }
 };
 
@@ -100,14 +103,15 @@ template <typename T>
 struct JsonTypeOf<std::vector<T>> {
   static constexpr bool kOptional = false;
   static Json schema() { return {{"type", "array"}, {"items", JsonTypeOf<T>::schema()}}; }
-  static std::vector<T> read(const Json& value) {
+  static std::vector<T> read(Json value) {
     std::vector<T> result;
-    for (const Json& each : value) result.push_back(JsonTypeOf<T>::read(each));
+    result.reserve(value.size());
+    for (Json& each : value) result.push_back(JsonTypeOf<T>::read(std::move(each)));
     return result;
   }
-  static Json write(const std::vector<T>& value) {
+  static Json write(std::vector<T> value) {
     Json result = Json::array();
-    for (const T& each : value) result.push_back(JsonTypeOf<T>::write(each));
+    for (auto&& each : value) result.push_back(JsonTypeOf<T>::write(std::move(each)));
     return result;
   }
 };
@@ -118,14 +122,15 @@ struct JsonTypeOf<std::map<std::string, T>> {
   static Json schema() {
     return {{"type", "object"}, {"additionalProperties", JsonTypeOf<T>::schema()}};
   }
-  static std::map<std::string, T> read(const Json& value) {
+  static std::map<std::string, T> read(Json value) {
     std::map<std::string, T> result;
-    for (const auto& [key, each] : value.items()) result.emplace(key, JsonTypeOf<T>::read(each));
+    for (auto& [key, each] : value.get_ref<Json::object_t&>())
+      result.emplace(key, JsonTypeOf<T>::read(std::move(each)));
     return result;
   }
-  static Json write(const std::map<std::string, T>& value) {
+  static Json write(std::map<std::string, T> value) {
     Json result = Json::object();
-    for (const auto& [key, each] : value) result[key] = JsonTypeOf<T>::write(each);
+    for (auto& [key, each] : value) result[key] = JsonTypeOf<T>::write(std::move(each));
     return result;
   }
 };

@@ -44,8 +44,9 @@ struct Tool {
   Json input_schema;                  // an object's
   std::optional<Json> output_schema;  // none: anything
   ToolOptions options;
-  // A function. The arguments are an object that input_schema allows. May throw; runs in a cell.
-  std::function<Json(const Json& arguments)> call;
+  // A function. The arguments are an object that input_schema allows, and the function's to
+  // take apart. May throw; runs in a cell.
+  std::function<Json(Json arguments)> call;
   // A command: words with {placeholders} for the parameters, each value one argv element, never a shell.
   std::vector<std::string> argv;
   // A function of that shared library.

@@ -101,9 +101,9 @@ Json object_schema(const std::string& tool, const std::vector<Parameter>& parame
                    std::vector<Json> schemas, const std::vector<bool>& optional);
 
 template <typename T>
-T argument(const Json& arguments, const Parameter& parameter) {
+T argument(Json& arguments, const Parameter& parameter) {
   const auto found = arguments.find(parameter.name);
-  if (found != arguments.end()) return JsonTypeOf<T>::read(*found);
+  if (found != arguments.end()) return JsonTypeOf<T>::read(std::move(*found));
   if (parameter.default_value) return JsonTypeOf<T>::read(*parameter.default_value);
   return T{};  // optional: what is required is there
 }
@@ -131,7 +131,7 @@ Tool Toolbox::make_tool(std::string name, std::string description,
   tool.description = std::move(description);
   tool.options = std::move(options);
   tool.call = [parameters = std::move(parameters),
-               function = std::forward<Callable>(callable)](const Json& arguments) mutable -> Json {
+               function = std::forward<Callable>(callable)](Json arguments) mutable -> Json {
     return [&]<std::size_t... I>(std::index_sequence<I...>)->Json {
       if constexpr (std::is_void_v<Result>) {
         function(detail::argument<std::tuple_element_t<I, Arguments>>(arguments, parameters[I])...);

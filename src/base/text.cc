@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/fd.h"
+#include "base/utf8.h"
 
 namespace brig {
 namespace {
@@ -54,35 +55,15 @@ std::optional<std::uint64_t> unit_milliseconds(std::string_view unit) {
   return std::nullopt;
 }
 
-// Length of the code point whose first byte is `lead` and the range its second byte must be in.
-// The range is what excludes overlongs (E0, F0), surrogates (ED) and > U+10FFFF (F4). 0: no lead.
-struct Lead {
-  std::size_t length;
-  unsigned char low, high;
-};
-Lead lead_of(unsigned char lead) {
-  if (lead < 0x80) return {1, 0, 0};
-  if (lead < 0xC2) return {0, 0, 0};
-  if (lead < 0xE0) return {2, 0x80, 0xBF};
-  if (lead == 0xE0) return {3, 0xA0, 0xBF};
-  if (lead == 0xED) return {3, 0x80, 0x9F};
-  if (lead < 0xF0) return {3, 0x80, 0xBF};
-  if (lead == 0xF0) return {4, 0x90, 0xBF};
-  if (lead < 0xF4) return {4, 0x80, 0xBF};
-  if (lead == 0xF4) return {4, 0x80, 0x8F};
-  return {0, 0, 0};
-}
-
 unsigned char byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<unsigned char>(bytes[i]);
 }
-bool is_continuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
 // Whether bytes 1.. of `piece` may follow its first in a code point that is `lead`.
-bool continues(std::string_view piece, const Lead& lead) {
+bool continues(std::string_view piece, const Utf8Lead& lead) {
   for (std::size_t i = 1; i < piece.size(); ++i) {
     const unsigned char byte = byte_at(piece, i);
-    if (i == 1 ? (byte < lead.low || byte > lead.high) : !is_continuation(byte)) return false;
+    if (i == 1 ? (byte < lead.low || byte > lead.high) : !is_utf8_continuation(byte)) return false;
   }
   return true;
 }
@@ -248,10 +229,9 @@ bool is_valid_utf8(std::string_view bytes) noexcept {
         continue;
       }
     }
-    const Lead lead = lead_of(byte_at(bytes, i));
-    if (lead.length == 0 || lead.length > bytes.size() - i) return false;
-    if (!continues(bytes.substr(i, lead.length), lead)) return false;
-    i += lead.length;
+    const std::size_t length = utf8_length(bytes.data() + i, bytes.data() + bytes.size());
+    if (length == 0) return false;
+    i += length;
   }
   return true;
 }
@@ -259,8 +239,8 @@ bool is_valid_utf8(std::string_view bytes) noexcept {
 std::size_t utf8_cut_at_end(std::string_view bytes) noexcept {
   for (std::size_t n = 1; n <= 3 && n <= bytes.size(); ++n) {
     const std::string_view piece = bytes.substr(bytes.size() - n);
-    if (is_continuation(byte_at(piece, 0))) continue;
-    const Lead lead = lead_of(byte_at(piece, 0));
+    if (is_utf8_continuation(byte_at(piece, 0))) continue;
+    const Utf8Lead lead = utf8_lead(byte_at(piece, 0));
     return lead.length > n && continues(piece, lead) ? n : 0;
   }
   return 0;
@@ -268,7 +248,7 @@ std::size_t utf8_cut_at_end(std::string_view bytes) noexcept {
 
 std::size_t utf8_cut_at_start(std::string_view bytes) noexcept {
   std::size_t n = 0;
-  while (n < bytes.size() && n < 4 && is_continuation(byte_at(bytes, n))) ++n;
+  while (n < bytes.size() && n < 4 && is_utf8_continuation(byte_at(bytes, n))) ++n;
   return n < 4 ? n : 0;
 }
 

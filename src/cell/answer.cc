@@ -17,7 +17,8 @@ bool AnswerReader::begin_frame() {
   }
   if (header_.size <= most && most > 0) {
     payload_.clear();
-    payload_.reserve(std::min<std::size_t>(header_.size, 1 << 20));  // more only as it comes
+    // Address space, not memory, until it comes; growing would copy it.
+    payload_.reserve(std::min<std::size_t>(header_.size, 16 << 20));
     return true;
   }
   if (header_.kind == FrameKind::result) {

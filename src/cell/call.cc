@@ -50,7 +50,7 @@ UniqueFd file_of(const char* name, const std::string& bytes) {
 void stow_arguments(CellRequest& request) {
   if (!request.arguments || request.arguments->size() <= wire::kInlineArguments) return;
   request.arguments_file = file_of("arguments", *request.arguments);
-  request.arguments->clear();
+  request.arguments.emplace();  // clear() would keep the memory
 }
 
 Call::Call(const CallSettings& settings, CellRequest request, OutputCallback on_output)

@@ -2,8 +2,20 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tool/json_text.h"
 
 namespace brig {
+namespace {
+
+std::string text_of(const Json& value, const std::string& name) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string fault;
+  std::optional<std::string> text = json_text(value, fault);
+  if (!text) throw_error(ErrorKind::config, "/{}: it holds {}", name, fault);
+  return std::move(*text);
+}
+
+}  // namespace
 
 CommandTemplate::CommandTemplate(const std::vector<std::string>& words,
                                  const std::set<std::string>& parameters) {
@@ -62,7 +74,7 @@ std::vector<std::string> CommandTemplate::expand(const Json& arguments) const {
       const auto found = arguments.find(piece.text);
       if (found == arguments.end() || found->is_null()) continue;
       given = true;
-      std::string value = found->is_string() ? found->get<std::string>() : found->dump();
+      std::string value = text_of(*found, piece.text);
       if (value.find('\0') != std::string::npos)
         throw_error(ErrorKind::config,
                     "/{}: expected text without a NUL byte: no command can receive it", piece.text);

@@ -7,17 +7,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <mutex>
+#include <optional>
 #include <typeinfo>
 
 #include "base/text.h"
 #include "cell/answer.h"
 #include "cell/guest.h"
+#include "tool/json_text.h"
 
 namespace brig {
 namespace {
@@ -72,25 +73,14 @@ std::string readable(const char* mangled) {
   return name ? name.get() : mangled;
 }
 
-// dump() writes these as null, which would be a lie.
-bool has_only_finite_numbers(const Json& value) {
-  if (value.is_number_float()) return std::isfinite(value.get_ref<const double&>());
-  return !value.is_structured() || std::all_of(value.begin(), value.end(), has_only_finite_numbers);
-}
-
-void answer(const Tool& tool, const char* arguments, std::size_t size) {
-  std::string result;
+void answer(const Tool& tool, std::string_view text) {
+  std::optional<std::string> result;
   try {
-    const Json value = tool.call(Json::parse(arguments, arguments + size));
-    if (!has_only_finite_numbers(value))
-      return send_error("InvalidResult",
-                        "the result holds a number that JSON has not: NaN or infinity");
-    try {
-      result = value.dump();
-    } catch (const Json::type_error&) {
-      return send_error("InvalidResult",
-                        "the result holds text that is not UTF-8; return bytes instead");
-    }
+    std::string fault;
+    std::optional<Json> arguments = json_from(text, fault);
+    if (!arguments) return send_error("InvalidArguments", "the arguments are not JSON: " + fault);
+    result = json_text(tool.call(std::move(*arguments)), fault);
+    if (!result) return send_error("InvalidResult", "the result holds " + fault);
   } catch (const abi::__forced_unwind&) {
     flush_output();
     _exit(0);  // the tool ended its thread; above it are only frames of the host's
@@ -100,10 +90,10 @@ void answer(const Tool& tool, const char* arguments, std::size_t size) {
     const std::type_info* type = abi::__cxa_current_exception_type();
     return send_error(type ? readable(type->name()) : "unknown", "");
   }
-  if (result.size() > UINT32_MAX)
+  if (result->size() > UINT32_MAX)
     return send_error("InvalidResult", "the result is larger than 4 GiB");
   flush_output();
-  send_frame(FrameKind::result, result);
+  send_frame(FrameKind::result, *result);
 }
 
 [[noreturn]] void run_function(const char* name, const char* arguments, std::size_t size,
@@ -113,7 +103,7 @@ void answer(const Tool& tool, const char* arguments, std::size_t size) {
   if (found == g_functions->end())
     send_error("UnknownTool", "this zygote has no such function");
   else
-    answer(*found->second, arguments, size);
+    answer(*found->second, {arguments, size});
   // Destructors and atexit handlers are the host's, whose copy this is: they do not run.
   _exit(0);
 }
@@ -123,10 +113,10 @@ void answer(const Tool& tool, const char* arguments, std::size_t size) {
 void rehearse() {
   volatile char stack[16 * 1024];
   for (std::size_t i = 0; i < sizeof stack; i += 1024) stack[i] = 0;
-  const std::string text = R"({"a": [1, 2.5, "text", null, true], "b": {"c": "d"}})";
-  const Json value = Json::parse(text);
-  const std::string again = value.dump();
-  if (again.empty() || g_functions->contains(again)) abort();
+  std::string fault;
+  const auto value = json_from(R"({"a": [1, 2.5, "text", null, true], "b": {"c": "d"}})", fault);
+  const auto again = json_text(*value, fault);
+  if (!again || g_functions->contains(*again)) abort();
   flush_output();
 }
 

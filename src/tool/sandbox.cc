@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tool/json_text.h"
 #include "tool/sandbox_impl.h"
 
 namespace brig {
@@ -128,11 +129,12 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
       request.command.argv = flight->tool->command->expand(arguments);
     } else {
       request.command.argv = {name};
-      request.arguments = arguments.dump();
+      std::string fault;
+      request.arguments = json_text(arguments, fault);
+      if (!request.arguments)
+        return refused(Outcome::invalid_arguments, "the arguments hold " + fault);
       stow_arguments(request);
     }
-  } catch (const Json::exception&) {
-    return refused(Outcome::invalid_arguments, "the arguments hold text that is not UTF-8");
   } catch (const Error& error) {
     return refused(
         error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,

@@ -64,7 +64,7 @@ void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) 
     read_output(result);
   } else {
     std::string fault;
-    std::optional<Json> value = json_from(cell.answer.bytes, fault);
+    std::optional<Json> value = json_taken_from(std::move(cell.answer.bytes), fault);
     if (value)
       result.output = std::move(*value);
     else

@@ -1,0 +1,372 @@
+#include "tool/json_text.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace brig {
+namespace {
+
+using namespace std::string_literals;
+
+// == takes 1, 1u and 1.0 for the same.
+bool same(const Json& a, const Json& b) {
+  if (a.type() != b.type() || a.size() != b.size()) return false;
+  if (a.is_number_float())
+    return std::signbit(a.get<double>()) == std::signbit(b.get<double>()) && a == b;
+  if (!a.is_structured()) return a == b;
+  if (a.is_object())
+    for (const auto& [key, each] : a.items())
+      if (!b.contains(key)) return false;
+  return std::equal(a.begin(), a.end(), b.begin(), same);
+}
+
+// What json_from makes of it is what nlohmann does, and so is what json_text makes of that. True if it
+// is JSON.
+bool agrees(const std::string& text) {
+  std::string fault;
+  const std::optional<Json> value = json_from(text, fault);
+  Json expected = Json::parse(text, nullptr, false);
+  // It takes a NUL byte for the end. No valid text holds one.
+  if (text.find('\0') != std::string::npos) expected = Json::value_t::discarded;
+  EXPECT_EQ(value.has_value(), !expected.is_discarded()) << text << "\n" << fault;
+  const std::optional<Json> taken = json_taken_from(text, fault);
+  EXPECT_EQ(taken, value) << text;
+  if (!value || expected.is_discarded()) return false;
+  EXPECT_TRUE(same(*value, expected)) << text << "\n" << *value << "\n" << expected;
+  EXPECT_EQ(json_text(*value, fault), expected.dump()) << text;
+  return true;
+}
+
+TEST(JsonText, ReadsWhatIsJson) {
+  for (const std::string text : {
+           "null",
+           "true",
+           "false",
+           "[]",
+           "{}",
+           "[ ]",
+           "{ }",
+           " \t\r\n[1 ,\n2 ]\t",
+           "\"\"",
+           "\"/\\/\"",
+           // numbers
+           "0",
+           "-0",
+           "-0.0",
+           "0.0",
+           "1e5",
+           "1E+05",
+           "1e-05",
+           "1.5e300",
+           "-1",
+           "9223372036854775807",
+           "-9223372036854775808",
+           "-9223372036854775809",
+           "9223372036854775808",
+           "18446744073709551615",
+           "18446744073709551616",
+           "123456789012345678901234567890",
+           "1e-400",
+           "-1e-400",
+           "4.9406564584124654e-324",
+           "2.2250738585072011e-308",
+           "1.0",
+           "1.7976931348623157e308",
+           "0.1",
+           "0.30000000000000004",
+           "5e-324",
+           "1e23",
+           "9007199254740993",
+           "0e0",
+           "0e99999999999999999999",
+           "0.0000000000000000000000000000000000000000000000000001",
+           // strings
+           R"("\"\\\/\b\f\n\r\t")",
+           R"("\u0000\u001f\u007f\u0080\u07ff\u0800\uffff")",
+           R"("\ud800\udc00\uDBFF\uDFFF\uD83D\uDE00")",
+           "\"\x7f\"",
+           "\"ü € 😀 \xF4\x8F\xBF\xBF\"",
+           "\"\xEE\x80\x80\xED\x9F\xBF\xC2\x80\xE0\xA0\x80\xF0\x90\x80\x80\"",
+           // objects: the last of a name counts, whatever it was before
+           R"({"a":1,"a":[2],"b":{"c":null},"a":"3"})",
+           R"({"":{"":{}}})",
+           R"({"a":{"x":1},"a":{"y":2}})",
+           R"({"\u0061":1,"a":2})",
+           "\xEF\xBB\xBF[1]",
+           "\xEF\xBB\xBF 1",
+       })
+    EXPECT_TRUE(agrees(text)) << text;
+}
+
+TEST(JsonText, RefusesWhatIsNot) {
+  for (const std::string& text : {
+           ""s,
+           " "s,
+           "\xEF\xBB\xBF"s,
+           "\xEF\xBB 1"s,
+           " \xEF\xBB\xBF 1"s,
+           "nul"s,
+           "nulll"s,
+           "True"s,
+           "NaN"s,
+           "Infinity"s,
+           "-Infinity"s,
+           "undefined"s,
+           "1 2"s,
+           "[1] x"s,
+           "[1]]"s,
+           "// c\n1"s,
+           "/**/1"s,
+           // numbers
+           "01"s,
+           "-"s,
+           "-01"s,
+           "+1"s,
+           ".5"s,
+           "1."s,
+           "1.e5"s,
+           "1e"s,
+           "1e+"s,
+           "1e5.0"s,
+           "0x10"s,
+           "1a"s,
+           "1e400"s,
+           "-1e400"s,
+           "1"s + std::string(400, '0'),
+           "--1"s,
+           "1_000"s,
+           "1,"s,
+           "- 1"s,
+           // strings
+           "\""s,
+           "\"abc"s,
+           "'a'"s,
+           "\"\\\""s,
+           "\"\\x\""s,
+           "\"\\"s,
+           "\"a\nb\""s,
+           "\"\t\""s,
+           "\"\x1f\""s,
+           "\"a\0b\""s,
+           R"("\u12")"s,
+           R"("\u123g")"s,
+           R"("\u-123")"s,
+           R"("\u+123")"s,
+           R"("\u 123")"s,
+           R"("\u0x12")"s,
+           R"("\ud800")"s,
+           R"("\udc00")"s,
+           R"("\ud800\ud800")"s,
+           R"("\ud800a")"s,
+           R"("\ud800\n")"s,
+           R"("\ud800\u0041")"s,
+           R"("\U0041")"s,
+           // not UTF-8: alone, overlong, a surrogate, above U+10FFFF, cut off
+           "\"\x80\""s,
+           "\"\xC0\x80\""s,
+           "\"\xC1\xBF\""s,
+           "\"\xE0\x9F\xBF\""s,
+           "\"\xED\xA0\x80\""s,
+           "\"\xF0\x8F\xBF\xBF\""s,
+           "\"\xF4\x90\x80\x80\""s,
+           "\"\xF5\x80\x80\x80\""s,
+           "\"\xFF\""s,
+           "\"\xE2\x82\""s,
+           "\"\xE2\x82"s,
+           "\"\xC3"s,
+           "\"01234567\xC3\""s,
+           "\"\xF0\x9F\x98\""s,
+           // structure
+           "["s,
+           "]"s,
+           "[1"s,
+           "[1,"s,
+           "[1,]"s,
+           "[,1]"s,
+           "[1 2]"s,
+           "[1}"s,
+           "{"s,
+           "}"s,
+           "{\"a\""s,
+           "{\"a\":"s,
+           "{\"a\":1"s,
+           "{\"a\":1,}"s,
+           "{,}"s,
+           "{a:1}"s,
+           "{1:2}"s,
+           "{\"a\" 1}"s,
+           "{\"a\":1 \"b\":2}"s,
+           "{\"a\"::1}"s,
+           "{\"a\":1]"s,
+           "[1:2]"s,
+           "[\"a\":1]"s,
+           "{null:1}"s,
+           // NUL is no end
+           "1\0"s,
+           "\0"s,
+           "[1]\0x"s,
+           "[1\0]"s,
+           "[1,\0 2]"s,
+           "{\"a\0\":1}"s,
+       })
+    EXPECT_FALSE(agrees(text)) << text;
+}
+
+TEST(JsonText, SaysWhereItStopsToBeJson) {
+  std::string fault;
+  EXPECT_FALSE(json_from("[1,\n 2,]", fault));
+  EXPECT_EQ(fault.find("parse error at line 2, column 4: "), 0u) << fault;
+  EXPECT_FALSE(json_from("1e400", fault));
+  EXPECT_EQ(fault, "number overflow parsing '1e400'");
+  EXPECT_FALSE(json_from("{}\0{}"s, fault));
+  EXPECT_EQ(fault, "there is a NUL byte after its end");
+}
+
+TEST(JsonText, BoundsTheDepth) {
+  const auto nested = [](std::size_t depth, const std::string& open, const std::string& close) {
+    std::string text;
+    for (std::size_t i = 0; i < depth; ++i) text += open;
+    text += "1";
+    for (std::size_t i = 0; i < depth; ++i) text += close;
+    return text;
+  };
+  std::string fault;
+  for (const auto& [open, close] : {std::pair{"[", "]"}, {"{\"a\":", "}"}}) {
+    EXPECT_TRUE(agrees(nested(kMaxJsonDepth, open, close)));
+    const std::string deeper = nested(kMaxJsonDepth + 1, open, close);
+    EXPECT_FALSE(json_from(deeper, fault));
+    EXPECT_EQ(fault, "it is nested deeper than 128");
+    EXPECT_FALSE(json_text(Json::parse(deeper), fault));
+    EXPECT_EQ(fault, "a value that is too deep: it is nested deeper than 128");
+    EXPECT_FALSE(json_from(nested(1'000'000, open, close), fault));
+  }
+  EXPECT_FALSE(json_from(std::string(1'000'000, '['), fault));
+  EXPECT_EQ(fault, "it is nested deeper than 128");
+}
+
+TEST(JsonText, FindsTheEndOfAStringWhereverItIs) {
+  // Strings are read and written a word at a time: every length, with every odd thing at every place.
+  for (const std::string odd :
+       {"\"", "\\", "\n", "\x01", "\x1f", "\x7f", "ü", "€", "😀", "\xff", "\xc3"})
+    for (std::size_t size = 0; size < 20; ++size)
+      for (std::size_t at = 0; at <= size; ++at) {
+        std::string text(size, 'x');
+        text.insert(at, odd);
+        agrees('"' + text + '"');
+        std::string fault;
+        const bool utf8 = odd != "\xff" && odd != "\xc3";
+        const std::optional<std::string> written = json_text(text, fault);
+        ASSERT_EQ(written.has_value(), utf8);
+        if (utf8) {
+          ASSERT_EQ(*written, Json(text).dump());
+        }
+      }
+}
+
+TEST(JsonText, WritesNoLies) {
+  const auto fault_of = [](const Json& value) {
+    std::string fault;
+    EXPECT_FALSE(json_text({1, {{"a", value}}}, fault));
+    return fault;
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(fault_of(std::nan("")), "a number that JSON has not: NaN");
+  EXPECT_EQ(fault_of(kInfinity), "a number that JSON has not: infinity");
+  EXPECT_EQ(fault_of(-kInfinity), "a number that JSON has not: infinity");
+  EXPECT_EQ(fault_of("a\xff"), "text that is not UTF-8 (bytes must go as base64)");
+  EXPECT_EQ(fault_of({{"\xC0\x80", 1}}), "text that is not UTF-8 (bytes must go as base64)");
+  EXPECT_EQ(fault_of(Json::binary({1, 2})), "a binary value, which JSON has not");
+}
+
+// --- random ones ---
+
+using Random = std::mt19937_64;
+std::size_t below(Random& random, std::size_t limit) { return random() % limit; }
+
+std::string random_text(Random& random) {
+  static const char* const kPieces[] = {
+      "a",    "key",  "\"", "\\", "\n", "\t", "\b",
+      "\x01", "\x7f", "/",  "ü",  "€",  "😀",  "plain text of some length",
+      "{[",   "]}",   ","};
+  std::string text;
+  for (std::size_t n = below(random, 6); n > 0; --n)
+    text += kPieces[below(random, std::size(kPieces))];
+  return text;
+}
+
+Json random_value(Random& random, unsigned depth) {
+  switch (depth == 1 ? 8 + below(random, 2) : below(random, depth > 4 ? 8 : 10)) {
+    case 0: return nullptr;
+    case 1: return below(random, 2) == 0;
+    case 2: return random() >> below(random, 64);
+    case 3: return static_cast<std::int64_t>(random()) >> below(random, 64);
+    case 4:
+      return std::ldexp(static_cast<double>(random() >> 11),
+                        static_cast<int>(below(random, 2000)) - 1074);
+    case 5: return static_cast<double>(below(random, 100'000)) / 100;
+    case 6:
+    case 7: return random_text(random);
+    case 8: {
+      Json object = Json::object();
+      for (std::size_t n = below(random, 5); n > 0; --n)
+        object[random_text(random)] = random_value(random, depth + 1);
+      return object;
+    }
+    default: {
+      Json array = Json::array();
+      for (std::size_t n = below(random, 5); n > 0; --n)
+        array.push_back(random_value(random, depth + 1));
+      return array;
+    }
+  }
+}
+
+void mutate(Random& random, std::string& text) {
+  static const char* const kPieces[] = {"\"",       "\\",
+                                        "\\u",      "\\ud83d",
+                                        "\\ude00",  "00",
+                                        "e",        "E+",
+                                        ".",        "-",
+                                        "{",        "}",
+                                        "[",        "]",
+                                        ",",        ":",
+                                        " ",        "null",
+                                        "1e999",    "\xEF\xBB\xBF",
+                                        "\xF0",     "\x80",
+                                        "\xED\xA0", "\x1f",
+                                        "1e-999",   "99999999999999999999"};
+  const std::size_t at = below(random, text.size() + 1), size = below(random, 4);
+  switch (below(random, 4)) {
+    case 0: text.insert(at, kPieces[below(random, std::size(kPieces))]); break;
+    case 1: text.erase(at, size + 1); break;
+    case 2: text.insert(at, text.substr(below(random, text.size() + 1), size)); break;
+    default:
+      if (at < text.size()) text[at] = static_cast<char>(random());
+  }
+}
+
+TEST(JsonText, AgreesOnRandomDocumentsAndTheirMutations) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  Random random(20240607);
+  unsigned documents = 0, valid = 0, refused = 0;
+  for (; documents < 100'000 && !testing::Test::HasFailure(); ++documents) {
+    if (documents % 100 == 0 && std::chrono::steady_clock::now() > until) break;
+    const Json value = random_value(random, 1);
+    std::string fault;
+    const std::optional<std::string> written = json_text(value, fault);
+    ASSERT_EQ(written, value.dump());
+    std::string text = below(random, 4) ? *written : value.dump(static_cast<int>(below(random, 3)));
+    for (std::size_t n = below(random, 3); n > 0; --n) mutate(random, text);
+    agrees(text) ? ++valid : ++refused;
+  }
+  RecordProperty("documents", static_cast<int>(documents));
+  EXPECT_GT(valid, documents / 4);
+  EXPECT_GT(refused, documents / 4);
+}
+
+}  // namespace
+}  // namespace brig
