@@ -105,7 +105,9 @@ TEST(SandboxDeath, OfPartsUnderLoadNeverHangsACall) {
         if (r.ok)
           good += r.output == 2 * i;
         else
-          EXPECT_TRUE(r.report.outcome == Outcome::internal || r.report.outcome == Outcome::timeout)
+          // A tool is called brig-init until it has its request: then it is the one that was killed.
+          EXPECT_TRUE(r.report.outcome == Outcome::internal ||
+                      r.report.outcome == Outcome::timeout || r.report.outcome == Outcome::signal)
               << r.error;
       }
     });
@@ -146,7 +148,7 @@ TEST(SandboxDeath, OfTheHostEndsEverything) {
   close(ends[0]);
   // Two of each: janitor, zygote, keepers, inits and tools; and the nursery.
   EXPECT_GE(descendants(host).size(), 11u) << names(descendants(host));
-  EXPECT_EQ(descendants_named(host, "sleep").size(), 1u);
+  EXPECT_TRUE(comes_true(3, [&] { return descendants_named(host, "sleep").size() == 1; }));
   if (has_cgroups()) {
     EXPECT_FALSE(cgroups_of(host).empty());
   }
