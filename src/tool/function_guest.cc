@@ -113,11 +113,12 @@ void answer(const Tool& tool, std::string_view text) {
 void rehearse() {
   volatile char stack[16 * 1024];
   for (std::size_t i = 0; i < sizeof stack; i += 1024) stack[i] = 0;
-  std::string fault;
-  const auto value = json_from(R"({"a": [1, 2.5, "text", null, true], "b": {"c": "d"}})", fault);
-  const auto again = json_text(*value, fault);
-  if (!again || g_functions->contains(*again)) abort();
-  flush_output();
+  Tool nothing;
+  nothing.call = [](Json value) { return value; };
+  // The answer goes nowhere: there is no pipe yet.
+  constexpr std::string_view kText = R"({"a": [1, 2.5, "text", null, true], "b": {"c": "d"}})";
+  answer(nothing, kText);
+  if (g_functions->find("") != g_functions->end()) abort();
 }
 
 }  // namespace
