@@ -112,7 +112,8 @@ ToolResult run_tool(const Tool& tool, Json arguments, const Policy& policy, bool
   const Passer passer(Passer::Clock::now() + limits.wall_time + limits.grace, signals);
   WatchPrinter printer(passer);
   std::shared_ptr<void> watching;
-  if (watch) watching = box.watch([&](const Event& event) { printer.print(event); });
+  // Few events: one can hold 64 KiB of output, and all are printed before the result is.
+  if (watch) watching = box.watch([&](const Event& event) { printer.print(event); }, 64);
   const Canceller canceller(signals, [&] { return box.cancel("call"); });
   return box.call(tool.name, std::move(arguments), "call");
 }

@@ -35,7 +35,7 @@ Manifest manifest_of(const std::string& path);
 enum class Style { plain, good, bad, dim, bold };
 // `text` in colour if `fd` is a terminal and NO_COLOR is not set.
 std::string styled(std::string_view text, Style style, int fd);
-// With control characters as \xNN: a message can hold a name that a tool or a file chose.
+// With control characters, and what is not UTF-8, as \xNN: a message can hold a name that a tool or a file chose.
 std::string printable(std::string_view text);
 // "brig: message" on stderr, printable.
 void complain(std::string_view message);

@@ -14,7 +14,7 @@
 
 namespace brig::cli {
 
-void Passer::pass(int fd, std::string_view bytes) const {
+bool Passer::pass(int fd, std::string_view bytes) const {
   struct stat info;
   const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   while (!bytes.empty()) {
@@ -23,13 +23,14 @@ void Passer::pass(int fd, std::string_view bytes) const {
     pollfd wait[] = {{fd, POLLOUT, 0}, {cancel_, POLLIN, 0}};
     if (poll(wait, 2, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0 ||
         !wait[0].revents)
-      return;
+      return false;
     const ssize_t size = write(fd, bytes.data(),
                                file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return;  // a broken pipe cancels the call, by its signal
+    if (size < 0) return false;  // a broken pipe cancels the call, by its signal
     bytes.remove_prefix(static_cast<std::size_t>(size));
   }
+  return true;
 }
 
 UniqueFd signals_as_descriptor() {

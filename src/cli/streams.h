@@ -17,7 +17,8 @@ class Passer {
   // `cancel` is borrowed.
   Passer(Clock::time_point until, int cancel) : until_(until), cancel_(cancel) {}
 
-  void pass(int fd, std::string_view bytes) const;
+  // False if some of it was dropped.
+  bool pass(int fd, std::string_view bytes) const;
 
  private:
   Clock::time_point until_;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "cli/cli.h"
 
 namespace brig::cli {
@@ -23,10 +24,12 @@ std::string styled(std::string_view text, Style style, int fd) {
 }
 
 std::string printable(std::string_view text) {
+  const bool utf8 = is_valid_utf8(text);
   std::string line;
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8))
+      line += fmt::format("\\x{:02x}", byte);
     else
       line += c;
   }

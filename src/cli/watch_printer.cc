@@ -14,7 +14,14 @@ constexpr const char* kNames[] = {"stdout", "stderr"};
 }  // namespace
 
 void WatchPrinter::print(const Event& event) {
+  if (mute_) return;
   if (!begin_) begin_ = event.at;
+  tell(event);
+  mute_ = !passer_.pass(2, lines_);
+  lines_.clear();
+}
+
+void WatchPrinter::tell(const Event& event) {
   if (event.dropped) line(event, "lost", fmt::format("{} events", event.dropped));
   switch (event.kind) {
     case Event::Kind::output: return output(event);
@@ -46,7 +53,7 @@ void WatchPrinter::output(const Event& event) {
 void WatchPrinter::line(const Event& event, std::string_view what, std::string_view text) {
   const double seconds = std::chrono::duration<double>(event.at - *begin_).count();
   const std::string begin = fmt::format("{:8.3f}  {:<{}}", seconds, what, text.empty() ? 0 : 10);
-  passer_.pass(2, styled(begin, Style::dim, 2) + printable(text) + "\n");
+  lines_ += styled(begin, Style::dim, 2) + printable(text) + "\n";
 }
 
 }  // namespace brig::cli
