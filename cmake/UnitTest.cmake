@@ -1,5 +1,5 @@
-# Test executables. Every test learns where the guests and the program are from the environment
-# (BRIG_GUESTS, BRIG_PROGRAM), never from a path compiled in: the tree can be copied and run as
+# Test executables. Every test learns where guests, program and examples are from the environment
+# (BRIG_GUESTS, BRIG_PROGRAM, BRIG_EXAMPLES), never from a path compiled in: the tree can be copied and run as
 # another user.
 include(GoogleTest)
 
@@ -58,7 +58,7 @@ function(_brig_discover target label timeout filter)
   file(WRITE ${properties_file} "
 if(${list_name})
   set_tests_properties(\${${list_name}} PROPERTIES ENVIRONMENT
-    \"BRIG_GUESTS=${CMAKE_BINARY_DIR}/guests;BRIG_PROGRAM=${CMAKE_BINARY_DIR}/bin/brig\")
+    \"BRIG_GUESTS=${CMAKE_BINARY_DIR}/guests;BRIG_PROGRAM=${CMAKE_BINARY_DIR}/bin/brig;BRIG_EXAMPLES=${PROJECT_SOURCE_DIR}/examples\")
 endif()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties_file})

@@ -20,6 +20,15 @@ _brig_command() {
   fi
 }
 
+# The names of the manifest's tools: the first word of each line but the first.
+_brig_tool() {
+  local manifest=brig.toml i
+  for ((i = 2; i < COMP_CWORD - 1; i++)); do
+    [[ ${COMP_WORDS[i]} != --manifest ]] || manifest=${COMP_WORDS[i + 1]}
+  done
+  _brig_words "$(brig tools --manifest "$manifest" 2>/dev/null | sed '1d; s/ .*//')"
+}
+
 _brig() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} sub='' i
   COMPREPLY=()
@@ -29,15 +38,32 @@ _brig() {
         [[ $sub != run ]] || _brig_command $((i + 1))
         return
         ;;
-      run | doctor) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
+      run | tools | call | doctor) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
     esac
   done
 
   case $sub in
     '')
-      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run doctor'; fi
+      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run tools call doctor'; fi
       ;;
     doctor) _brig_words '--json --help' ;;
+    tools)
+      case $prev in
+        --manifest) _brig_files ;;
+        --format) _brig_words 'table json openai openai-responses mcp' ;;
+        --query) ;;
+        *) _brig_words '--manifest --query --format --help' ;;
+      esac
+      ;;
+    call)
+      if [[ $prev == --manifest ]]; then
+        _brig_files
+      elif [[ $cur == -* ]]; then
+        _brig_words '--manifest --json --watch --help'
+      else
+        _brig_tool
+      fi
+      ;;
     run)
       case $prev in
         --policy | --read | --write | --hide) _brig_files ;;

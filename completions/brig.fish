@@ -14,12 +14,28 @@ function __brig_command
     complete -C (string join ' ' -- (string escape -- $words[(math $at + 1)..-2]) $words[-1])
 end
 
+# The names of the manifest's tools: the first word of each line but the first.
+function __brig_tools
+    set -l words (commandline -opc)
+    set -l manifest brig.toml
+    set -l at (contains -i -- --manifest $words); and set manifest $words[(math $at + 1)]
+    brig tools --manifest $manifest 2>/dev/null | sed '1d; s/ .*//'
+end
+
 complete -c brig -f
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run doctor' -a run -d 'Run a command in a cell'
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run doctor' -a doctor -d 'Tell what this machine can enforce'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a run -d 'Run a command in a cell'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a doctor -d 'Tell what this machine can enforce'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a tools -d 'List the tools of a manifest'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a call -d 'Call a tool of a manifest'
 complete -c brig -n __brig_own -s h -l help -d 'Print help'
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run doctor' -s V -l version -d 'Print the version'
-complete -c brig -n '__brig_own; and __fish_seen_subcommand_from run doctor' -l json -d 'Print JSON'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -s V -l version -d 'Print the version'
+complete -c brig -n '__brig_own; and __fish_seen_subcommand_from run call doctor' -l json -d 'Print JSON'
+
+complete -c brig -n '__fish_seen_subcommand_from tools call' -l manifest -r -F -d 'Manifest (brig.toml)'
+complete -c brig -n '__fish_seen_subcommand_from tools' -l query -x -d 'Only tools with this text'
+complete -c brig -n '__fish_seen_subcommand_from tools' -l format -x -a 'table json openai openai-responses mcp' -d 'Format'
+complete -c brig -n '__fish_seen_subcommand_from call' -l watch -d 'Tell what happens, as it happens'
+complete -c brig -n '__fish_seen_subcommand_from call' -a '(__brig_tools)' -d Tool
 
 complete -c brig -n __brig_run -l policy -r -F -d 'Policy file (TOML)'
 complete -c brig -n __brig_run -l timeout -x -d 'Wall time (30s)'

@@ -345,4 +345,25 @@ TEST(SandboxEnd, AtAnyMomentIsSoonOver) {
   EXPECT_TRUE(nothing_is_left()) << left_over();
 }
 
+// --- the pool ---
+
+TEST(SandboxPool, GrowsWithDemandAndShrinksAgain) {
+  Toolbox tools;
+  tools.add("nap", "", {}, [] {
+    usleep(50'000);
+    return 1;
+  });
+  Sandbox box(std::move(tools), policy(), {.concurrency = 16, .ready_min = 1, .ready_max = 8});
+  const auto keepers = [] { return descendants_named(getpid(), "brig-keeper").size(); };
+  EXPECT_LE(keepers(), 2u);
+  for (int round = 0; round < 6; ++round) {
+    std::vector<std::future<ToolResult>> calls;
+    for (int i = 0; i < 8; ++i) calls.push_back(box.call_async("nap", {}));
+    for (auto& call : calls) EXPECT_TRUE(call.get().ok);
+  }
+  EXPECT_TRUE(comes_true(2, [&] { return keepers() >= 5; })) << keepers();
+  EXPECT_TRUE(comes_true(10, [&] { return keepers() <= 4; })) << keepers();
+  EXPECT_TRUE(box.call("nap", {}).ok);
+}
+
 }  // namespace

@@ -19,7 +19,10 @@ Toolbox mixed_tools() {
   tools.add("add", "", {"a", "b"}, [](std::int64_t a, std::int64_t b) { return a + b; });
   tools.add("echo", "", {"text"}, [](std::string text) { return text; });
   tools.add("throw", "", {}, []() -> int { throw std::runtime_error("thrown"); });
-  tools.add("crash", "", {}, []() -> int { raise(SIGSEGV); return 0; });
+  tools.add("crash", "", {}, []() -> int {
+    raise(SIGSEGV);
+    return 0;
+  });
   tools.add("exit", "", {"code"}, [](int code) -> int { _exit(code); });
   tools.add("print", "", {}, [] {
     for (int i = 0; i < 2000; ++i) puts("{\"result\": 1} looks like a result");
@@ -35,7 +38,9 @@ Toolbox mixed_tools() {
     return 8;
   });
   tools.add("thread", "", {}, [] {
-    std::thread([] { for (;;) pause(); }).detach();
+    std::thread([] {
+      for (;;) pause();
+    }).detach();
     return 9;
   });
   tools.add("litter", "", {}, [] {
@@ -48,7 +53,11 @@ Toolbox mixed_tools() {
   Policy short_lived;
   short_lived.limits.wall_time = 150ms;
   short_lived.limits.grace = 20ms;
-  tools.add("hang", "", {}, []() -> int { signal(SIGTERM, SIG_IGN); for (;;) pause(); },
+  tools.add("hang", "", {},
+            []() -> int {
+              signal(SIGTERM, SIG_IGN);
+              for (;;) pause();
+            },
             {.policy = short_lived});
   return tools;
 }
@@ -144,10 +153,12 @@ TEST(Soak, MixedToolsLeaveNothing) {
     const Count late = count();
     const std::uint64_t now = own_memory("VmRSS"), grown = now > memory ? now - memory : 0;
     const std::uint64_t zygotes_now = zygote_memory();
-    printf("after %d calls: %s\nafter %d calls: %s, %.1f MiB more memory; zygotes %.1f MiB, now %.1f\n",
-           calls / 10, (std::ostringstream() << early).str().c_str(), calls,
-           (std::ostringstream() << late).str().c_str(), static_cast<double>(grown) / (1 << 20),
-           static_cast<double>(zygotes) / (1 << 20), static_cast<double>(zygotes_now) / (1 << 20));
+    printf(
+        "after %d calls: %s\nafter %d calls: %s, %.1f MiB more memory; zygotes %.1f MiB, now "
+        "%.1f\n",
+        calls / 10, (std::ostringstream() << early).str().c_str(), calls,
+        (std::ostringstream() << late).str().c_str(), static_cast<double>(grown) / (1 << 20),
+        static_cast<double>(zygotes) / (1 << 20), static_cast<double>(zygotes_now) / (1 << 20));
     EXPECT_LE(late.processes, early.processes + 12) << early << "\n" << late;
     EXPECT_LE(late.descriptors, early.descriptors + 80) << early << "\n" << late;
     EXPECT_EQ(late.mounts, early.mounts);

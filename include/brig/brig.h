@@ -4,6 +4,7 @@
 #include <brig/capabilities.h>
 #include <brig/command.h>
 #include <brig/error.h>
+#include <brig/manifest.h>
 #include <brig/policy.h>
 #include <brig/progress.h>
 #include <brig/report.h>

@@ -98,8 +98,8 @@ const char* to_string(Isolation isolation);
 // Runner and run() call it; call it early to fail early.
 void validate(const Policy& policy);
 
-// Parses a policy file. Errors read "file:line: what is wrong", with the nearest known key for an
-// unknown one. `name` stands in the messages. The result is validated.
+// Parses a policy file. Error(config) tells all that is wrong, one per line: "file:line: what is wrong",
+// with the nearest known key for an unknown one. `name` stands in the messages. The result is validated.
 //   isolation = "jail"      network = "none"
 //   [limits]  wall_time = "30s"  memory = "512M"  ...   (the fields above, by name)
 //   [files]   read = [...]  write = [...]  hide = [...]  working_directory = "..."  root = "..."

@@ -24,7 +24,9 @@ using OutputCallback = std::function<void(Stream, std::string_view)>;
 using DoneCallback = std::function<void(const Report&)>;
 
 struct RunnerOptions {
-  unsigned ready = 2;         // cells kept ready
+  unsigned ready = 2;  // cells kept ready
+  unsigned ready_max =
+      0;  // as many when calls find none ready, until that has not been for a while
   unsigned max_cells = 1024;  // commands running at once; more wait in the queue
   unsigned max_queue = 4096;  // waiting commands; more are answered `overloaded`
 };

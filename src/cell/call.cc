@@ -225,7 +225,7 @@ bool Call::send_function() {
 
 // What the function says. As drain(): one piece at a time.
 bool Call::listen(bool to_the_end) {
-  if (!cell_.answer_read) return false;
+  if (!cell_.answer_read || heard_) return false;
   static thread_local std::unique_ptr<char[]> bytes(new char[kReadSize]);
   do {
     const ssize_t size = read(cell_.answer_read.get(), bytes.get(), kReadSize);
@@ -234,12 +234,13 @@ bool Call::listen(bool to_the_end) {
     const std::string_view piece(bytes.get(), static_cast<std::size_t>(size));
     if (piece.size() == 64 * 1024) fcntl(cell_.answer_read.get(), F_SETPIPE_SZ, 1 << 20);
     if (size == 0 || !answer_.feed(piece, request_.on_progress)) {
-      cell_.answer_read.reset();
+      heard_ = true;
       answered_ = Clock::now();
       if (answer_.answer().kind == Answer::Kind::too_large) end(Ending::result);
       // All there is to know is known, where a cgroup counts what was used: its end is not waited for.
       early_ = answer_.complete() && ending_ == Ending::none && cell_.cgroup &&
-               cell_.cgroup->cpu_micros().has_value();
+               cell_.cgroup->counts_cpu();
+      if (!early_) cell_.answer_read.reset();
       return false;
     }
   } while (to_the_end);
@@ -261,7 +262,7 @@ std::array<int, Call::kSources> Call::descriptors() const {
           unwatched_ ? -1 : cell_.listener.get(),
           ending_ == Ending::none ? request_.command.cancel_fd : -1,
           stdin_write_.get(),
-          cell_.answer_read.get()};
+          heard_ ? -1 : cell_.answer_read.get()};
 }
 
 void Call::on_ready(Source source) {
@@ -418,14 +419,6 @@ void Call::finish() {
   drain(kOut, true);
   drain(kErr, true);
   listen(true);
-  const Clock::time_point now = Clock::now();
-  const auto between = [](Clock::time_point from, Clock::time_point to) {
-    return std::chrono::duration_cast<microseconds>(to - from);
-  };
-  if (answered_ == Clock::time_point{} || !answer_.complete()) answered_ = now;
-  report_.usage.wall = between(asked_, now);
-  report_.steps = {between(asked_, begun_), between(begun_, sent_), between(sent_, answered_),
-                   between(answered_, now)};
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu =
       microseconds(early_ ? cell_.cgroup->cpu_micros().value_or(0) : end_.cpu_micros);
@@ -446,6 +439,14 @@ void Call::finish() {
   report_.err = err_.take();
   judge(report_, usage);
   if (!ended_) sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+  const Clock::time_point now = Clock::now();
+  const auto between = [](Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration_cast<microseconds>(to - from);
+  };
+  if (answered_ == Clock::time_point{} || !answer_.complete()) answered_ = now;
+  report_.usage.wall = between(asked_, now);
+  report_.steps = {between(asked_, begun_), between(begun_, sent_), between(sent_, answered_),
+                   between(answered_, now)};
   over_ = true;
 }
 

@@ -137,6 +137,7 @@ class Call {
   int kills_ = 0;
   bool unwatched_ = false;  // nobody is left who could be refused: the listener need not be polled
   bool over_ = false;
+  bool heard_ = false;  // all that a function says
   bool early_ = false;  // a function has answered, and nobody waits for it to end
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};

@@ -14,7 +14,7 @@
 namespace brig {
 namespace {
 
-using Fault = std::optional<PolicyFault>;
+using Faults = std::vector<PolicyFault>;
 using Reason = std::optional<std::string>;  // "reason; fix", or nothing wrong
 
 constexpr std::size_t kMaxPaths = 1024;
@@ -60,48 +60,40 @@ std::string in_unit(Unit unit, std::uint64_t value) {
   return {};
 }
 
-Fault check_limit(std::string_view name, std::uint64_t value) {
+void check_limit(Faults& faults, std::string_view name, std::uint64_t value) {
   for (const LimitRange& range : kRanges) {
     if (range.name != name || (value >= range.least && value <= range.most)) continue;
-    return PolicyFault{
-        fmt::format("limits.{}", name),
-        {},
-        fmt::format("{} is out of range; use {}", in_unit(range.unit, value), limit_range(name))};
+    faults.push_back(
+        {fmt::format("limits.{}", name),
+         {},
+         fmt::format("{} is out of range; use {}", in_unit(range.unit, value), limit_range(name))});
   }
-  return std::nullopt;
 }
 
 // A negative duration wraps to more than any range has, and in_unit() wraps it back.
-Fault check_limit(std::string_view name, std::chrono::milliseconds value) {
-  return check_limit(name, static_cast<std::uint64_t>(value.count()));
+void check_limit(Faults& faults, std::string_view name, std::chrono::milliseconds value) {
+  check_limit(faults, name, static_cast<std::uint64_t>(value.count()));
 }
 
-Fault find_limit_fault(const Limits& limits) {
-  if (Fault fault = check_limit("wall_time", limits.wall_time)) return fault;
-  if (Fault fault = check_limit("grace", limits.grace)) return fault;
-  if (limits.cpu_time) {
-    if (Fault fault = check_limit("cpu_time", *limits.cpu_time)) return fault;
-  }
-  if (Fault fault = check_limit("memory", limits.memory)) return fault;
-  if (Fault fault = check_limit("processes", limits.processes)) return fault;
-  if (Fault fault = check_limit("output", limits.output)) return fault;
-  if (limits.output_total) {
-    if (Fault fault = check_limit("output_total", *limits.output_total)) return fault;
-  }
-  if (Fault fault = check_limit("result", limits.result)) return fault;
-  if (Fault fault = check_limit("scratch", limits.scratch)) return fault;
-  if (limits.file_size) {
-    if (Fault fault = check_limit("file_size", *limits.file_size)) return fault;
-  }
-  if (Fault fault = check_limit("open_files", limits.open_files)) return fault;
+void find_limit_faults(Faults& faults, const Limits& limits) {
+  check_limit(faults, "wall_time", limits.wall_time);
+  check_limit(faults, "grace", limits.grace);
+  if (limits.cpu_time) check_limit(faults, "cpu_time", *limits.cpu_time);
+  check_limit(faults, "memory", limits.memory);
+  check_limit(faults, "processes", limits.processes);
+  check_limit(faults, "output", limits.output);
+  if (limits.output_total) check_limit(faults, "output_total", *limits.output_total);
+  check_limit(faults, "result", limits.result);
+  check_limit(faults, "scratch", limits.scratch);
+  if (limits.file_size) check_limit(faults, "file_size", *limits.file_size);
+  check_limit(faults, "open_files", limits.open_files);
   // Written so that NaN fails.
   if (limits.cpus && !(*limits.cpus >= kLeastCpus && *limits.cpus <= kMostCpus)) {
-    return PolicyFault{
-        "limits.cpus",
-        {},
-        fmt::format("{} is out of range; use {}", *limits.cpus, limit_range("cpus"))};
+    faults.push_back(
+        {"limits.cpus",
+         {},
+         fmt::format("{} is out of range; use {}", *limits.cpus, limit_range("cpus"))});
   }
-  return std::nullopt;
 }
 
 // "/a//b/" is {"b", "a"}: a stack whose top is the next component.
@@ -190,13 +182,14 @@ Reason host_path_fault(std::string_view field, std::string_view path, mode_t& mo
   return walk(path, mode);
 }
 
-Fault fault_of(std::string field, std::string item, std::string_view value, const Reason& reason) {
-  if (!reason) return std::nullopt;
-  return PolicyFault{std::move(field), std::move(item),
-                     fmt::format("{}: {}", in_quotes(value), *reason)};
+void note(Faults& faults, std::string field, std::string item, std::string_view value,
+          const Reason& reason) {
+  if (reason)
+    faults.push_back(
+        {std::move(field), std::move(item), fmt::format("{}: {}", in_quotes(value), *reason)});
 }
 
-Fault find_file_fault(const Files& files) {
+void find_file_faults(Faults& faults, const Files& files) {
   std::size_t count = 0;
   mode_t mode = 0;
   for (const auto& [field, paths] :
@@ -204,25 +197,24 @@ Fault find_file_fault(const Files& files) {
         std::pair{"files.hide", &files.hide}}) {
     count += paths->size();
     if (count > kMaxPaths) {
-      return PolicyFault{
-          field, {}, fmt::format("more than {} paths in all; list their directories", kMaxPaths)};
+      faults.push_back(
+          {field, {}, fmt::format("more than {} paths in all; list their directories", kMaxPaths)});
+      return;
     }
     for (std::size_t i = 0; i < paths->size(); ++i) {
       const std::string& path = (*paths)[i];
-      const Reason reason = host_path_fault(field, path, mode);
-      if (reason) return fault_of(field, std::to_string(i), path, reason);
+      note(faults, field, std::to_string(i), path, host_path_fault(field, path, mode));
     }
   }
   if (!files.working_directory.empty()) {
-    const Reason reason = path_text_fault(files.working_directory);
-    if (reason) return fault_of("files.working_directory", {}, files.working_directory, reason);
+    note(faults, "files.working_directory", {}, files.working_directory,
+         path_text_fault(files.working_directory));
   }
   if (!files.root.empty()) {
     Reason reason = host_path_fault("files.root", files.root, mode);
     if (!reason && !S_ISDIR(mode)) reason = "not a directory; name the one that holds usr";
-    if (reason) return fault_of("files.root", {}, files.root, reason);
+    note(faults, "files.root", {}, files.root, reason);
   }
-  return std::nullopt;
 }
 
 Reason variable_fault(std::string_view name, std::string_view value) {
@@ -239,12 +231,13 @@ Reason variable_fault(std::string_view name, std::string_view value) {
   return std::nullopt;
 }
 
-Fault find_environment_fault(const Environment& environment) {
+void find_environment_faults(Faults& faults, const Environment& environment) {
   const auto& [names, set] = environment;
   if (names.size() > kMaxVariables || set.size() > kMaxVariables - names.size()) {
-    return PolicyFault{names.size() > set.size() ? "environment.passthrough" : "environment.set",
-                       {},
-                       fmt::format("more than {} variables in all; list fewer", kMaxVariables)};
+    faults.push_back({names.size() > set.size() ? "environment.passthrough" : "environment.set",
+                      {},
+                      fmt::format("more than {} variables in all; list fewer", kMaxVariables)});
+    return;
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     Reason reason = variable_fault(names[i], {});
@@ -252,28 +245,25 @@ Fault find_environment_fault(const Environment& environment) {
     if (!reason && names[i].find_first_of("*?") != std::string::npos) {
       reason = "globs are not supported; list each name";
     }
-    if (reason) return fault_of("environment.passthrough", std::to_string(i), names[i], reason);
+    note(faults, "environment.passthrough", std::to_string(i), names[i], reason);
   }
-  for (const auto& [name, value] : set) {
-    const Reason reason = variable_fault(name, value);
-    if (reason) return fault_of("environment.set", name, name, reason);
-  }
-  return std::nullopt;
+  for (const auto& [name, value] : set)
+    note(faults, "environment.set", name, name, variable_fault(name, value));
 }
 
 // Whether the kernel has the call is for the filter's maker to say.
-Fault find_syscall_fault(const char* field, const std::vector<std::string>& names) {
+void find_syscall_faults(Faults& faults, const char* field, const std::vector<std::string>& names) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
   if (names.size() > kMaxSyscalls) {
-    return PolicyFault{field, {}, fmt::format("more than {} names; list fewer", kMaxSyscalls)};
+    faults.push_back({field, {}, fmt::format("more than {} names; list fewer", kMaxSyscalls)});
+    return;
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty() || names[i].find_first_not_of(kLetters) != std::string::npos) {
-      return fault_of(field, std::to_string(i), names[i],
-                      "not the name of a system call; write it as syscalls(2) does");
+      note(faults, field, std::to_string(i), names[i],
+           "not the name of a system call; write it as syscalls(2) does");
     }
   }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -305,25 +295,27 @@ std::string limit_range(std::string_view name) {
   return fmt::format("{} to {}", kLeastCpus, kMostCpus);
 }
 
-std::optional<PolicyFault> find_fault(const Policy& policy) {
-  if (Fault fault = find_limit_fault(policy.limits)) return fault;
-  if (Fault fault = find_file_fault(policy.files)) return fault;
+std::vector<PolicyFault> find_faults(const Policy& policy) {
+  Faults faults;
+  find_limit_faults(faults, policy.limits);
+  find_file_faults(faults, policy.files);
   // An enum can hold what no name stands for: a cast, or memory that was never set.
   if (to_string(policy.network) == std::string_view("unknown")) {
-    return PolicyFault{"network", {}, "not a Network; use none, loopback or host"};
+    faults.push_back({"network", {}, "not a Network; use none, loopback or host"});
   }
-  if (Fault fault = find_environment_fault(policy.environment)) return fault;
-  if (Fault fault = find_syscall_fault("syscalls.allow", policy.syscalls.allow)) return fault;
-  if (Fault fault = find_syscall_fault("syscalls.deny", policy.syscalls.deny)) return fault;
+  find_environment_faults(faults, policy.environment);
+  find_syscall_faults(faults, "syscalls.allow", policy.syscalls.allow);
+  find_syscall_faults(faults, "syscalls.deny", policy.syscalls.deny);
   if (to_string(policy.isolation) == std::string_view("unknown")) {
-    return PolicyFault{"isolation", {}, "not an Isolation; use jail, landlock or process"};
+    faults.push_back({"isolation", {}, "not an Isolation; use jail, landlock or process"});
   }
-  return std::nullopt;
+  return faults;
 }
 
 void validate(const Policy& policy) {
-  if (const Fault fault = find_fault(policy)) {
-    throw_error(ErrorKind::config, "policy: {}: {}", fault->field, fault->text);
+  const Faults faults = find_faults(policy);
+  if (!faults.empty()) {
+    throw_error(ErrorKind::config, "policy: {}: {}", faults[0].field, faults[0].text);
   }
 }
 

@@ -4,9 +4,9 @@
 
 #include <brig/policy.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace brig {
 
@@ -14,11 +14,12 @@ struct PolicyFault {
   std::string field;  // "limits.memory", "files.read", "environment.set"
   std::string item;   // which one, where the field holds many: an index or a name; else empty
   std::string text;   // "value: reason; fix"
+  bool operator==(const PolicyFault&) const = default;
 };
 
-// The first fault, in the order of the struct, or nothing. Looks at the disk (lstat and readlink on
-// each listed path), opens nothing. Throws only std::bad_alloc.
-std::optional<PolicyFault> find_fault(const Policy& policy);
+// All faults, in the order of the struct. Looks at the disk (lstat and readlink on each listed
+// path), opens nothing. Throws only std::bad_alloc.
+std::vector<PolicyFault> find_faults(const Policy& policy);
 
 // The range of a field of Limits for a message, "4 MiB to 1 EiB". `name` must be such a field.
 std::string limit_range(std::string_view name);

@@ -31,7 +31,9 @@ Warden::Warden(Policy policy, RunnerOptions options, Origin origin)
   validate(policy_);
   if (options_.max_cells < 1 || options_.max_cells > 60000)
     throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
-  if (options_.ready > 1024) throw Error(ErrorKind::config, "runner: ready must be at most 1024");
+  if (options_.ready > 1024 || options_.ready_max > 1024)
+    throw Error(ErrorKind::config, "runner: ready must be at most 1024");
+  target_ = options_.ready;
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_ || !wake_) throw_sys("runner: epoll, eventfd");
@@ -154,6 +156,7 @@ void Warden::step(Clock::time_point until) {
   {
     const std::lock_guard lock(mutex_);
     if (!timers_.empty()) until = std::min(until, timers_.begin()->first);
+    if (target_ > options_.ready) until = std::min(until, shrink_at_);
   }
   if (retry_at_ != Clock::time_point{}) until = std::min(until, retry_at_);
   if (!retired_.empty()) until = std::min(until, Clock::now() + kRetry);

@@ -90,6 +90,8 @@ class Warden {
   void on_call(std::uint64_t id, Call::Source source);
   void on_timers();
   void refill();
+  void missed();  // a call found no cell ready
+  bool shrink();
   bool grow();  // false if the janitor is gone
   void make_cell(Slot& slot);
   void cell_gone(Slot& slot);
@@ -122,6 +124,8 @@ class Warden {
   std::set<std::pair<Clock::time_point, std::uint64_t>> timers_;
   std::vector<std::uint64_t> cancels_;
   std::uint64_t next_call_ = 1;
+  unsigned target_ = 0;             // cells to keep ready: options_.ready to ready_max
+  Clock::time_point shrink_at_{};   // when fewer will do, unless one is missed before
   unsigned busy_ = 0;               // cells handed out and not yet gone
   std::set<unsigned> in_use_;       // slots whose call is not over
   std::set<unsigned> gone_in_use_;  // of these, those whose cell is gone

@@ -153,6 +153,7 @@ std::uint64_t Warden::submit(CellRequest request, OutputCallback on_output, Done
   async.call = std::move(call);
   async.on_done = std::move(on_done);
   timers_.emplace(async.timer, id);
+  if (ready_.empty()) missed();
   waiters_.push_back(std::make_shared<Waiter>());
   waiters_.back()->call = id;
   lock.unlock();
@@ -199,7 +200,7 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
     in_use_.insert(cell.slot);
     // The slot makes its next cell when this call is over; more are made beside it only if the pool
     // runs low, so that making cells does not compete with the call for a core.
-    const bool low = ready_.size() < (options_.ready + 1) / 2;
+    const bool low = ready_.size() < (target_ + 1) / 2;
     lock.unlock();
     if (low) wake();
     return cell;
@@ -209,6 +210,7 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
     message = "too many calls wait already; try again later";
     return std::nullopt;
   }
+  missed();
   const auto waiter = std::make_shared<Waiter>();
   waiters_.push_back(waiter);
   wake();

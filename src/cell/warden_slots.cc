@@ -125,8 +125,8 @@ void Warden::refill() {
   {
     const std::lock_guard lock(mutex_);
     // A waiter above the limit waits for a running call to end, not for a cell.
-    wanted = (options_.ready > busy_ ? options_.ready - busy_ : 0);
-    wanted = std::max(wanted, (options_.ready + 1) / 2) +
+    wanted = (target_ > busy_ ? target_ - busy_ : 0);
+    wanted = std::max(wanted, (target_ + 1) / 2) +
              static_cast<unsigned>(std::min<std::size_t>(
                  waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
     ready = static_cast<unsigned>(ready_.size());
@@ -137,13 +137,36 @@ void Warden::refill() {
     if (slot.state != Slot::State::idle) continue;
     if (ready + making_ < wanted && making_ < kMaxMaking)
       make_cell(slot);
-    else if (++idle > options_.ready + 2)
+    else if (++idle > target_ + 2)
       surplus.push_back(id);
   }
   while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 &&
-         slots_.size() < options_.max_cells + options_.ready)
+         slots_.size() < options_.max_cells + std::max(options_.ready, options_.ready_max))
     if (!grow()) break;  // the janitor is gone: its end of file follows
   for (const unsigned id : surplus) lose_slot(id);
+  if (!shrink()) return;
+  std::vector<unsigned> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = target_; i < ready_.size(); ++i) unused.push_back(ready_[i].slot);
+  }
+  for (const unsigned id : unused) lose_slot(id);
+}
+
+// The pool doubles when it was too small, and halves when it was not for a while. Under the lock.
+void Warden::missed() {
+  constexpr std::chrono::seconds kWhile{2};
+  if (options_.ready_max <= options_.ready || busy_ >= options_.max_cells) return;
+  target_ = std::min(std::max(1u, target_ * 2), options_.ready_max);
+  shrink_at_ = Clock::now() + kWhile;
+}
+
+bool Warden::shrink() {
+  const std::lock_guard lock(mutex_);
+  if (target_ <= options_.ready || Clock::now() < shrink_at_) return false;
+  target_ = std::max(options_.ready, target_ / 2);
+  shrink_at_ = Clock::now() + std::chrono::milliseconds(500);
+  return true;
 }
 
 }  // namespace brig

@@ -10,6 +10,11 @@ namespace CLI {
 class App;
 }
 
+namespace brig {
+struct Manifest;
+class Toolbox;
+}  // namespace brig
+
 namespace brig::cli {
 
 // Exit codes as timeout(1) and env(1) have them.
@@ -20,12 +25,23 @@ inline constexpr int kTimedOut = 124, kOwnFailure = 125, kCannotRun = 126, kNotF
 // `command`: the words of the command itself, taken off before the options are parsed.
 CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
+void add_tools(CLI::App& app, int& exit_code);
+void add_call(CLI::App& app, int& exit_code);
+
+// --- tools.cc ---
+inline constexpr const char* kManifest =
+    "brig.toml";  // The libraries of a manifest, without its commands.
+Toolbox libraries_of(const Manifest& manifest);
 
 // --- terminal.cc ---
 enum class Style { plain, good, bad, dim, bold };
 // `text` in colour if `fd` is a terminal and NO_COLOR is not set.
 std::string styled(std::string_view text, Style style, int fd);
-// "brig: message" on stderr; control characters of the message are escaped.
+// With control characters, and what is not UTF-8, as \xNN: a message can hold a name that a tool or a file chose.
+std::string printable(std::string_view text);
+// "brig: message" on stderr, printable.
 void complain(std::string_view message);
+// The same for several lines; all but the first are indented, so that none looks like one of brig's own.
+void complain_lines(std::string_view message);
 
 }  // namespace brig::cli

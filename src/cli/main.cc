@@ -35,7 +35,7 @@ static int first_of_command(const CLI::App& run, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   open_standard_descriptors();
-  CLI::App app("Runs commands in fresh, locked cells.", "brig");
+  CLI::App app("Runs commands and tools in fresh, locked cells.", "brig");
   app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
   app.require_subcommand(1);
   app.footer(
@@ -43,6 +43,8 @@ int main(int argc, char** argv) {
       "  brig run -- python3 -c 'print(6*7)'\n"
       "  brig run --timeout 5s --memory 256M --read ~/data -- wc -l ~/data/big.csv\n"
       "  echo hello | brig run --json -- tr a-z A-Z\n"
+      "  brig tools --manifest brig.toml\n"
+      "  brig call greet '{\"who\": \"you\"}'\n"
       "  brig doctor\n"
       "`brig COMMAND --help` tells more. Exit codes: 124 time was over, 125 brig failed, 126 can't "
       "be\n"
@@ -50,6 +52,8 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   std::vector<std::string> command;
   const CLI::App& run = brig::cli::add_run(app, command, exit_code);
+  brig::cli::add_tools(app, exit_code);
+  brig::cli::add_call(app, exit_code);
   brig::cli::add_doctor(app, exit_code);
   // Taken off here, untouched: no option parser gets to see the command's own words.
   if (argc > 1 && std::string_view(argv[1]) == run.get_name()) {
@@ -68,7 +72,7 @@ int main(int argc, char** argv) {
     brig::cli::complain(std::string(error.what()) + "; see `brig --help`");
     return brig::cli::kOwnFailure;
   } catch (const std::exception& error) {
-    brig::cli::complain(error.what());
+    brig::cli::complain_lines(error.what());
     return brig::cli::kOwnFailure;
   }
   return exit_code;

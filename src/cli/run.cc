@@ -1,10 +1,7 @@
 // `brig run`: one command in one cell.
 #include <brig/brig.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
@@ -13,15 +10,13 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/streams.h"
 #include "cli/tty.h"
 
 namespace brig::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string policy_file, timeout, grace, cpu_time, memory, output, output_total, scratch,
@@ -103,57 +98,13 @@ Policy policy_of(const Options& options) {
   return policy;
 }
 
-// Writes output on. A reader that does not read must not keep the cell past its time, so this never
-// blocks: PIPE_BUF bytes fit once poll says so. After `until`, or once `cancel` is readable, what does not fit is dropped.
-class Passer {
- public:
-  Passer(Clock::time_point until, int cancel) : until_(until), cancel_(cancel) {}
-
-  void pass(int fd, std::string_view bytes) const {
-    struct stat info;
-    const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    while (!bytes.empty()) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
-      pollfd wait[] = {{fd, POLLOUT, 0}, {cancel_, POLLIN, 0}};
-      if (poll(wait, 2, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0 ||
-          !wait[0].revents)
-        return;
-      const ssize_t size = write(
-          fd, bytes.data(), file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
-      if (size < 0 && errno == EINTR) continue;
-      if (size < 0) return;  // a broken pipe cancels the call, by its signal
-      bytes.remove_prefix(static_cast<std::size_t>(size));
-    }
-  }
-
- private:
-  Clock::time_point until_;
-  int cancel_;
-};
-
-// Ctrl-C and its like, and a broken pipe, cancel: they are read from a descriptor, not handled.
-UniqueFd signals_as_descriptor() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) sigaddset(&set, number);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd) throw_sys("signalfd");
-  return fd;
-}
-
 int code_of(const Report& report, int signal_descriptor) {
   switch (report.outcome) {
     case Outcome::ok: return 0;
     case Outcome::timeout: return kTimedOut;
     case Outcome::memory_limit:
     case Outcome::output_limit: return kSignalBase + SIGKILL;
-    case Outcome::cancelled: {
-      signalfd_siginfo info{};
-      const bool known = read(signal_descriptor, &info, sizeof info) == sizeof info;
-      return kSignalBase + (known ? static_cast<int>(info.ssi_signo) : SIGINT);
-    }
+    case Outcome::cancelled: return kSignalBase + signal_from(signal_descriptor);
     case Outcome::signal: return kSignalBase + report.signal.value_or(0);
     case Outcome::exit:
     case Outcome::process_limit:
@@ -174,7 +125,8 @@ int run_command(const Options& options) {
     tty = std::make_unique<Tty>();
     command.tty_fd = tty->inside();
   }
-  const Passer passer(Clock::now() + policy.limits.wall_time + policy.limits.grace, signals.get());
+  const Passer passer(Passer::Clock::now() + policy.limits.wall_time + policy.limits.grace,
+                      signals.get());
   OutputCallback live;
   if (!options.json)
     live = [&](Stream stream, std::string_view bytes) {

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "cli/cli.h"
 
 namespace brig::cli {
@@ -21,16 +23,33 @@ std::string styled(std::string_view text, Style style, int fd) {
   return fmt::format("\033[{}m{}\033[0m", code, text);
 }
 
-void complain(std::string_view message) {
+std::string printable(std::string_view text) {
+  const bool utf8 = is_valid_utf8(text);
   std::string line;
-  for (const char c : message) {
-    // A message can hold a name that a tool or a file chose.
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8))
+      line += fmt::format("\\x{:02x}", byte);
     else
       line += c;
   }
-  fmt::print(stderr, "{} {}\n", styled("brig:", Style::bad, 2), line);
+  return line;
+}
+
+void complain(std::string_view message) {
+  fmt::print(stderr, "{} {}\n", styled("brig:", Style::bad, 2), printable(message));
+}
+
+void complain_lines(std::string_view message) {
+  while (message.ends_with('\n')) message.remove_suffix(1);
+  for (bool first = true; first || !message.empty(); first = false) {
+    const std::string_view line = message.substr(0, message.find('\n'));
+    message.remove_prefix(std::min(message.size(), line.size() + 1));
+    if (first)
+      complain(line);
+    else
+      fmt::print(stderr, "      {}\n", printable(line));
+  }
 }
 
 }  // namespace brig::cli

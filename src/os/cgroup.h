@@ -80,6 +80,7 @@ class SlotCgroup {
   CgroupUsage end();
   // CPU time of the slot since begin(), in microseconds.
   std::optional<std::uint64_t> cpu_micros() const;
+  bool counts_cpu() const { return static_cast<bool>(cpu_); }
   // The next begin() could not tell its peaks from the past ones': the slot needs new cgroups.
   bool stale() const { return stale_; }
   // Gives back page cache that past calls left charged here, if it is more than a little.

@@ -18,7 +18,8 @@ std::string text_of(const Json& value, const std::string& name) {
 }  // namespace
 
 CommandTemplate::CommandTemplate(const std::vector<std::string>& words,
-                                 const std::set<std::string>& parameters) {
+                                 const std::set<std::string>& parameters, Json defaults)
+    : defaults_(std::move(defaults)) {
   if (words.empty() || words[0].empty()) throw Error(ErrorKind::config, "argv: names no program");
   for (const std::string& word : words) {
     const auto refuse = [&](const std::string& why) {
@@ -71,8 +72,12 @@ std::vector<std::string> CommandTemplate::expand(const Json& arguments) const {
         given = true;
         continue;
       }
-      const auto found = arguments.find(piece.text);
-      if (found == arguments.end() || found->is_null()) continue;
+      auto found = arguments.find(piece.text);
+      if (found == arguments.end()) {
+        found = defaults_.find(piece.text);
+        if (found == defaults_.end()) continue;
+      }
+      if (found->is_null()) continue;
       given = true;
       std::string value = text_of(*found, piece.text);
       if (value.find('\0') != std::string::npos)

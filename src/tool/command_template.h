@@ -18,10 +18,13 @@ class CommandTemplate {
  public:
   // `parameters`: the names that there are. Throws Error(config) for a placeholder that is none of them, a
   // brace that stands alone, or a program that a model could choose: the first word has no placeholder.
-  CommandTemplate(const std::vector<std::string>& words, const std::set<std::string>& parameters);
+  // `defaults`: the values of those that a call need not give, as an object.
+  CommandTemplate(const std::vector<std::string>& words, const std::set<std::string>& parameters,
+                  Json defaults = Json::object());
 
   // The words of one call. Strings are taken as they are, all else as JSON text. A word that is nothing but the
-  // placeholder of a parameter which was not given, or is null, is left out; elsewhere it is the empty text.
+  // placeholder of a parameter which was not given and has no default, or is null, is left out; elsewhere it is
+  // the empty text.
   // Throws Error(config) for a value with a NUL byte, and for one that would make a word begin with '-' where
   // the template's does not, before a "--": the command would take it for an option.
   std::vector<std::string> expand(const Json& arguments) const;
@@ -32,6 +35,7 @@ class CommandTemplate {
     std::string text;  // literal, or the parameter's name
   };
   std::vector<std::vector<Piece>> words_;
+  Json defaults_;
 };
 
 }  // namespace brig

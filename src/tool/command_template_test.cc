@@ -37,6 +37,14 @@ TEST(CommandTemplate, BracesCanBeWritten) {
   EXPECT_EQ(expand({"awk", "{{print ${n}}}"}, {{"n", 1}}), (Words{"awk", "{print $1}"}));
 }
 
+TEST(CommandTemplate, WhatIsNotGivenHasItsDefault) {
+  const CommandTemplate command({"head", "-n{lines}", "{file}"}, {"lines", "file"},
+                                {{"lines", 10}, {"file", nullptr}});
+  EXPECT_EQ(command.expand(Json::object()), (Words{"head", "-n10"}));
+  EXPECT_EQ(command.expand({{"lines", 2}, {"file", "x"}}), (Words{"head", "-n2", "x"}));
+  EXPECT_EQ(command.expand({{"lines", nullptr}}), (Words{"head", "-n"})) << "null was given";
+}
+
 TEST(CommandTemplate, WhatIsNotGivenIsLeftOut) {
   const CommandTemplate command({"ls", "{path}", "--sort={key}"}, {"path", "key"});
   EXPECT_EQ(command.expand({{"key", "size"}}), (Words{"ls", "--sort=size"}));

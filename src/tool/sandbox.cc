@@ -272,7 +272,7 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
   }
   delist(entry);
   eventfd_t ignored;
-  if (flight->cancel_event >= 0) eventfd_read(flight->cancel_event, &ignored);
+  if (flight->cancelled && flight->cancel_event >= 0) eventfd_read(flight->cancel_event, &ignored);
   return std::move(flight->result);
 }
 

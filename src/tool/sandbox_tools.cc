@@ -66,6 +66,16 @@ std::set<std::string> parameters_of(const Tool& tool) {
   return names;
 }
 
+// Of a command's parameters. A function has its own.
+Json defaults_of(const Tool& tool) {
+  Json defaults = Json::object();
+  for (const std::string& name : parameters_of(tool)) {
+    const Json& schema = tool.input_schema["properties"][name];
+    if (schema.is_object() && schema.contains("default")) defaults[name] = schema["default"];
+  }
+  return defaults;
+}
+
 }  // namespace
 
 std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy policy) {
@@ -82,6 +92,7 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
   std::shared_ptr<Warden>& warden = wardens_[runtime + key_of(policy)];
   if (!warden) {
     const RunnerOptions options{.ready = options_.ready_min,
+                                .ready_max = options_.ready_max,
                                 .max_cells = options_.concurrency,
                                 .max_queue = options_.concurrency};
     warden.reset(new Warden(policy, options, origin), [](Warden* gone) {
@@ -101,7 +112,8 @@ std::shared_ptr<const PreparedTool> Sandbox::Impl::prepare(
   PreparedTool made{tool,         Schema(tool->input_schema), std::nullopt,
                     std::nullopt, warden_for(*tool, policy),  policy.limits.wall_time};
   if (tool->output_schema) made.output.emplace(*tool->output_schema);
-  if (!tool->argv.empty()) made.command.emplace(tool->argv, parameters_of(*tool));
+  if (!tool->argv.empty())
+    made.command.emplace(tool->argv, parameters_of(*tool), defaults_of(*tool));
   return std::make_shared<const PreparedTool>(std::move(made));
 }
 

@@ -11,6 +11,7 @@
 // `pattern` is RE2's syntax: that of ECMA-262 without look-around and back-references, in linear time.
 #pragma once
 
+#include <brig/error.h>
 #include <brig/json.h>
 
 #include <memory>
@@ -26,6 +27,12 @@ struct SchemaFault {
   bool operator==(const SchemaFault&) const = default;
 };
 
+// What is wrong with a schema: where in it (a JSON Pointer), and why.
+struct SchemaError : Error {
+  SchemaError(std::string pointer_, std::string why_);
+  std::string pointer, why;
+};
+
 class Schema {
  public:
   static constexpr std::size_t kMaxBytes = 1 << 20;  // of the schema
@@ -33,7 +40,7 @@ class Schema {
   static constexpr std::size_t kMaxFaults = 64;      // told
   static constexpr std::size_t kMaxSteps = 2'000'000;
 
-  // Throws Error(config) with the place in the schema and the reason.
+  // Throws Error(config) with the place in the schema and the reason: a SchemaError, unless it is too large.
   explicit Schema(const Json& document);
   ~Schema();
   Schema(Schema&&) noexcept;

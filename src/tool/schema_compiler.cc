@@ -8,6 +8,12 @@
 
 namespace brig {
 
+SchemaError::SchemaError(std::string pointer_, std::string why_)
+    : Error(ErrorKind::config,
+            fmt::format("schema: {}: {}", pointer_.empty() ? "/" : in_quotes(pointer_), why_)),
+      pointer(std::move(pointer_)),
+      why(std::move(why_)) {}
+
 class Schema::Compiler {
  public:
   Compiler(const Json& document, std::vector<std::unique_ptr<Node>>& nodes)
@@ -26,8 +32,7 @@ class Schema::Compiler {
 
  private:
   [[noreturn]] void refuse(const std::string& pointer, const std::string& why) const {
-    throw_error(ErrorKind::config, "schema: {}: {}", pointer.empty() ? "/" : in_quotes(pointer),
-                why);
+    throw SchemaError(pointer, why);
   }
 
   // The node of the sub-schema at `pointer`: one each, whoever refers to it.
@@ -160,6 +165,7 @@ class Schema::Compiler {
     if (found != keywords().end()) return found->second(*this, node, at, value, depth);
     std::vector<std::string_view> candidates;
     for (const auto& [name, ignored] : keywords()) candidates.push_back(name);
+    candidates.insert(candidates.end(), std::begin(kNotes), std::end(kNotes));
     const auto meant = nearest(key, candidates);
     refuse(at, meant ? fmt::format("not a keyword that is supported; did you mean '{}'?", *meant)
                      : "not a keyword that is supported");

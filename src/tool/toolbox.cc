@@ -7,24 +7,14 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "tool/schema.h"
+#include "tool/tool_name.h"
 
 namespace brig {
 namespace {
 
-// MCP's rule, at its stricter.
-void require_good_name(const std::string& name) {
-  const bool good = !name.empty() && name.size() <= 64 &&
-                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                      return std::isalnum(c) || c == '_' || c == '-' || c == '.';
-                    });
-  if (!good)
-    throw_error(ErrorKind::config,
-                "tool {}: a name has 1 to 64 characters of A-Z, a-z, 0-9, '_', '-' and '.'",
-                in_quotes(name));
-}
-
 std::shared_ptr<const Tool> checked(Tool tool) {
-  require_good_name(tool.name);
+  if (!is_tool_name(tool.name))
+    throw_error(ErrorKind::config, "tool {}: {}", in_quotes(tool.name), kToolNameRule);
   if (!tool.call + tool.argv.empty() + tool.library.empty() != 2)
     throw_error(ErrorKind::config,
                 "tool '{}': has nothing to call, or too much; give a callable, argv or a library",
@@ -54,6 +44,13 @@ std::string lower(std::string text) {
 }
 
 }  // namespace
+
+bool is_tool_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+         });
+}
 
 bool matches(const Tool& tool, const std::string& query) {
   const std::string wanted = lower(query);

@@ -1,0 +1,52 @@
+#include "cli/streams.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "base/error.h"
+
+namespace brig::cli {
+
+bool Passer::pass(int fd, std::string_view bytes) const {
+  struct stat info;
+  const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  while (!bytes.empty()) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
+    pollfd wait[] = {{fd, POLLOUT, 0}, {cancel_, POLLIN, 0}};
+    if (poll(wait, 2, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0 ||
+        !wait[0].revents)
+      return false;
+    const ssize_t size = write(fd, bytes.data(),
+                               file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;  // a broken pipe cancels the call, by its signal
+    bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+UniqueFd signals_as_descriptor() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) throw_sys("signalfd");
+  return fd;
+}
+
+int signal_from(int descriptor) {
+  signalfd_siginfo info{};
+  const bool known = read(descriptor, &info, sizeof info) == sizeof info;
+  return known ? static_cast<int>(info.ssi_signo) : SIGINT;
+}
+
+}  // namespace brig::cli

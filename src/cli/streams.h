@@ -1,0 +1,34 @@
+// Output that never blocks for good, and signals that cancel: what `brig run` and `brig call` share.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace brig::cli {
+
+// Writes output on. A reader that does not read must not keep the cell past its time, so this never
+// blocks: PIPE_BUF bytes fit once poll says so. After `until`, or once `cancel` is readable, what does not fit is dropped.
+class Passer {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `cancel` is borrowed.
+  Passer(Clock::time_point until, int cancel) : until_(until), cancel_(cancel) {}
+
+  // False if some of it was dropped.
+  bool pass(int fd, std::string_view bytes) const;
+
+ private:
+  Clock::time_point until_;
+  int cancel_;
+};
+
+// Ctrl-C and its like, and a broken pipe, cancel: they are read from a descriptor, not handled. Before any
+// thread is made, which must inherit that they are blocked.
+UniqueFd signals_as_descriptor();
+// The number of one that has come; SIGINT if there is none.
+int signal_from(int descriptor);
+
+}  // namespace brig::cli

@@ -1,0 +1,34 @@
+// Events of a call as lines for people: when, what, and the text, printable.
+#pragma once
+
+#include <brig/watch.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/streams.h"
+
+namespace brig::cli {
+
+// One thread at a time. Output is shown line by line, whatever the pieces it came in. Once something could not be
+// written in time nothing more is.
+class WatchPrinter {
+ public:
+  explicit WatchPrinter(const Passer& passer) : passer_(passer) {}
+  void print(const Event& event);
+
+ private:
+  void tell(const Event& event);
+  void output(const Event& event);
+  void line(const Event& event, std::string_view what, std::string_view text);
+
+  const Passer& passer_;
+  std::optional<std::chrono::system_clock::time_point> begin_;
+  std::string lines_;  // of the event at hand: one write for all
+  bool mute_ = false;
+  std::string rest_[2];  // of a line of stdout and of stderr that has not ended yet
+};
+
+}  // namespace brig::cli

@@ -1,0 +1,47 @@
+#include "tool/tool_formats.h"
+
+namespace brig {
+
+Json tool_as_json(const Tool& tool) {
+  const ToolAnnotations& told = tool.options.annotations;
+  return {{"name", tool.name},
+          {"description", tool.description},
+          {"input_schema", tool.input_schema},
+          {"output_schema", tool.output_schema.value_or(Json())},
+          {"annotations",
+           {{"read_only", told.read_only},
+            {"destructive", told.destructive},
+            {"idempotent", told.idempotent},
+            {"open_world", told.open_world}}}};
+}
+
+Json tool_as_chat_completions(const Tool& tool) {
+  return {{"type", "function"},
+          {"function",
+           {{"name", tool.name},
+            {"description", tool.description},
+            {"parameters", tool.input_schema}}}};
+}
+
+Json tool_as_responses(const Tool& tool) {
+  return {{"type", "function"},
+          {"name", tool.name},
+          {"description", tool.description},
+          {"parameters", tool.input_schema}};
+}
+
+Json tool_as_mcp(const Tool& tool) {
+  const ToolAnnotations& told = tool.options.annotations;
+  Json result{{"name", tool.name},
+              {"description", tool.description},
+              {"inputSchema", tool.input_schema},
+              {"annotations",
+               {{"readOnlyHint", told.read_only},
+                {"destructiveHint", told.destructive},
+                {"idempotentHint", told.idempotent},
+                {"openWorldHint", told.open_world}}}};
+  if (tool.output_schema) result["outputSchema"] = *tool.output_schema;
+  return result;
+}
+
+}  // namespace brig
