@@ -1,6 +1,13 @@
 // The parts of a call under Google Benchmark, for profiling and for comparing two builds.
 #include <benchmark/benchmark.h>
-#include <brig/brig.h>
+#include <brig/capabilities.h>
+#include <brig/command.h>
+#include <brig/error.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+#include <brig/version.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>

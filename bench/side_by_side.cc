@@ -3,7 +3,14 @@
 // alike; and what one leaves to be done (cells to make, namespaces to take down) is waited for, so
 // that none pays for another.
 // Prints one table; exit 0 always: bars are for the reader, not for a test to flake on.
-#include <brig/brig.h>
+#include <brig/capabilities.h>
+#include <brig/command.h>
+#include <brig/error.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+#include <brig/version.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/mman.h>

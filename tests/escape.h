@@ -1,7 +1,14 @@
 // What the escape tests share: guests, host-side witnesses, and skips that CI turns into failures.
 #pragma once
 
-#include <brig/brig.h>
+#include <brig/capabilities.h>
+#include <brig/command.h>
+#include <brig/error.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+#include <brig/version.h>
 #include <gtest/gtest.h>
 
 #include <fcntl.h>

@@ -1,5 +1,12 @@
 // `brig doctor`: what this machine offers, and how to get the rest.
-#include <brig/brig.h>
+#include <brig/capabilities.h>
+#include <brig/command.h>
+#include <brig/error.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+#include <brig/version.h>
 #include <fmt/format.h>
 #include <unistd.h>
 

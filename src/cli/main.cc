@@ -1,5 +1,12 @@
 // The brig program: one file per sub-command.
-#include <brig/brig.h>
+#include <brig/capabilities.h>
+#include <brig/command.h>
+#include <brig/error.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+#include <brig/version.h>
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -215,15 +215,13 @@ void Sandbox::Impl::land(Flight& flight, CellResult cell) {
 
 // --- the caller's thread drives it ---
 
-namespace {
-
-// One for each thread, since a thread makes one call at a time.
-int cancel_event() {
-  static thread_local const UniqueFd event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  return event.get();
+// Under the lock. Used again and again: making and closing one costs more than all else here.
+UniqueFd Sandbox::Impl::take_event() {
+  if (idle_events_.empty()) return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd event = std::move(idle_events_.back());
+  idle_events_.pop_back();
+  return event;
 }
-
-}  // namespace
 
 ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std::string& caller) {
   struct Turn {
@@ -255,8 +253,8 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
     flight->ticket = 0;
     cancelled = flight->cancelled;
     if (!cancelled && *turn->verdict == Admission::Verdict::admitted) {
-      flight->cancel_event = cancel_event();
-      flight->request.command.cancel_fd = flight->cancel_event;
+      flight->cancel_event = take_event();
+      flight->request.command.cancel_fd = flight->cancel_event.get();
     }
   }
   if (*turn->verdict != Admission::Verdict::admitted) {
@@ -271,8 +269,6 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
     land(*flight, std::move(cell));
   }
   delist(entry);
-  eventfd_t ignored;
-  if (flight->cancelled && flight->cancel_event >= 0) eventfd_read(flight->cancel_event, &ignored);
   return std::move(flight->result);
 }
 
@@ -324,6 +320,9 @@ void Sandbox::Impl::delist(Flights::iterator entry) {
   std::shared_ptr<Flight> last;  // released outside the lock: it may hold the last of a Warden
   const std::lock_guard lock(mutex_);
   last = std::move(entry->second);
+  // One that was written to is not used again.
+  if (last->cancel_event && !last->cancelled && idle_events_.size() < 64)
+    idle_events_.push_back(std::move(last->cancel_event));
   flights_.erase(entry);
   if (stopping_) wake_.notify_all();
 }
@@ -343,7 +342,7 @@ void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
 void Sandbox::Impl::stop(Flight& flight) {
   flight.cancelled = true;
   if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
-  if (flight.cancel_event >= 0) eventfd_write(flight.cancel_event, 1);
+  if (flight.cancel_event) eventfd_write(flight.cancel_event.get(), 1);
 }
 
 bool Sandbox::Impl::cancel(const std::string& call_id) {

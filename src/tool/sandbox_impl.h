@@ -44,7 +44,7 @@ struct Flight {
   // For cancel(), under the Sandbox's lock.
   std::uint64_t ticket = 0;       // while it waits
   std::uint64_t warden_call = 0;  // of call_async, while it runs
-  int cancel_event = -1;          // of call, while it runs: its thread's
+  UniqueFd cancel_event;          // of call, while it runs
   bool cancelled = false;
 };
 
@@ -65,6 +65,7 @@ struct Sandbox::Impl {
   using Flights = std::multimap<std::string, std::shared_ptr<Flight>>;
   Flights::iterator enlist(const std::shared_ptr<Flight>& flight);
   void delist(Flights::iterator entry);
+  UniqueFd take_event();
   void has_ticket(Flight& flight, std::uint64_t ticket);
   static void stop(Flight& flight);  // under the lock; one that waits is the admission's to cancel
 
@@ -98,6 +99,7 @@ struct Sandbox::Impl {
   mutable std::mutex mutex_;  // all below
   std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
   Flights flights_;
+  std::vector<UniqueFd> idle_events_;
   std::uint64_t next_call_ = 1;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;

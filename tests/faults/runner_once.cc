@@ -1,7 +1,14 @@
 // A Runner, one call, its end; exit codes as `brig run` has them. For the fault sweep: the path by
 // zygote and keeper, where `brig run` takes the one for a single cell.
 //   runner_once FLOOR READ WRITE COMMAND...
-#include <brig/brig.h>
+#include <brig/capabilities.h>
+#include <brig/command.h>
+#include <brig/error.h>
+#include <brig/policy.h>
+#include <brig/report.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+#include <brig/version.h>
 
 #include <cstdio>
 #include <cstring>
