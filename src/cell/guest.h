@@ -15,9 +15,10 @@ struct Guest {
   // memory that a call will need. May be null.
   void (*rehearse)();
   // In the tool's process, all locks on. Writes frames to `answer` (see answer.h).
-  [[noreturn]] void (*run)(const char* tool, const char* arguments, size_t size, int answer);
+  // Does not return.
+  void (*run)(const char* tool, const char* arguments, size_t size, int answer);
 };
 
-extern Guest g_guest;
+extern Guest g_guest;  // NOLINT(bugprone-dynamic-static-initializers): constant in its source
 
 }  // namespace brig

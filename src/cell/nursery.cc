@@ -63,6 +63,11 @@ std::string read_proc(const char* path) {
   return text;
 }
 
+// As /proc tells it.
+void* address(unsigned long number) {
+  return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
 // The secrets of a host are in its environment more than anywhere else.
 void wipe_environment() {
   for (char** each = environ; each && *each; ++each) memset(*each, 0, strlen(*each));
@@ -73,10 +78,11 @@ void wipe_environment() {
   const std::string stat = read_proc("/proc/self/stat");
   std::size_t at = stat.rfind(')');
   for (int field = 2; field < 50 && at != std::string::npos; ++field) at = stat.find(' ', at + 1);
-  unsigned long begin = 0, end = 0;
-  if (at != std::string::npos && sscanf(stat.c_str() + at, "%lu %lu", &begin, &end) == 2 &&
-      begin < end)
-    memset(reinterpret_cast<void*>(begin), 0, end - begin);
+  if (at == std::string::npos) return;
+  char* rest = nullptr;
+  const unsigned long begin = strtoul(stat.c_str() + at, &rest, 10),
+                      end = strtoul(rest, nullptr, 10);
+  if (begin && begin < end) memset(address(begin), 0, end - begin);
 }
 
 // Puts a private copy in the place of a shared mapping.
@@ -89,14 +95,13 @@ bool make_private(unsigned long begin, std::size_t size, int protection) {
   static char page[4096], zeros[4096];
   for (std::size_t at = 0; protection != PROT_NONE && at < size; at += sizeof page) {
     // By the system call: a page that is not there (the end of its file) is an error, not a signal.
-    const iovec here{page, sizeof page}, there{reinterpret_cast<void*>(begin + at), sizeof page};
+    const iovec here{page, sizeof page}, there{address(begin + at), sizeof page};
     if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof page &&
         memcmp(page, zeros, sizeof page) != 0)
       memcpy(static_cast<char*>(copy) + at, page, sizeof page);
   }
   return mprotect(copy, size, protection) == 0 &&
-         mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(begin)) !=
-             MAP_FAILED;
+         mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address(begin)) != MAP_FAILED;
 }
 
 // A fork copies all memory but that which is shared: through it a tool would write to the host's.

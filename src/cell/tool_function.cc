@@ -16,7 +16,7 @@
 
 namespace brig {
 
-Guest g_guest{};
+constinit Guest g_guest{};
 
 namespace helper {
 namespace {
@@ -58,6 +58,7 @@ void tool_main(const Plan& plan, int socket) {
   close(socket);  // a tool must not be able to speak for its init
   set_name(request.name);
   g_guest.run(request.name, request.arguments, request.arguments_size, equipment.answer);
+  _exit(1);
 }
 
 }  // namespace helper

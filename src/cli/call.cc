@@ -61,6 +61,7 @@ std::string text_of(const std::string& word) {
 std::string unknown(const std::string& name, const Toolbox& tools) {
   std::vector<std::string_view> names;
   const auto all = tools.list();
+  names.reserve(all.size());
   for (const auto& tool : all) names.push_back(tool->name);
   const auto meant = nearest(name, names);
   return fmt::format("unknown tool: {}; {}", in_quotes(name),

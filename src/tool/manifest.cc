@@ -102,7 +102,7 @@ class ManifestReader {
       reader_.expected(entry, "a path");
       return path;
     }
-    const std::string full = std::filesystem::path(directory_) / path;
+    std::string full = std::filesystem::path(directory_) / path;
     struct stat status;
     if (::stat(full.c_str(), &status) != 0)
       reader_.fault(entry, fmt::format("{}: {}", in_quotes(full), errno_text(errno)));
