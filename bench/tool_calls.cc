@@ -194,6 +194,7 @@ int main(int argc, char** argv) {
   const unsigned rounds = static_cast<unsigned>(atoi(argv[2]));
   std::set<std::string> parts(argv + 3, argv + argc);
   const auto wants = [&](const char* part) { return parts.empty() || parts.contains(part); };
+  setvbuf(stdout, nullptr, _IOLBF, 0);
   if (wants("warm")) {
     BareFork bare(argv[1]);
     warm(bare, rounds);

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <filesystem>
 #include <thread>
+
+#include "e2e_support.h"
 
 namespace brig {
 namespace {
@@ -77,6 +80,16 @@ TEST(SandboxLibrary, IsLoadedInsideTheJail) {
   EXPECT_EQ(box.call("crash", {}).report.signal, SIGABRT);
   EXPECT_EQ(box.call("count", {}).output, 1) << "the zygote is unharmed";
   unsetenv("BRIG_TEST_SECRET");
+}
+
+TEST(SandboxLibrary, MayLieBelowACellsOwnSpace) {
+  const e2e::HostDirectory host;  // below /tmp
+  const std::string path = host.make("here") + "/libgeo.so";
+  std::filesystem::copy_file(library("geo"), path);
+  Toolbox tools;
+  tools.add_library(path);
+  Sandbox box(std::move(tools), quick());
+  EXPECT_EQ(box.list_tools().size(), 2u);
 }
 
 TEST(SandboxLibrary, BesideFunctionsAndCommands) {

@@ -109,7 +109,8 @@ TEST(Soak, MixedToolsLeaveNothing) {
   const Count before = count();
   {
     Policy policy;
-    policy.limits.memory = 128_MiB;
+    policy.limits.memory =
+        1_GiB;  // without a cgroup it is address space, and a copy of this has much
     policy.limits.processes = 20;
     policy.limits.wall_time = 20s;
     Sandbox box(mixed_tools(), policy, {.concurrency = 8, .ready_min = 3});
