@@ -6,12 +6,11 @@
 
 #include <stdint.h>
 
-#ifndef BRIG_NO_CXX_RUNTIME
 #include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
-#endif
+#include <utility>
 
 namespace brig {
 
@@ -27,8 +26,6 @@ inline constexpr uint32_t kMaxProgress = 4096 - sizeof(FrameHeader);
 inline constexpr uint32_t kMaxErrorFrame = 64 * 1024;
 
 inline constexpr uint32_t kMaxCatalog = 16 * 1024 * 1024;  // header included
-
-#ifndef BRIG_NO_CXX_RUNTIME
 
 struct Answer {
   enum class Kind {
@@ -67,7 +64,5 @@ class AnswerReader {
   bool broken_ = false;
   Answer answer_;
 };
-
-#endif
 
 }  // namespace brig

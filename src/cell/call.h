@@ -47,7 +47,7 @@ struct CellRequest {
   ProgressCallback on_progress;
   Clock::time_point asked = Clock::now();  // the clock of the wall limit starts here
 };
-// Writes large arguments into their file. Throws Error.
+// Writes large arguments into their file. Throws Error; config for more than brig takes.
 void stow_arguments(CellRequest& request);
 
 // Gives a function's cell all that does not depend on the call. False: errno is set.

@@ -1,6 +1,5 @@
 #include "cell/nursery.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -21,6 +20,7 @@
 #include "cell/helper.h"
 #include "os/socket.h"
 #include "os/sys.h"
+#include "os/threads.h"
 
 namespace brig {
 namespace {
@@ -30,14 +30,6 @@ constexpr int kOwn = 2;  // the sanitizer has a thread too
 #else
 constexpr int kOwn = 1;
 #endif
-
-int count_threads() {
-  int count = 0;
-  DIR* tasks = opendir("/proc/self/task");
-  while (const dirent* entry = tasks ? readdir(tasks) : nullptr) count += entry->d_name[0] != '.';
-  if (tasks) closedir(tasks);
-  return count;
-}
 
 void require_no_threads() {
   int foreign = 0;

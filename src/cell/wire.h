@@ -8,7 +8,7 @@
 
 namespace brig::wire {
 
-// Where setting up failed. The host words it (stage_text in plan.h).
+// Where setting up failed. The host words it (failure_text.cc).
 enum class Stage : uint32_t {
   none,
   plan,

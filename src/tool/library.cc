@@ -1,8 +1,6 @@
 #include "tool/library.h"
 
-#include <sys/stat.h>
-
-#include <cstdlib>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -35,14 +33,13 @@ std::shared_ptr<UniqueFd> loader_image() {
 }
 
 std::string library_path(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                         std::free);
-  struct stat info;
-  if (!real || stat(real.get(), &info) != 0)
-    throw_error(ErrorKind::config, "library {}: {}", in_quotes(path), errno_text(errno));
-  if (!S_ISREG(info.st_mode))
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error)
+    throw_error(ErrorKind::config, "library {}: {}", in_quotes(path), errno_text(error.value()));
+  if (!std::filesystem::is_regular_file(real, error))
     throw_error(ErrorKind::config, "library {}: it is not a file", in_quotes(path));
-  return real.get();
+  return real.string();
 }
 
 std::vector<Tool> tools_of(const Answer& catalog, const std::string& library) {

@@ -4,7 +4,6 @@
 // A library exports   extern "C" void brig_register(brig::Toolbox& tools)   and needs not be linked with
 // brig: what it uses of it is here.
 #include <brig/toolbox.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "cell/answer.h"
 #include "cell/guest.h"
+#include "os/threads.h"
 #include "tool/function_guest.h"
 
 namespace brig {
@@ -37,14 +37,6 @@ void tell(int catalog, FrameKind kind, std::string_view text) {
 [[noreturn]] void refuse(int catalog, const std::string& why) {
   tell(catalog, FrameKind::error, why);
   _exit(1);
-}
-
-int count_threads() {
-  int count = 0;
-  DIR* tasks = opendir("/proc/self/task");
-  while (const dirent* entry = tasks ? readdir(tasks) : nullptr) count += entry->d_name[0] != '.';
-  if (tasks) closedir(tasks);
-  return count;
 }
 
 Json listed(const Tool& tool) {

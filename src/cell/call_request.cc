@@ -1,0 +1,168 @@
+// What is sent to a cell: its equipment, and the one request.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "cell/call.h"
+#include "os/memfd.h"
+#include "os/socket.h"
+
+namespace brig {
+namespace {
+
+UniqueFd file_of(const char* name, const std::string& bytes) {
+  UniqueFd file = make_memfd(name);
+  if (!file || !fill_and_seal(file.get(), bytes)) throw_sys("{}: writing a memfd", name);
+  (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too
+  // A description of its own, read-only, at offset 0.
+  UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reader) throw_sys("{}: reopening the memfd", name);
+  return reader;
+}
+
+// "NAME=value" strings of a cell; how many.
+std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cell,
+                              std::string& strings) {
+  strings += settings.environment;
+  if (cell.scratch.empty()) return settings.variables;
+  for (const std::string& name : settings.scratch_variables)
+    strings.append(name).append("=").append(cell.scratch).push_back('\0');
+  return settings.variables + static_cast<std::uint32_t>(settings.scratch_variables.size());
+}
+
+// In the packet, or in a memfd beside it.
+bool send_strings(int socket, std::string& strings, wire::Request request, int* fds, int count,
+                  int arguments_file) {
+  UniqueFd large;
+  request.size = static_cast<std::uint32_t>(strings.size());
+  std::memcpy(strings.data(), &request, sizeof request);
+  std::size_t packet = strings.size();
+  if (packet > wire::kInlineRequest) {
+    large = file_of("request", strings);
+    fds[count++] = large.get();
+    packet = sizeof request;
+  }
+  if (arguments_file >= 0) fds[count++] = arguments_file;
+  return send_packet(socket, strings.data(), packet, fds, count);
+}
+
+}  // namespace
+
+void stow_arguments(CellRequest& request) {
+  if (!request.arguments || request.arguments->size() <= wire::kInlineArguments) return;
+  if (request.arguments->size() > wire::kMaxArguments)
+    throw Error(ErrorKind::config, "the arguments are longer than 1 GiB; pass a file's path");
+  request.arguments_file = file_of("arguments", *request.arguments);
+  request.arguments.emplace();  // clear() would keep the memory
+}
+
+std::string Call::defect(const CellRequest& request) {
+  const Command& command = request.command;
+  if (command.argv.empty()) return "the command has no program: argv is empty";
+  if (command.argv[0].empty()) return "the command has no program: argv[0] is empty";
+  std::size_t size = 0;
+  for (const std::string& each : command.argv) {
+    if (each.find('\0') != std::string::npos)
+      return "an argument holds a NUL byte, which no command can receive";
+    if (each.size() >= 128 * 1024)
+      return "an argument is longer than 128 KiB, which Linux refuses; pass it on stdin";
+    size += each.size() + 1;
+  }
+  if (command.argv.size() > wire::kMaxStrings / 2 || size > wire::kMaxRequest / 2)
+    return "the arguments are longer than 2 MiB in all, which Linux refuses; pass them on stdin";
+  if (command.stdin_fd >= 0) {
+    struct stat info;
+    const int flags = fcntl(command.stdin_fd, F_GETFL);
+    if (flags < 0 || fstat(command.stdin_fd, &info) != 0)
+      return fmt::format("stdin: descriptor {} is not open", command.stdin_fd);
+    if ((flags & O_PATH) || S_ISDIR(info.st_mode) || S_ISBLK(info.st_mode))
+      return "stdin is a directory or a device, which would lead out of the cell; give a file, a "
+             "pipe or nothing";
+  }
+  if (command.tty_fd >= 0 && !isatty(command.tty_fd))
+    return fmt::format("tty: descriptor {} is not a terminal", command.tty_fd);
+  return "";
+}
+
+bool send_equipment(const CallSettings& settings, ReadyCell& cell) {
+  std::string strings(sizeof(wire::Request), '\0');
+  wire::Request request{};
+  request.tag = wire::Tag::equip;
+  request.envc = add_environment(settings, cell, strings);
+  int fds[kMaxPacketFds] = {cell.null.get(), cell.out_write.get(), cell.err_write.get(),
+                            cell.answer_write.get()};
+  const bool sent = send_strings(cell.socket.get(), strings, request, fds, 4, -1);
+  cell.out_write.reset();
+  cell.err_write.reset();
+  cell.answer_write.reset();
+  return sent;
+}
+
+bool Call::send_request() {
+  if (request_.arguments) return send_function();
+  const Command& command = request_.command;
+  std::string strings;
+  strings.reserve(sizeof(wire::Request) + 1024 + settings_.environment.size());
+  strings.resize(sizeof(wire::Request));
+  for (const std::string& each : command.argv) strings.append(each).push_back('\0');
+  wire::Request request{};
+  request.tag = wire::Tag::request;
+  request.argc = static_cast<std::uint32_t>(command.argv.size());
+  request.envc = add_environment(settings_, cell_, strings);
+  request.has_tty = command.tty_fd >= 0;
+
+  UniqueFd input;
+  int fds[kMaxPacketFds] = {cell_.null.get(), cell_.out_write.get(), cell_.err_write.get()};
+  if (command.tty_fd >= 0) {
+    fds[0] = fds[1] = fds[2] = command.tty_fd;
+  } else if (command.stdin_fd >= 0) {
+    struct stat info;
+    if (fstat(command.stdin_fd, &info) != 0) throw_sys("stdin: fstat");
+    fds[0] = command.stdin_fd;
+    if (S_ISREG(info.st_mode)) {
+      int pipe_ends[2];
+      if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw_sys("stdin: pipe2");
+      stdin_read_.reset(pipe_ends[0]);
+      stdin_write_.reset(pipe_ends[1]);
+      (void)!fchmod(pipe_ends[0], 0444);  // /dev/stdin must open for the tool's id too
+      fds[0] = stdin_read_.get();
+    }
+  } else if (command.stdin_bytes) {
+    input = file_of("stdin", *command.stdin_bytes);
+    fds[0] = input.get();
+  }
+  if (!send_strings(cell_.socket.get(), strings, request, fds, 3, -1)) return is_dead();
+  cell_.out_write.reset();
+  cell_.err_write.reset();
+  return true;
+}
+
+// After a send that failed: false if it is the cell that is gone.
+bool Call::is_dead() {
+  if (errno == EPIPE || errno == ECONNRESET) return false;
+  throw_sys("sending the request to the cell");
+}
+
+bool Call::send_function() {
+  struct stat arguments {};
+  if (request_.arguments_file && fstat(request_.arguments_file.get(), &arguments) != 0)
+    throw_sys("arguments: fstat");
+  std::string strings(sizeof(wire::Request), '\0');
+  strings.append(request_.command.argv[0]).push_back('\0');
+  strings += *request_.arguments;
+  wire::Request request{};
+  request.tag = wire::Tag::request;
+  request.argc = 1;
+  request.arguments_file = static_cast<std::uint32_t>(arguments.st_size);
+  int fds[kMaxPacketFds];
+  if (!send_strings(cell_.socket.get(), strings, request, fds, 0, request_.arguments_file.get()))
+    return is_dead();
+  request_.arguments_file.reset();
+  return true;
+}
+
+}  // namespace brig

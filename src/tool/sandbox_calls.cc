@@ -1,0 +1,292 @@
+// The calls of a Sandbox: boarded, admitted, run, landed.
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "tool/json_text.h"
+#include "tool/sandbox_impl.h"
+
+namespace brig {
+namespace {
+
+std::string told(const std::vector<SchemaFault>& faults) {
+  std::string text = "the arguments do not fit the tool: ";
+  for (const SchemaFault& fault : faults) {
+    if (&fault != &faults.front()) text += "; ";
+    text += fmt::format("{}: expected {}", fault.path.empty() ? "the arguments" : fault.path,
+                        fault.expected);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json arguments,
+                                             CallOptions options, ToolResult& result) {
+  auto flight = std::make_shared<Flight>();
+  flight->asked = Clock::now();
+  flight->tool_name = name;
+  flight->result.started_at = std::chrono::system_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    flight->call_id =
+        options.call_id.empty() ? fmt::format("call-{}", next_call_++) : std::move(options.call_id);
+    if (const auto found = prepared_.find(name); found != prepared_.end())
+      flight->tool = found->second;
+  }
+  flight->result.call_id = flight->call_id;
+  const auto refused = [&](Outcome outcome, std::string message) {
+    refuse(*flight, outcome, std::move(message));
+    result = std::move(flight->result);
+    return nullptr;
+  };
+  if (!flight->tool)
+    return refused(Outcome::unknown_tool,
+                   fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
+  if (arguments.is_null()) arguments = Json::object();
+  const Tool& tool = *flight->tool->tool;
+  try {
+    if (tool.options.coerce) flight->tool->input.coerce(arguments);
+    const auto faults = flight->tool->input.check(arguments);
+    if (!faults.empty()) return refused(Outcome::invalid_arguments, told(faults));
+    CellRequest& request = flight->request;
+    request.asked = flight->asked;
+    if (flight->tool->command) {
+      request.command.argv = flight->tool->command->expand(arguments);
+    } else {
+      request.command.argv = {name};
+      std::string fault;
+      request.arguments = json_text(arguments, fault);
+      if (!request.arguments)
+        return refused(Outcome::invalid_arguments, "the arguments hold " + fault);
+      stow_arguments(request);
+    }
+  } catch (const Error& error) {
+    return refused(
+        error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
+        error.what());
+  }
+  request_progress(*flight);
+  return flight;
+}
+
+Event Sandbox::Impl::event_of(const Flight& flight, Event::Kind kind) {
+  Event event;
+  event.kind = kind;
+  event.tool = flight.tool_name;
+  event.call_id = flight.call_id;
+  return event;
+}
+
+void Sandbox::Impl::request_progress(Flight& flight) {
+  flight.request.on_progress = [this, &flight](double fraction, std::string_view text) {
+    if (!watchers_.any()) return;
+    Event event = event_of(flight, Event::Kind::progress);
+    event.fraction = fraction;
+    event.text = text;
+    watchers_.tell(std::move(event));
+  };
+}
+
+OutputCallback Sandbox::Impl::output_teller(const Flight& flight) {
+  return [this, &flight](Stream stream, std::string_view text) {
+    if (!watchers_.any()) return;  // one may come while the call runs
+    Event event = event_of(flight, Event::Kind::output);
+    event.stream = stream;
+    event.text = text;
+    watchers_.tell(std::move(event));
+  };
+}
+
+void Sandbox::Impl::refuse(Flight& flight, Outcome outcome, std::string message) {
+  CellResult none;
+  none.report.outcome = outcome;
+  none.report.message = std::move(message);
+  none.report.usage.wall =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+  none.report.steps.queue = none.report.usage.wall;
+  land(flight, std::move(none));
+}
+
+void Sandbox::Impl::refuse(Flight& flight, Admission::Verdict verdict) {
+  switch (verdict) {
+    case Admission::Verdict::admitted: return;
+    case Admission::Verdict::overloaded:
+      return refuse(flight, Outcome::overloaded, "too many calls wait already; try again later");
+    case Admission::Verdict::timeout:
+      return refuse(flight, Outcome::timeout,
+                    "the call's time was over while it waited in the queue; it was not run");
+    case Admission::Verdict::cancelled:
+      return refuse(flight, Outcome::cancelled, "the call was cancelled before it ran");
+  }
+}
+
+// The end of every call.
+void Sandbox::Impl::land(Flight& flight, CellResult cell) {
+  ToolResult& result = flight.result;
+  if (flight.tool) {
+    read_result(*flight.tool, std::move(cell), result);
+  } else {
+    result.report = std::move(cell.report);
+    result.error = result.report.message;
+  }
+  result.duration =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+  if (!watchers_.any()) return;
+  Event event = event_of(flight, Event::Kind::finished);
+  event.outcome = result.report.outcome;
+  event.text = result.report.message;
+  watchers_.tell(std::move(event));
+}
+
+// --- the caller's thread drives it ---
+
+// Under the lock. Used again and again: making and closing one costs more than all else here.
+UniqueFd Sandbox::Impl::take_event() {
+  if (idle_events_.empty()) return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd event = std::move(idle_events_.back());
+  idle_events_.pop_back();
+  return event;
+}
+
+ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std::string& caller) {
+  struct Turn {
+    std::mutex mutex;
+    std::condition_variable decided;
+    std::optional<Admission::Verdict> verdict;
+  };
+  const auto turn = std::make_shared<Turn>();
+  const auto deadline = flight->asked + flight->tool->wall_time;
+  const auto entry = enlist(flight);
+  const std::uint64_t ticket =
+      admission_.enter(caller, deadline, [turn](Admission::Verdict verdict) {
+        const std::lock_guard lock(turn->mutex);
+        turn->verdict = verdict;
+        turn->decided.notify_one();
+      });
+  const auto is_decided = [&] {
+    const std::lock_guard lock(turn->mutex);
+    return turn->verdict.has_value();
+  };
+  if (!is_decided()) {
+    has_ticket(*flight, ticket);
+    std::unique_lock lock(turn->mutex);
+    turn->decided.wait(lock, [&] { return turn->verdict.has_value(); });
+  }
+  bool cancelled;
+  {
+    const std::lock_guard flights(mutex_);
+    flight->ticket = 0;
+    cancelled = flight->cancelled;
+    if (!cancelled && *turn->verdict == Admission::Verdict::admitted) {
+      flight->cancel_event = take_event();
+      flight->request.command.cancel_fd = flight->cancel_event.get();
+    }
+  }
+  if (*turn->verdict != Admission::Verdict::admitted) {
+    refuse(*flight, *turn->verdict);
+  } else if (cancelled) {
+    admission_.leave();
+    refuse(*flight, Admission::Verdict::cancelled);
+  } else {
+    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
+    CellResult cell = flight->tool->warden->run(std::move(flight->request), output_teller(*flight));
+    admission_.leave();
+    land(*flight, std::move(cell));
+  }
+  delist(entry);
+  return std::move(flight->result);
+}
+
+// --- the warden's thread drives it ---
+
+void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std::string& caller) {
+  const auto entry = enlist(flight);
+  // Reading a large result takes a while: not on the thread that drives the other calls. Nor may that be
+  // the last to hold the flight, and by it the warden whose thread it is.
+  const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how) {
+    later([this, entry, ending = std::move(ending), how = std::move(how)] {
+      how(*ending);
+      delist(entry);
+      ending->promise->set_value(std::move(ending->result));
+    });
+  };
+  const auto run = [this, flight, end] {
+    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
+    const std::uint64_t id = flight->tool->warden->submit(
+        std::move(flight->request), output_teller(*flight),
+        [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
+          admission_.leave();
+          end(std::move(held), [this, cell = std::make_shared<CellResult>(std::move(cell))](
+                                   Flight& ended) { land(ended, std::move(*cell)); });
+        });
+    const std::lock_guard lock(mutex_);
+    flight->warden_call = id;
+    if (flight->cancelled) flight->tool->warden->cancel(id);
+  };
+  const std::uint64_t ticket =
+      admission_.enter(caller, flight->asked + flight->tool->wall_time,
+                       [this, flight, run, end](Admission::Verdict verdict) {
+                         if (verdict == Admission::Verdict::admitted) return run();
+                         end(flight, [this, verdict](Flight& ended) { refuse(ended, verdict); });
+                       });
+  has_ticket(*flight, ticket);
+}
+
+Sandbox::Impl::Flights::iterator Sandbox::Impl::enlist(const std::shared_ptr<Flight>& flight) {
+  std::unique_lock lock(mutex_);
+  const auto entry = flights_.emplace(flight->call_id, flight);
+  lock.unlock();
+  // Who hears of it can cancel it.
+  if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::queued));
+  return entry;
+}
+
+void Sandbox::Impl::delist(Flights::iterator entry) {
+  std::shared_ptr<Flight> last;  // released outside the lock: it may hold the last of a Warden
+  const std::lock_guard lock(mutex_);
+  last = std::move(entry->second);
+  // One that was written to is not used again.
+  if (last->cancel_event && !last->cancelled && idle_events_.size() < 64)
+    idle_events_.push_back(std::move(last->cancel_event));
+  flights_.erase(entry);
+  if (stopping_) wake_.notify_all();
+}
+
+void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
+  bool cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    flight.ticket = ticket;
+    cancelled = flight.cancelled;
+    deadlines_ = true;
+    wake_.notify_all();
+  }
+  if (cancelled) admission_.cancel(ticket);  // before it had one
+}
+
+void Sandbox::Impl::stop(Flight& flight) {
+  flight.cancelled = true;
+  if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
+  if (flight.cancel_event) eventfd_write(flight.cancel_event.get(), 1);
+}
+
+bool Sandbox::Impl::cancel(const std::string& call_id) {
+  std::vector<std::uint64_t> tickets;
+  bool any = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [begin, end] = flights_.equal_range(call_id);
+    for (auto each = begin; each != end; ++each) {
+      Flight& flight = *each->second;
+      any = true;
+      stop(flight);
+      if (flight.ticket) tickets.push_back(flight.ticket);
+    }
+  }
+  for (const std::uint64_t ticket : tickets) admission_.cancel(ticket);
+  return any;
+}
+
+}  // namespace brig
