@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PRESETS := dev tsan release tidy
 FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) 2>/dev/null
 
-.PHONY: soak build deps run test test-vm bench tsan tidy format format-check lint install clean help
+.PHONY: soak build deps run test test-release test-vm bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -31,11 +31,17 @@ run:  ## a short tour: what happens to good and bad commands in a cell
 	@$(MAKE) --no-print-directory build
 	@scripts/tour
 
-test:  ## all tests, as root and as an unprivileged user
+test:  ## all tests, sanitized, as root and as an unprivileged user
 	@scripts/deps build
 	@$(MAKE) --no-print-directory build-dev
-	@$(MAKE) --no-print-directory build-release
+	@$(MAKE) --no-print-directory build/release/build.ninja
+	@cmake --build --preset release --parallel $(JOBS) --target brig_program brig faults
 	@scripts/test
+
+test-release:  ## the same tests, compiled as a release
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build-release
+	@scripts/test release
 
 test-vm:  ## the tests on other kernels, in virtual machines
 	@scripts/test-vm

@@ -22,7 +22,7 @@ target_link_libraries(brig_re2 INTERFACE re2)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 add_library(brig_toml INTERFACE)
 target_include_directories(brig_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
-target_compile_definitions(brig_toml INTERFACE TOML_HEADER_ONLY=1)
+target_compile_definitions(brig_toml INTERFACE TOML_HEADER_ONLY=0)
 
 if(BRIG_TESTS)
   find_package(GTest REQUIRED)

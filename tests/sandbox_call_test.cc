@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include <iostream>
 #include <thread>
 
+#include "sandbox_support.h"
+
 // A tool that calls exit() in a sanitized test must not look for leaks of the host's.
 static const pid_t g_host = getpid();
 extern "C" int __lsan_is_turned_off();
@@ -24,20 +27,10 @@ extern "C" int __lsan_is_turned_off() { return getpid() != g_host; }
 namespace brig {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kLarge = 4 << 20;  // sanitized, reading JSON is a hundred times slower
-#else
-constexpr std::size_t kLarge = 64 << 20;
-#endif
+using namespace e2e;
 
-using namespace std::chrono_literals;
-
-Policy quick(std::chrono::milliseconds wall = 10s) {
-  Policy policy;
-  policy.limits.wall_time = wall;
-  policy.limits.grace = 200ms;
-  return policy;
-}
+// Sanitized, reading JSON is a hundred times slower.
+constexpr std::size_t kLarge = kSanitized ? 4 << 20 : 64 << 20;
 
 template <typename Callable>
 ToolResult call_once(Callable callable, const Policy& policy = quick()) {
@@ -245,16 +238,23 @@ TEST(SandboxCall, AResultThatJsonCanNotHoldIsToldAsThat) {
 TEST(SandboxCall, TheMemoryLimitIsTold) {
   Policy policy = quick();
   policy.limits.memory = 64_MiB;
-  const ToolResult r = call_once(
-      [] {
-        std::vector<std::string> all;
-        for (int i = 0; i < 400; ++i) all.push_back(std::string(1 << 20, static_cast<char>(i)));
-        return all.size();
-      },
-      policy);
+  const ToolResult r = call_once(touch_memory, policy);
   // Without a cgroup the limit is each process' own, and the allocation fails in the tool.
   EXPECT_TRUE(r.report.outcome == Outcome::memory_limit || r.error.starts_with("std::bad_alloc"))
       << r.error;
+}
+
+// Where the limit is of address space, a copy of the host's must not use it up.
+TEST(SandboxCall, TheMemoryOfTheHostIsNotCountedAsTheTools) {
+  constexpr size_t kSize = 2ul << 30;
+  void* const large = mmap(nullptr, kSize, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(large, MAP_FAILED);
+  Policy policy = quick();
+  policy.limits.memory = 64_MiB;
+  const ToolResult r = call_once([] { return std::string(16 << 20, 'x').size(); }, policy);
+  munmap(large, kSize);
+  EXPECT_EQ(r.output, 16 << 20) << r.error;
 }
 
 TEST(SandboxCall, BadArgumentsAreToldAllAtOnceAndUseNoCell) {

@@ -233,12 +233,6 @@ TEST(SandboxChange, ThatIsWrongChangesNothing) {
 
 // --- a policy of a tool's own ---
 
-int touch_memory() {
-  std::vector<std::string> all;
-  for (int i = 0; i < 200; ++i) all.push_back(std::string(1 << 20, static_cast<char>(i)));
-  return static_cast<int>(all.size());
-}
-
 TEST(SandboxToolPolicy, OfMemoryHoldsForThatToolOnly) {
   Policy small = quick();
   small.limits.memory = 64_MiB;

@@ -71,7 +71,7 @@ TEST(SandboxDeath, OfTheNurseryHarmsNoCallUntilAZygoteIsLost) {
     EXPECT_EQ(running.get().output, 500);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(box.call("twice", {{"n", i}}).output, 2 * i);
     EXPECT_GE(kill_all("brig-zygote"), 1);
-    usleep(100'000);
+    EXPECT_TRUE(comes_true(5, [] { return descendants_named(getpid(), "brig-init").empty(); }));
     // The first to wait may be told that the zygote ended; soon all are told what to do about it.
     EXPECT_TRUE(comes_true(5, [&] {
       auto async = box.call_async("twice", {{"n", 1}});

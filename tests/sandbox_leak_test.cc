@@ -312,7 +312,8 @@ TEST(SandboxLeak, AToolCanNotHarmWhatItWasForkedFrom) {
   const std::vector<pid_t> before = descendants_named(getpid(), "brig-zygote");
   EXPECT_EQ(output_of(*box), Json::array());
   EXPECT_EQ(output_of(*box), Json::array());
-  EXPECT_EQ(descendants_named(getpid(), "brig-zygote"), before);
+  // A keeper is called that too for a moment.
+  EXPECT_TRUE(comes_true(5, [&] { return descendants_named(getpid(), "brig-zygote") == before; }));
 }
 
 TEST(SandboxLeak, AToolThatKillsAllItCanIsAlone) {

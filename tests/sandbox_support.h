@@ -4,9 +4,11 @@
 #include <brig/progress.h>
 #include <brig/router.h>
 #include <brig/sandbox.h>
+#include <sys/mman.h>
 
 #include <future>
 #include <map>
+#include <new>
 
 #include "e2e_support.h"
 
@@ -23,6 +25,18 @@ using brig::Tool;
 using brig::Toolbox;
 using brig::ToolResult;
 using brig::Watch;
+
+// A tool that uses 200 MiB. Of the kernel's own: a sanitizer's malloc does not fail, it ends the program.
+inline int touch_memory() {
+  constexpr int kCount = 200;
+  for (int i = 0; i < kCount; ++i) {
+    void* const memory =
+        mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    memset(memory, i + 1, 1 << 20);
+  }
+  return kCount;
+}
 
 inline Policy quick(milliseconds wall = 20s, milliseconds grace = 200ms) {
   Policy policy;

@@ -8,3 +8,7 @@ namespace brig {
 using Json = nlohmann::json;
 
 }  // namespace brig
+
+#ifdef BRIG_JSON_COMPILED  // brig's own files, which share one instance: it is half of what they'd compile
+extern template class nlohmann::basic_json<>;
+#endif

@@ -119,14 +119,17 @@ bool drop_capabilities(const Plan& plan, Failure& failure) {
   return true;
 }
 
-bool lock(const Plan& plan, const char* scratch, int* listener, Failure& failure) {
+bool lock(const Plan& plan, int proc, const char* scratch, int* listener, Failure& failure) {
   for (unsigned i = 0; i < plan.rlimits.count; ++i) {
     const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
     rlimit limit;
     const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
     if (getrlimit(resource, &limit) != 0) return fail(failure, Stage::rlimit, i);
+    const uint64_t inherited = resource == RLIMIT_AS ? inherited_memory(proc) : 0;
+    const uint64_t value =
+        step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
     // A host that allows less than the policy keeps its own, lower limit.
-    if (step.value < limit.rlim_max) limit.rlim_max = step.value;
+    if (value < limit.rlim_max) limit.rlim_max = value;
     limit.rlim_cur = limit.rlim_max;
     // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
     if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) limit.rlim_max += 1;
@@ -182,13 +185,13 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     oom = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    close(proc);
   }
   const char* directory = plan.working_directory ? text(plan, plan.working_directory) : scratch;
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   setsid();  // fails where the process leads a session of its own already
   int listener = -1;
-  if (!lock(plan, scratch, &listener, failure)) die(socket, failure);
+  if (!lock(plan, proc, scratch, &listener, failure)) die(socket, failure);
+  if (proc >= 0) close(proc);
   // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
   // moment before, in a Landlock domain that scopes signals.
   g_jailed = plan.floor == Floor::jail;

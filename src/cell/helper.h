@@ -72,6 +72,9 @@ const Plan& map_plan(int socket, int file);
 // What commands and functions do differently: tool_exec.cc or tool_function.cc, by which is linked.
 // In the zygote, jailed, before it makes cells. `catalog` is the host's, or -1.
 void load_tools(const Plan& plan, int catalog);
+// The address space that a tool starts with and has not asked for: what its limit is counted from.
+// `proc` is the cell's /proc, or -1 for the host's.
+uint64_t inherited_memory(int proc);
 int fork_tool();
 // Waits for the one request and runs its tool.
 [[noreturn]] void tool_main(const Plan& plan, int socket);

@@ -48,6 +48,8 @@ int exec_path(char** argv, char** envp) {
 
 void load_tools(const Plan&, int) {}
 
+uint64_t inherited_memory(int) { return 0; }  // an exec leaves nothing of it
+
 int fork_tool() { return sys::clone_process(SIGCHLD, nullptr); }
 
 void tool_main(const Plan& plan, int socket) {

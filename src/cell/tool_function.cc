@@ -41,6 +41,18 @@ void load_tools(const Plan& plan, int catalog) {
   if (g_guest.load) g_guest.load(plan, catalog);
 }
 
+// A copy of a large host would have used up its limit before its first line. What can't be read is not
+// granted.
+uint64_t inherited_memory(int proc) {
+  const int file = proc < 0 ? open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+                            : openat(proc, "self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char pages[64]{};
+  const ssize_t size = read(file, pages, sizeof pages - 1);
+  close(file);
+  return size > 0 ? strtoull(pages, nullptr, 10) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
 // The library's own fork: locks, thread ids and atfork handlers are set right for code that is not
 // brig's.
 int fork_tool() { return fork(); }

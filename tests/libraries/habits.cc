@@ -1,13 +1,19 @@
 // Libraries with bad habits, one per macro.
-#include <brig/toolbox.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY)
+#include <brig/toolbox.h>
+#else
+namespace brig {
+class Toolbox;
+}
+#endif
 
 #if defined(HABIT_OUTSIDE)
 // What can be seen and done while it is loaded: the jail's, not the host's.
