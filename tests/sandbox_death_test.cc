@@ -18,9 +18,9 @@ Toolbox tools() {
 
 const Json kLong{{"ms", 100'000}};
 
-int kill_all(const char* name) {
+int kill_all(const char* name, int signal = SIGKILL) {
   const std::vector<pid_t> victims = descendants_named(getpid(), name);
-  for (const pid_t victim : victims) kill(victim, SIGKILL);
+  for (const pid_t victim : victims) kill(victim, signal);
   return static_cast<int>(victims.size());
 }
 
@@ -60,6 +60,35 @@ TEST(SandboxDeath, OfTheZygoteEndsItsCallsOnly) { expect_recovers("brig-zygote")
 TEST(SandboxDeath, OfTheJanitorEndsItsCallsOnly) { expect_recovers("brig-janitor"); }
 TEST(SandboxDeath, OfTheKeepersEndsTheirCallsOnly) { expect_recovers("brig-keeper"); }
 TEST(SandboxDeath, OfTheInitsEndsTheirCallsOnly) { expect_recovers("brig-init"); }
+
+// Not dead, but stopped: no cell comes any more.
+void expect_replaced(const char* part) {
+  SCOPED_TRACE(part);
+  {
+    Sandbox box(tools(), quick(), {.concurrency = 16});
+    EXPECT_EQ(box.call("twice", {{"n", 1}}).output, 2);
+    EXPECT_EQ(kill_all(part, SIGSTOP), 1);
+    std::vector<std::future<ToolResult>> calls;  // more than there are cells ready
+    for (int i = 0; i < 8; ++i) calls.push_back(box.call_async("twice", {{"n", i}}, {}));
+    // One that waits can be cancelled, in a thread of its own too.
+    auto waiting = box.call_async("twice", {{"n", 1}}, {"async", ""});
+    ToolResult sync;
+    std::thread thread([&] { sync = box.call("twice", {{"n", 1}}, "sync"); });
+    usleep(300'000);
+    const auto begin = Clock::now();
+    EXPECT_TRUE(box.cancel("sync"));
+    EXPECT_TRUE(box.cancel("async"));
+    thread.join();
+    EXPECT_EQ(sync.report.outcome, Outcome::cancelled) << sync.error;
+    EXPECT_EQ(waiting.get().report.outcome, Outcome::cancelled);
+    EXPECT_LT(seconds_since(begin), 2.0);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(calls[static_cast<std::size_t>(i)].get().output, 2 * i);
+  }
+  EXPECT_TRUE(comes_true(3, nothing_is_left)) << left_over();
+}
+
+TEST(SandboxDeath, OfAZygoteThatHangsIsNotWaitedFor) { expect_replaced("brig-zygote"); }
+TEST(SandboxDeath, OfAJanitorThatHangsIsNotWaitedFor) { expect_replaced("brig-janitor"); }
 
 TEST(SandboxDeath, OfTheNurseryHarmsNoCallUntilAZygoteIsLost) {
   {

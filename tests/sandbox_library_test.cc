@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -54,6 +55,30 @@ TEST(SandboxLibrary, ItsToolsAreListedAndCalled) {
   const ToolResult bad = box.call("distance", {{"from", paris}, {"to", {{"latitude", "x"}}}});
   EXPECT_EQ(bad.report.outcome, Outcome::invalid_arguments);
   other.join();
+}
+
+TEST(SandboxLibrary, MayUseNoMoreMemoryThanATool) {
+  Policy policy = quick();
+  policy.limits.memory = 64_MiB;
+  EXPECT_NE(refusal(library("greedy"), policy).find("bad_alloc"), std::string::npos)
+      << refusal(library("greedy"), policy);
+}
+
+TEST(SandboxLibrary, AZygoteThatGrowsIsReplaced) {
+  Policy policy = quick();
+  policy.limits.memory = 64_MiB;
+  Toolbox tools;
+  tools.add_library(library("grow"));
+  Sandbox box(std::move(tools), policy);
+  const auto zygote = [] { return e2e::descendants_named(getpid(), "brig-zygote"); };
+  const std::vector<pid_t> first = zygote();
+  ASSERT_FALSE(first.empty());
+  EXPECT_TRUE(e2e::comes_true(10, [&] {
+    const std::vector<pid_t> now = zygote();
+    return !now.empty() && std::find(now.begin(), now.end(), first[0]) == now.end();
+  }));
+  // What it has used up is not its tools'.
+  EXPECT_TRUE(e2e::comes_true(5, [&] { return box.call("hold", {}).output == 48; }));
 }
 
 TEST(SandboxLibrary, TellsProgress) {

@@ -8,6 +8,7 @@
 
 #include <future>
 #include <map>
+#include <memory>
 #include <new>
 
 #include "e2e_support.h"
@@ -26,14 +27,19 @@ using brig::Toolbox;
 using brig::ToolResult;
 using brig::Watch;
 
-// A tool that uses 200 MiB. Of the kernel's own: a sanitizer's malloc does not fail, it ends the program.
+// A tool that uses 200 MiB. Of the kernel's own: a sanitizer's malloc does not fail, it ends the program,
+// and needs some of what is left for the exception.
 inline int touch_memory() {
-  constexpr int kCount = 200;
-  for (int i = 0; i < kCount; ++i) {
-    void* const memory =
-        mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    memset(memory, i + 1, 1 << 20);
+  constexpr std::size_t kSize = 1 << 20, kCount = 200;
+  std::vector<void*> blocks;
+  while (blocks.size() < kCount) {
+    void* const block =
+        mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) {
+      for (void* each : blocks) munmap(each, kSize);
+      throw std::bad_alloc();
+    }
+    blocks.push_back(memset(block, 1, kSize));
   }
   return kCount;
 }
@@ -56,6 +62,21 @@ inline Tool command_tool(std::string name, std::vector<std::string> words,
     tool.input_schema["properties"][each] = {{"type", "string"}};
   tool.argv = std::move(words);
   return tool;
+}
+
+// A Sandbox with one tool.
+template <typename Callable>
+std::unique_ptr<Sandbox> sandbox(Callable callable, const std::vector<brig::Parameter>& names = {},
+                                 const Policy& policy = quick()) {
+  Toolbox tools;
+  tools.add("tool", "A tool.", names, std::move(callable));
+  return std::make_unique<Sandbox>(std::move(tools), policy);
+}
+
+inline Json output_of(Sandbox& box, const Json& arguments = Json::object()) {
+  const ToolResult r = box.call("tool", arguments);
+  EXPECT_TRUE(r.ok) << r.error;
+  return r.output;
 }
 
 // A tool that says so when it runs, and then sleeps for that many milliseconds.

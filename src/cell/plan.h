@@ -110,6 +110,7 @@ struct Plan {
 
   PlanList<CgroupTree> cgroups;
 
+  uint64_t memory;   // what a zygote of functions may grow by: the limit of its tools
   PlanText library;  // of tools, for the zygote to load; or none
 
   PlanText scratch_directory;  // floors without mounts: where each cell's private directory is made

@@ -316,6 +316,7 @@ class Planner {
       limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : 1));
     limit(RLIMIT_STACK, 8 << 20);
     if (!cgroups_.memory) limit(RLIMIT_AS, limits.memory);
+    plan_.memory = limits.memory;
     plan_.rlimits = writer_.list(steps);
     enforce("rlimits");
   }

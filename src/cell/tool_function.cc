@@ -35,22 +35,53 @@ bool arrange(int& socket, int& answer) {
   return sys::close_range(4, static_cast<unsigned>(top) - 1, 0) == 0;
 }
 
-}  // namespace
-
-void load_tools(const Plan& plan, int catalog) {
-  if (g_guest.load) g_guest.load(plan, catalog);
-}
-
-// A copy of a large host would have used up its limit before its first line. What can't be read is not
-// granted.
-uint64_t inherited_memory(int proc) {
+// A number of /proc/self/statm, in bytes; 0 if it can't be read.
+enum Statm { kSize = 0, kData = 5 };
+uint64_t own_memory(int proc, Statm which) {
   const int file = proc < 0 ? open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
                             : openat(proc, "self/statm", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
-  char pages[64]{};
-  const ssize_t size = read(file, pages, sizeof pages - 1);
+  char text[256]{};
+  const ssize_t size = read(file, text, sizeof text - 1);
   close(file);
-  return size > 0 ? strtoull(pages, nullptr, 10) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+  if (size <= 0) return 0;
+  char* at = text;
+  uint64_t pages = 0;
+  for (int i = 0; i <= which; ++i) pages = strtoull(at, &at, 10);
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+rlim_t g_data_limit;  // the host's own
+
+// The zygote runs code that is not brig's, a library's constructors and timers: it must not grow without
+// end either. One that tries fails, and is replaced.
+void bound_growth(const Plan& plan) {
+  rlimit limit;
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) _exit(1);
+  g_data_limit = limit.rlim_cur;
+  const uint64_t now = own_memory(-1, kData);
+  if (limit.rlim_cur <= now || limit.rlim_cur - now <= plan.memory) return;  // its own is lower
+  limit.rlim_cur = now + plan.memory;
+  if (setrlimit(RLIMIT_DATA, &limit) != 0) _exit(1);
+}
+
+// Its tools have limits of their own.
+bool unbound_growth() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) return false;
+  limit.rlim_cur = g_data_limit;
+  return setrlimit(RLIMIT_DATA, &limit) == 0;
+}
+
+}  // namespace
+
+// A copy of a large host would have used up its limit before its first line. What can't be read is not
+// granted.
+uint64_t inherited_memory(int proc) { return own_memory(proc, kSize); }
+
+void load_tools(const Plan& plan, int catalog) {
+  bound_growth(plan);
+  if (g_guest.load) g_guest.load(plan, catalog);
 }
 
 // The library's own fork: locks, thread ids and atfork handlers are set right for code that is not
@@ -59,7 +90,8 @@ int fork_tool() { return fork(); }
 
 void tool_main(const Plan& plan, int socket) {
   Equipment equipment = await_equipment(plan, socket);
-  if (!arrange(socket, equipment.answer)) tell_failure(socket, wire::Tag::request_failed, errno);
+  if (!arrange(socket, equipment.answer) || !unbound_growth())
+    tell_failure(socket, wire::Tag::request_failed, errno);
   environ = equipment.envp;
   // Every cell is a copy of one zygote: without a seed of its own each would draw the same numbers.
   unsigned seed = 0;

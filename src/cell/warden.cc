@@ -1,7 +1,6 @@
 #include "cell/warden.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "os/event.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -22,6 +22,7 @@ using wire::Message;
 using wire::Tag;
 
 constexpr milliseconds kRetry{100};
+constexpr milliseconds kHung{5000};  // a cell takes one millisecond, and on a bad day a hundred
 constexpr Clock::time_point kNever = Clock::time_point::max();
 
 }  // namespace
@@ -35,7 +36,7 @@ Warden::Warden(Policy policy, RunnerOptions options, Origin origin)
     throw Error(ErrorKind::config, "runner: ready must be at most 1024");
   target_ = options_.ready;
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  wake_ = make_event();
   if (!epoll_ || !wake_) throw_sys("runner: epoll, eventfd");
   watch(wake_.get(), key(Key::wake));
   try {
@@ -94,6 +95,7 @@ void Warden::start_zygote() try {
   if (settings_.enforced.empty()) settings_ = call_settings(policy_, helper_.plan, false);
   settings_.functions = origin_.functions();
   helper_.send_plan();
+  proven_ = false;
   watch(helper_.socket.get(), key(Key::janitor));
 } catch (...) {
   helper_.stop();  // half of one would be taken for one that runs, and never tried again
@@ -133,10 +135,7 @@ void Warden::watch(int fd, std::uint64_t data, std::uint32_t events) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) throw_sys("runner: epoll_ctl");
 }
 
-void Warden::wake() const {
-  const std::uint64_t one = 1;
-  (void)!write(wake_.get(), &one, sizeof one);
-}
+void Warden::wake() const { signal_event(wake_); }
 
 void Warden::loop() {
   for (;;) {
@@ -159,6 +158,7 @@ void Warden::step(Clock::time_point until) {
     if (target_ > options_.ready) until = std::min(until, shrink_at_);
   }
   if (retry_at_ != Clock::time_point{}) until = std::min(until, retry_at_);
+  if (making_) until = std::min(until, moved_ + hung_after());
   if (!retired_.empty()) until = std::min(until, Clock::now() + kRetry);
   epoll_event events[64];
   timespec wait{};
@@ -173,11 +173,7 @@ void Warden::step(Clock::time_point until) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t data = events[i].data.u64, which = data << 4 >> 7;
     switch (static_cast<Key>(data >> 60)) {
-      case Key::wake: {
-        std::uint64_t value;
-        (void)!read(wake_.get(), &value, sizeof value);
-        break;
-      }
+      case Key::wake: clear_event(wake_); break;
       case Key::janitor: on_janitor(); break;
       case Key::slot: on_slot(static_cast<unsigned>(which)); break;
       case Key::cell: on_made_cell(static_cast<unsigned>(which)); break;
@@ -186,6 +182,11 @@ void Warden::step(Clock::time_point until) {
   }
   on_timers();
   finish_gone();
+  // Not dead, but no cell comes of it: calls that wait shall not do so until their time is over.
+  if (making_ && thread_.joinable() && Clock::now() >= moved_ + hung_after()) {
+    helper_.janitor.kill(SIGKILL);  // asked nicely, one that is stopped would not hear it
+    lose_zygote();
+  }
   if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
     retry_at_ = {};
     if (!helper_.socket && !failure_) start_zygote();
@@ -194,7 +195,14 @@ void Warden::step(Clock::time_point until) {
   refill();
 }
 
+// The first cell has to wait for what the zygote loads.
+milliseconds Warden::hung_after() const {
+  const milliseconds patience = set_up_patience(policy_);
+  return proven_ ? std::min(kHung, patience) : patience;
+}
+
 void Warden::on_janitor() {
+  moved_ = Clock::now();
   Message message;
   const Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   UniqueFd entrance(packet.fds[0]);
@@ -225,6 +233,7 @@ void Warden::on_slot(unsigned id) {
   const auto found = slots_.find(id);
   if (found == slots_.end()) return;
   Slot& slot = found->second;
+  moved_ = Clock::now();
   Message message;
   Packet packet = recv_packet(slot.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   UniqueFd pidfd(packet.fds[0]), socket(packet.fds[1]);
@@ -290,6 +299,8 @@ void Warden::on_made_cell(unsigned id) {
   }
   slot.state = Slot::State::ready;
   --making_;
+  moved_ = Clock::now();
+  proven_ = true;
   failures_ = 0;
   lost_zygotes_ = 0;
   {
@@ -318,7 +329,7 @@ void Warden::hand_out() {
         slot->second.state = Slot::State::busy;
       if (waiter->call == 0) {
         waiter->cell = std::move(cell);
-        waiter->arrived.notify_one();
+        signal_event(waiter->arrived);
         continue;
       }
     }
@@ -363,7 +374,7 @@ void Warden::set_up_failed(const std::string& message, ErrorKind kind) {
     for (const auto& waiter : waiters)
       if (waiter->call == 0) {
         waiter->failure = "no cell could be made: " + message;
-        waiter->arrived.notify_one();
+        signal_event(waiter->arrived);
       }
   }
   for (const auto& waiter : waiters) {

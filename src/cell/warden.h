@@ -5,7 +5,7 @@
 
 #include <brig/runner.h>
 
-#include <condition_variable>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -72,7 +72,7 @@ class Warden {
   // Who waits for a cell, first come, first served: a thread in run(), or an async call.
   struct Waiter {
     std::uint64_t call = 0;  // 0: a thread
-    std::condition_variable arrived;
+    UniqueFd arrived;        // a thread's: signalled when there is a cell or a failure
     std::optional<ReadyCell> cell;
     std::string failure;
   };
@@ -99,14 +99,18 @@ class Warden {
   void release(unsigned slot, ReadyCell remains);
   void lose_slot(unsigned id);
   void lose_zygote();
+  std::chrono::milliseconds hung_after() const;
   void set_up_failed(const std::string& message, ErrorKind kind);
   void hand_out();
   AsyncCall* find_call(std::uint64_t id);
   void start_async(std::uint64_t id, AsyncCall& call, ReadyCell cell);
   void update_async(std::uint64_t id, AsyncCall& call);
   void finish_async(std::uint64_t id);
+  void watch_cancel_fd(std::uint64_t id, AsyncCall& async);
   void drop_cancel_fd(AsyncCall& async);
-  std::optional<ReadyCell> take_cell(Clock::time_point deadline, Outcome& outcome,
+  void leave_queue(std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message);
+  // Waits for one, until the deadline, or until `cancel` (or -1) is readable.
+  std::optional<ReadyCell> take_cell(Clock::time_point deadline, int cancel, Outcome& outcome,
                                      std::string& message);
   void watch(int fd, std::uint64_t key, std::uint32_t events = 1 /* EPOLLIN */);
   void wake() const;
@@ -140,6 +144,8 @@ class Warden {
   std::deque<unsigned> free_ids_;
   unsigned next_slot_ = 0;
   unsigned making_ = 0;
+  Clock::time_point moved_{};  // when the helper was last heard of, or first asked
+  bool proven_ = false;        // this zygote has made a cell
   unsigned failures_ = 0;      // in a row
   unsigned lost_zygotes_ = 0;  // in a row
   Clock::time_point retry_at_{};

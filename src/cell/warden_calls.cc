@@ -1,15 +1,27 @@
 // The calls of a Warden: those of run_async, which its own thread drives, and those of run, which the
 // caller's does.
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
+#include "base/error.h"
 #include "cell/warden.h"
+#include "os/event.h"
 
 namespace brig {
 
+namespace {
+
 constexpr int kMaxStarts = 8;
+constexpr char kCancelledEarly[] = "the call was cancelled before it ran";
+constexpr char kTooLate[] = "the call's time was over while it waited in the queue; it was not run";
+
+}  // namespace
 
 // --- calls that the stepping thread drives ---
 
@@ -22,7 +34,8 @@ Warden::AsyncCall* Warden::find_call(std::uint64_t id) {
 
 void Warden::on_call(std::uint64_t id, Call::Source source) {
   AsyncCall* async = find_call(id);
-  if (!async || async->waiting) return;
+  if (!async) return;
+  if (async->waiting) return leave_queue(id, *async, Outcome::cancelled, kCancelledEarly);
   async->call->on_ready(source);
   update_async(id, *async);
 }
@@ -42,16 +55,18 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
   if (async.cancelled) async.call->cancel();
   const auto fds = async.call->descriptors();
   for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
-    if (fds[i] >= 0) {
-      if (i == Call::kCancel) {
-        // Shared with other calls, perhaps: a descriptor of this call's own can be watched and closed.
-        async.cancel_fd.reset(fcntl(fds[i], F_DUPFD_CLOEXEC, 0));
-        if (async.cancel_fd) watch(async.cancel_fd.get(), key(Key::call, id, i));
-        continue;
-      }
+    if (fds[i] >= 0 && i != Call::kCancel)  // that one is watched already
       watch(fds[i], key(Key::call, id, i), i == Call::kStdin ? EPOLLOUT : EPOLLIN);
-    }
   update_async(id, async);
+}
+
+// Shared with other calls, perhaps: a descriptor of this call's own can be watched and closed.
+void Warden::watch_cancel_fd(std::uint64_t id, AsyncCall& async) {
+  const int fd = async.call->descriptors()[Call::kCancel];
+  if (fd < 0) return;
+  async.cancel_fd.reset(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!async.cancel_fd) throw_sys("runner: cancel_fd");
+  watch(async.cancel_fd.get(), key(Key::call, id, Call::kCancel));
 }
 
 void Warden::update_async(std::uint64_t id, AsyncCall& async) {
@@ -89,6 +104,15 @@ void Warden::finish_async(std::uint64_t id) {
   if (async.on_done) async.on_done(std::move(result));
 }
 
+void Warden::leave_queue(std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(waiters_, [&](const auto& waiter) { return waiter->call == id; });
+  }
+  async.call->refuse(outcome, message);
+  finish_async(id);
+}
+
 void Warden::on_timers() {
   const Clock::time_point now = Clock::now();
   std::vector<std::uint64_t> due, cancels;
@@ -100,20 +124,11 @@ void Warden::on_timers() {
     }
     cancels.swap(cancels_);
   }
-  const auto leave_queue = [&](std::uint64_t id, AsyncCall& async, Outcome outcome,
-                               const char* message) {
-    {
-      const std::lock_guard lock(mutex_);
-      std::erase_if(waiters_, [&](const auto& waiter) { return waiter->call == id; });
-    }
-    async.call->refuse(outcome, message);
-    finish_async(id);
-  };
   for (const std::uint64_t id : cancels) {
     AsyncCall* async = find_call(id);
     if (!async) continue;
     if (async->waiting) {
-      leave_queue(id, *async, Outcome::cancelled, "the call was cancelled before it ran");
+      leave_queue(id, *async, Outcome::cancelled, kCancelledEarly);
       continue;
     }
     async->call->cancel();
@@ -123,8 +138,7 @@ void Warden::on_timers() {
     AsyncCall* async = find_call(id);
     if (!async) continue;
     if (async->waiting) {
-      leave_queue(id, *async, Outcome::timeout,
-                  "the call's time was over while it waited in the queue; it was not run");
+      leave_queue(id, *async, Outcome::timeout, kTooLate);
       continue;
     }
     async->call->on_timer(now);
@@ -142,15 +156,22 @@ std::uint64_t Warden::submit(CellRequest request, OutputCallback on_output, Done
     outcome = Outcome::overloaded;
     defect = "too many calls wait already; try again later";
   }
+  AsyncCall made;
+  made.timer = call->timer();
+  made.call = std::move(call);
+  if (defect.empty()) try {
+      watch_cancel_fd(id, made);
+    } catch (const Error& error) {
+      outcome = Outcome::internal;
+      defect = error.what();
+    }
   if (!defect.empty()) {
     lock.unlock();
-    call->refuse(outcome, defect);
-    if (on_done) on_done(call->take());
+    made.call->refuse(outcome, defect);
+    if (on_done) on_done(made.call->take());
     return id;
   }
-  AsyncCall& async = calls_[id];
-  async.timer = call->timer();
-  async.call = std::move(call);
+  AsyncCall& async = calls_[id] = std::move(made);
   async.on_done = std::move(on_done);
   timers_.emplace(async.timer, id);
   if (ready_.empty()) missed();
@@ -190,7 +211,7 @@ void Warden::release(unsigned slot, ReadyCell remains) {
   if (gone) wake();
 }
 
-std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& outcome,
+std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, int cancel, Outcome& outcome,
                                            std::string& message) {
   std::unique_lock lock(mutex_);
   if (waiters_.empty() && !ready_.empty() && busy_ < options_.max_cells) {
@@ -212,16 +233,36 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, Outcome& 
   }
   missed();
   const auto waiter = std::make_shared<Waiter>();
+  waiter->arrived = make_event();
+  if (!waiter->arrived) {
+    outcome = Outcome::internal;
+    message = fmt::format("waiting for a cell: eventfd: {}; it was not run", strerror(errno));
+    return std::nullopt;
+  }
   waiters_.push_back(waiter);
+  lock.unlock();
   wake();
-  waiter->arrived.wait_until(lock, deadline,
-                             [&] { return waiter->cell || !waiter->failure.empty(); });
+  pollfd events[] = {{waiter->arrived.get(), POLLIN, 0}, {cancel, POLLIN, 0}};
+  int count;
+  do {
+    const auto left = std::max(Clock::duration::zero(), deadline - Clock::now());
+    const timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
+                        (left % std::chrono::seconds(1)).count()};
+    count = ppoll(events, 2, &wait, nullptr);
+  } while (count < 0 && errno == EINTR);
+  lock.lock();
   if (waiter->cell) return std::move(*waiter->cell);
   std::erase(waiters_, waiter);
-  outcome = waiter->failure.empty() ? Outcome::timeout : Outcome::internal;
-  message = waiter->failure.empty()
-                ? "the call's time was over while it waited in the queue; it was not run"
-                : waiter->failure;
+  if (!waiter->failure.empty()) {
+    outcome = Outcome::internal;
+    message = waiter->failure;
+  } else if (count > 0) {
+    outcome = Outcome::cancelled;
+    message = kCancelledEarly;
+  } else {
+    outcome = Outcome::timeout;
+    message = kTooLate;
+  }
   return std::nullopt;
 }
 
@@ -232,12 +273,13 @@ CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
     call.refuse(Outcome::invalid_arguments, defect);
     return call.take();
   }
+  const int cancel = call.descriptors()[Call::kCancel];
   Outcome outcome = Outcome::internal;
   std::string message;
   unsigned slot = 0;
   bool started = false;
   for (int attempt = 0; !started && attempt < kMaxStarts; ++attempt) {
-    std::optional<ReadyCell> cell = take_cell(call.deadline(), outcome, message);
+    std::optional<ReadyCell> cell = take_cell(call.deadline(), cancel, outcome, message);
     if (!cell) {
       call.refuse(outcome, message);
       return call.take();

@@ -88,7 +88,7 @@ void Warden::make_cell(Slot& slot) {
     return;  // its end of file follows
   slot.state = Slot::State::making;
   slot.cell = ReadyCell();
-  ++making_;
+  if (making_++ == 0) moved_ = Clock::now();
 }
 
 bool Warden::grow() {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
@@ -20,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/streams.h"
 #include "cli/watch_printer.h"
+#include "os/event.h"
 #include "tool/json_text.h"
 
 namespace brig::cli {
@@ -82,7 +82,7 @@ ToolResult refused(Outcome outcome, std::string message) {
 class Canceller {
  public:
   Canceller(int signals, std::function<bool()> cancel)
-      : done_(eventfd(0, EFD_CLOEXEC)), thread_([this, signals, cancel = std::move(cancel)] {
+      : done_(make_event()), thread_([this, signals, cancel = std::move(cancel)] {
           pollfd wait[] = {{signals, POLLIN, 0}, {done_.get(), POLLIN, 0}};
           while (poll(wait, 2, -1) < 0) {
           }
@@ -92,7 +92,7 @@ class Canceller {
           }
         }) {}
   ~Canceller() {
-    eventfd_write(done_.get(), 1);
+    signal_event(done_);
     thread_.join();
   }
   Canceller(const Canceller&) = delete;

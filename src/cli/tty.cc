@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "os/event.h"
 
 namespace brig::cli {
 namespace {
@@ -48,7 +48,7 @@ Tty::Tty() {
   if (!outside_ || grantpt(outside_.get()) != 0 || unlockpt(outside_.get()) != 0)
     throw_sys("--tty: opening a terminal");
   inside_.reset(ioctl(outside_.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  stop_.reset(eventfd(0, EFD_CLOEXEC));
+  stop_ = make_event();
   if (!inside_ || !stop_) throw_sys("--tty: opening a terminal");
   copy_size(0, outside_.get());
   if (tcgetattr(0, &before_) == 0) {
@@ -65,8 +65,7 @@ Tty::Tty() {
 
 Tty::~Tty() {
   inside_.reset();  // the last one: the relay reads what is left, then the end
-  const std::uint64_t one = 1;
-  (void)!write(stop_.get(), &one, sizeof one);
+  signal_event(stop_);
   thread_.join();
   if (raw_) tcsetattr(0, TCSANOW, &before_);
 }

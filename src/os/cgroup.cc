@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +96,14 @@ std::string start_time(const std::string& pid) {
   return fields.size() > 19 ? std::string(fields[19]) : "";  // field 22, starttime
 }
 
+// Only what is sure: a base taken for stale would be removed before its owner has put anything in.
+bool has_ended(const std::string& pid, const std::string& started) {
+  if (kill(static_cast<pid_t>(std::strtol(pid.c_str(), nullptr, 10)), 0) != 0 && errno == ESRCH)
+    return true;
+  const std::string now = start_time(pid);
+  return !now.empty() && !started.empty() && now != started;
+}
+
 // "brig-<pid namespace>-<pid>-<start time>-": who owns a directory, and whether it still lives.
 std::string owner_prefix() {
   struct stat info {};
@@ -126,7 +135,7 @@ void remove_stale(const std::string& parent) {
     const std::string rest = name.substr(prefix.size());
     const std::size_t dash = rest.find('-'), second = rest.find('-', dash + 1);
     if (second == std::string::npos) continue;
-    if (start_time(rest.substr(0, dash)) == rest.substr(dash + 1, second - dash - 1)) continue;
+    if (!has_ended(rest.substr(0, dash), rest.substr(dash + 1, second - dash - 1))) continue;
     remove_base(parent + "/" + name);  // refuses, and rightly, if anything lives in it
   }
 }

@@ -67,6 +67,25 @@ TEST(CgroupKernel, GoesWhenItIsReplaced) {
   }
 }
 
+TEST(CgroupKernel, OfAnotherIsRemovedOnlyIfThatHasSurelyEnded) {
+  CgroupLayout layout = make_cgroups(some_limits());
+  NEEDS_CGROUPS(layout);
+  // "brig-<namespace>-<pid>-<start time>-<number>"
+  const std::string base = layout.hierarchies[0].base;
+  std::string prefix = base;
+  for (int i = 0; i < 3; ++i) prefix.resize(prefix.rfind('-'));
+  const std::string self = prefix + "-" + std::to_string(getpid());
+  const std::string ended = prefix + "-999999999-1-0", reused = self + "-1-0",
+                    unknown = self + "--0";
+  for (const std::string& each : {ended, reused, unknown}) ASSERT_EQ(mkdir(each.c_str(), 0755), 0);
+  const CgroupLayout second = make_cgroups(some_limits());
+  EXPECT_FALSE(exists(ended));
+  EXPECT_FALSE(exists(reused)) << "by another process with that number";
+  EXPECT_TRUE(exists(unknown));
+  EXPECT_TRUE(exists(base));
+  rmdir(unknown.c_str());
+}
+
 TEST(CgroupKernel, StaysWhenItWasReleased) {
   std::vector<std::string> bases;
   {

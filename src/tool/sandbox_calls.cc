@@ -1,9 +1,9 @@
 // The calls of a Sandbox: boarded, admitted, run, landed.
 #include <fmt/format.h>
-#include <sys/eventfd.h>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "os/event.h"
 #include "tool/json_text.h"
 #include "tool/sandbox_impl.h"
 
@@ -144,7 +144,7 @@ void Sandbox::Impl::land(Flight& flight, CellResult cell) {
 
 // Under the lock. Used again and again: making and closing one costs more than all else here.
 UniqueFd Sandbox::Impl::take_event() {
-  if (idle_events_.empty()) return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (idle_events_.empty()) return make_event();
   UniqueFd event = std::move(idle_events_.back());
   idle_events_.pop_back();
   return event;
@@ -269,7 +269,7 @@ void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
 void Sandbox::Impl::stop(Flight& flight) {
   flight.cancelled = true;
   if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
-  if (flight.cancel_event) eventfd_write(flight.cancel_event.get(), 1);
+  if (flight.cancel_event) signal_event(flight.cancel_event);
 }
 
 bool Sandbox::Impl::cancel(const std::string& call_id) {

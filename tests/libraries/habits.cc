@@ -1,13 +1,18 @@
 // Libraries with bad habits, one per macro.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
-#if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY)
+#if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY) || defined(HABIT_GROW)
 #include <brig/toolbox.h>
 #else
 namespace brig {
@@ -46,6 +51,36 @@ extern "C" void brig_register(brig::Toolbox&) {}
 #elif defined(HABIT_HANG)
 static const unsigned g_hang = sleep(1000);
 extern "C" void brig_register(brig::Toolbox&) {}
+#elif defined(HABIT_GREEDY)
+static char* grab() {
+  const size_t size = 1 << 20;
+  void* const memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<char*>(memset(memory, 1, size));
+}
+extern "C" void brig_register(brig::Toolbox&) {
+  for (int i = 0; i < 1000; ++i) grab();
+}
+#elif defined(HABIT_GROW)
+// Grows while it waits, by a timer that a fork does not inherit.
+static void grow(int) {
+  const size_t size = 4 << 20;
+  void* const memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) abort();
+  memset(memory, 1, size);
+}
+extern "C" void brig_register(brig::Toolbox& tools) {
+  tools.add("hold", "How much it can have.", {}, [] {
+    int blocks = 0;
+    while (blocks < 48 && malloc(1 << 20)) ++blocks;
+    return blocks;
+  });
+  signal(SIGALRM, grow);
+  const itimerval often{{0, 20'000}, {0, 20'000}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+}
 #elif defined(HABIT_POLICY)
 extern "C" void brig_register(brig::Toolbox& tools) {
   brig::Policy policy;

@@ -1,0 +1,19 @@
+// An event that poll can wait for: an eventfd.
+#pragma once
+
+#include <sys/eventfd.h>
+
+#include "base/fd.h"
+
+namespace brig {
+
+// Not there if there is no descriptor left; errno says so.
+inline UniqueFd make_event() { return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+// Readable from now on, until it is cleared.
+inline void signal_event(const UniqueFd& event) { eventfd_write(event.get(), 1); }
+inline void clear_event(const UniqueFd& event) {
+  eventfd_t count;
+  eventfd_read(event.get(), &count);
+}
+
+}  // namespace brig
