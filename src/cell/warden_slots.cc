@@ -121,9 +121,10 @@ void Warden::refill() {
     return true;
   });
   if (retry_at_ != Clock::time_point{} || !helper_.socket) return;
-  unsigned wanted, ready;
+  unsigned wanted, ready, spare;
   {
     const std::lock_guard lock(mutex_);
+    spare = target_ + 2;
     // A waiter above the limit waits for a running call to end, not for a cell.
     wanted = (target_ > busy_ ? target_ - busy_ : 0);
     wanted = std::max(wanted, (target_ + 1) / 2) +
@@ -137,7 +138,7 @@ void Warden::refill() {
     if (slot.state != Slot::State::idle) continue;
     if (ready + making_ < wanted && making_ < kMaxMaking)
       make_cell(slot);
-    else if (++idle > target_ + 2)
+    else if (++idle > spare)
       surplus.push_back(id);
   }
   while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 &&
