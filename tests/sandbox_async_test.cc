@@ -362,8 +362,8 @@ TEST(SandboxPool, GrowsWithDemandAndShrinksAgain) {
     for (auto& call : calls) EXPECT_TRUE(call.get().ok);
   }
   EXPECT_TRUE(comes_true(2, [&] { return keepers() >= 5; })) << keepers();
-  const std::size_t most = keepers();
-  EXPECT_TRUE(comes_true(10, [&] { return keepers() + 2 <= most; })) << keepers() << " of " << most;
+  // One cell ready, and no more than three slots idle beside it.
+  EXPECT_TRUE(comes_true(10, [&] { return keepers() <= 4; })) << keepers();
   EXPECT_TRUE(box.call("nap", {}).ok);
 }
 
