@@ -29,7 +29,7 @@ uint64_t cell_flags(const Plan& plan) {
 }
 
 // One for all cells of a slot, which never meet: nothing of a cell stays in a user namespace but counts
-// of what it has, and making one is a fifth of a cell's cost. The network namespace stays the zygote's.
+// of what it has. The network namespace stays the zygote's.
 void enter_user_namespace(const Plan& plan, int slot_socket) {
   Failure failure;
   const int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
