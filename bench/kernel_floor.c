@@ -68,11 +68,11 @@ static void cell(unsigned work) {
     put("/proc/self/gid_map", "0 0 1");
   }
   if (work & kScratch)
-    must(mount("scratch", "/work", "tmpfs", MS_NOSUID | MS_NODEV,
+    must(mount("scratch", "/scratch", "tmpfs", MS_NOSUID | MS_NODEV,
                "size=64m,nr_inodes=16384,mode=0755"),
          "tmpfs");
   static const char* const parts[][2] = {
-      {"/work/1", "/1"}, {"/work/2", "/2"}, {"/work/3", "/3"}, {"/work/4", "/work"}};
+      {"/scratch/1", "/1"}, {"/scratch/2", "/2"}, {"/scratch/3", "/3"}, {"/scratch/4", "/scratch"}};
   for (unsigned i = 0; work & kParts && i < 4; ++i)
     must(mkdir(parts[i][0], 0755) || mount(parts[i][0], parts[i][1], NULL, MS_BIND, NULL), "bind");
   if (work & kProc)
@@ -125,8 +125,8 @@ static double rate(unsigned step, int processes, double seconds) {
 static void make_root(void) {
   must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "private");
   must(mount("root", "/mnt", "tmpfs", 0, "size=8m"), "root");
-  static const char* const directories[] = {"/mnt/work", "/mnt/1",   "/mnt/2",  "/mnt/3",
-                                            "/mnt/proc", "/mnt/old", "/mnt/usr"};
+  static const char* const directories[] = {"/mnt/scratch", "/mnt/1",   "/mnt/2",  "/mnt/3",
+                                            "/mnt/proc",    "/mnt/old", "/mnt/usr"};
   for (unsigned i = 0; i < 7; ++i) must(mkdir(directories[i], 0755), directories[i]);
   must(mount("/usr", "/mnt/usr", NULL, MS_BIND, NULL), "/usr");
   for (int i = 0; i < 11; ++i) {

@@ -96,7 +96,22 @@ bool restrict_files(const Plan& plan, const char* scratch, Failure& failure) {
 }
 
 bool drop_capabilities(const Plan& plan, Failure& failure) {
-  if (!limit_capabilities(plan, failure)) return false;
+  // Locked: not even uid 0 in some namespace of a tool's own would regain anything by exec.
+  const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                             SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                             SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  // In a user namespace of its own a cell has the right to; elsewhere an ordinary user has not, and
+  // no_new_privs alone keeps the bounding set from mattering.
+  const bool privileged = prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) == 0;
+  if (!privileged && plan.floor == Floor::jail) return fail(failure, Stage::capabilities, 0);
+  if (privileged) {
+    if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 1);
+    for (int cap = 1; cap < 64; ++cap)
+      if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+        if (errno == EINVAL) break;  // past the last one of this kernel
+        return fail(failure, Stage::capabilities, 2);
+      }
+  }
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2]{};
@@ -162,29 +177,6 @@ uint64_t micros(const timeval& time) {
 
 }  // namespace
 
-// Forty system calls, so a keeper does it once for all of its cells; what is dropped stays so.
-bool limit_capabilities(const Plan& plan, Failure& failure) {
-  // Locked: not even uid 0 in some namespace of a tool's own would regain anything by exec.
-  constexpr int kBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-                        SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
-                        SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-  if (prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) == kBits && prctl(PR_CAPBSET_READ, 0, 0, 0, 0) == 0)
-    return true;
-  // In a user namespace of its own a cell has the right to; elsewhere an ordinary user has not, and
-  // no_new_privs alone keeps the bounding set from mattering.
-  if (prctl(PR_CAPBSET_DROP, 1, 0, 0, 0) != 0)
-    return plan.floor != Floor::jail || fail(failure, Stage::capabilities, 0);
-  for (int cap = 2; cap < 64; ++cap)
-    if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
-      if (errno == EINVAL) break;  // past the last one of this kernel
-      return fail(failure, Stage::capabilities, 2);
-    }
-  // These last: they are the sign that all is done.
-  if (prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 1);
-  if (prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 2);
-  return true;
-}
-
 void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   Failure failure;
   // The out-of-memory killer must choose the tool before this process and the keeper.
@@ -242,8 +234,8 @@ void cell_init(const Plan& plan, int socket, unsigned slot) {
   if (plan.floor == Floor::jail) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
-    if (proc < 0) die(socket, Stage::proc);
-    if (!mount_private(plan, failure)) die(socket, failure);
+    if (!map_ids(proc, kCellId, kCellId, failure) || !mount_private(plan, failure))
+      die(socket, failure);
   } else {
     watch_over_tree();
     if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot)))

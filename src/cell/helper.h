@@ -57,9 +57,6 @@ bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds,
 bool become_user(const Plan& plan, Failure& failure);
 // Maps the cell's user to `outside_uid`, for this process' new user namespace. `proc` is a /proc.
 bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure);
-// Empties the bounding set and locks it, if that is not done yet: nothing is regained by an exec. The
-// process keeps what it has.
-bool limit_capabilities(const Plan& plan, Failure& failure);
 // Scratch space, listed paths on top of it, masks of /proc, the loopback interface.
 bool mount_private(const Plan& plan, Failure& failure);
 // The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc

@@ -1,4 +1,4 @@
-// The keeper of one slot. It sits in the slot's cgroups, user and network namespace, so every cell it
+// The keeper of one slot. It sits in the slot's cgroups and network namespace, so every cell it
 // makes is born there. One cell at a time; it learns nothing from a cell but its exit.
 #include <fcntl.h>
 #include <net/if.h>
@@ -24,20 +24,8 @@ using wire::Stage;
 
 uint64_t cell_flags(const Plan& plan) {
   if (plan.floor != Floor::jail) return SIGCHLD | CLONE_PIDFD;
-  return SIGCHLD | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
+  return SIGCHLD | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
          (plan.network_namespace == 2 ? CLONE_NEWNET : 0);
-}
-
-// One for all cells of a slot, which never meet: nothing of a cell stays in a user namespace but counts
-// of what it has. The network namespace stays the zygote's.
-void enter_user_namespace(const Plan& plan, int slot_socket) {
-  Failure failure;
-  const int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (unshare(CLONE_NEWUSER) != 0) die(slot_socket, Stage::user_namespace);
-  if (!map_ids(proc, kCellId, kCellId, failure) || !limit_capabilities(plan, failure))
-    die(slot_socket, failure);
-  close(proc);
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // new capabilities may have cleared it
 }
 
 // Makes one cell and hands it to the host. The init's pid, or -1 (told to the host).
@@ -81,7 +69,6 @@ void keeper_main(const Plan& plan, int slot_socket, const int* entrances, int en
     if (unshare(CLONE_NEWCGROUP) != 0) die(slot_socket, Stage::namespaces);
     if (plan.network_namespace == 1 && unshare(CLONE_NEWNET) != 0)
       die(slot_socket, Stage::network_namespace);
-    enter_user_namespace(plan, slot_socket);
   } else {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     char number[24];

@@ -310,10 +310,10 @@ class Planner {
     if (limits.file_size) limit(RLIMIT_FSIZE, *limits.file_size);
     if (limits.cpu_time)
       limit(RLIMIT_CPU, static_cast<std::uint64_t>((limits.cpu_time->count() + 999) / 1000));
-    // In a user namespace of its own the count is the cell's own; init is one of it, and so is a keeper.
+    // In a user namespace of its own the count is the cell's own; init is one of it.
     // Where a pids cgroup counts too, this second lock stands back: only the cgroup tells of its refusals.
     if (policy_.isolation == Isolation::jail)
-      limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : plan_.single ? 1 : 2));
+      limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : 1));
     limit(RLIMIT_STACK, 8 << 20);
     if (!cgroups_.memory) limit(RLIMIT_AS, limits.memory);
     plan_.memory = limits.memory;
