@@ -8,8 +8,8 @@ namespace {
 using namespace e2e;
 
 void expect_nothing_left(pid_t brig) {
-  EXPECT_TRUE(comes_true(2, [&] { return cgroups_of(brig).empty(); })) << cgroups_of(brig).front();
-  EXPECT_TRUE(comes_true(2, [] {
+  EXPECT_TRUE(comes_true([&] { return cgroups_of(brig).empty(); })) << cgroups_of(brig).front();
+  EXPECT_TRUE(comes_true([] {
     for (const Process& each : descendants(getpid()))
       if (each.name.starts_with("brig-")) return false;
     return true;
@@ -25,7 +25,7 @@ TEST(Cli, ExitCodes) {
   EXPECT_EQ(code(run_sh("echo hello"), 0).out, "hello\n");
   EXPECT_EQ(code(run_sh("echo err >&2; exit 7"), 7).err, "err\n");
   EXPECT_TRUE(
-      contains(code(run_sh("echo early; sleep 60", {"--timeout", "300ms"}), 124).err, "wall time"));
+      contains(code(run_sh("echo early; sleep 60", {"--timeout", "1s"}), 124).err, "wall time"));
   EXPECT_TRUE(contains(code({"run", "--memory", "nonsense", "--", "true"}, 125).err, "nonsense"));
   EXPECT_TRUE(contains(code({"run", "--", "/usr"}, 126).err, "/usr"));
   EXPECT_TRUE(contains(code({"run", "--", "no-such-program"}, 127).err, "no-such-program"));
@@ -101,12 +101,12 @@ TEST(Cli, SignalsCancelAndNothingIsLeft) {
     Brig brig({.arguments = run_sh("setsid sh -c 'sleep 60; : " + marker +
                                        "' & echo begun; sh -c 'sleep 60; : " + marker + "'",
                                    {"--json"})});
-    EXPECT_TRUE(comes_true(5, [&] { return processes_with(marker).size() >= 3; }));
+    EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 3; }));
     usleep(50'000);
     const auto begin = Clock::now();
     brig.signal(number);
     EXPECT_EQ(brig.wait(), 128 + number) << brig.err;
-    EXPECT_LT(seconds_since(begin), 3.0);
+    EXPECT_LT(since(begin), kSoon);
     EXPECT_TRUE(contains(brig.out, "\"outcome\":\"cancelled\"")) << brig.out;
     EXPECT_TRUE(contains(brig.out, "begun")) << brig.out;
     EXPECT_TRUE(processes_with(marker).empty());
@@ -118,10 +118,10 @@ TEST(Cli, KilledHardLeavesNothing) {
   const std::string marker = unique_marker("killed");
   Brig brig({.arguments = run_sh("trap '' TERM; setsid sh -c 'sleep 60; : " + marker +
                                  "' & sh -c 'sleep 60; : " + marker + "'")});
-  EXPECT_TRUE(comes_true(5, [&] { return processes_with(marker).size() >= 3; }));
+  EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 3; }));
   brig.signal(SIGKILL);
   EXPECT_EQ(brig.wait(), 137);
-  EXPECT_TRUE(comes_true(2, [&] { return processes_with(marker).empty(); }));
+  EXPECT_TRUE(comes_true([&] { return processes_with(marker).empty(); }));
   expect_nothing_left(brig.pid());
 }
 
@@ -134,7 +134,7 @@ TEST(Cli, ABrokenPipeEndsTheCommand) {
   pipe.close_read();
   const auto begin = Clock::now();
   EXPECT_EQ(brig.wait(), 128 + SIGPIPE) << brig.err;
-  EXPECT_LT(seconds_since(begin), 3.0);
+  EXPECT_LT(since(begin), kSoon);
   expect_nothing_left(brig.pid());
 }
 
@@ -147,14 +147,14 @@ TEST(Cli, AReaderThatDoesNotReadDoesNotStretchTheTime) {
                .err = stderr_too ? pipe.ends[1] : -2});
     // The last words of brig itself need room on stderr, so someone must read there in the end.
     std::thread reader([&] {
-      usleep(2'500'000);
+      usleep(6'000'000);
       char buffer[65536];
       pipe.close_write();
       while (read(pipe.ends[0], buffer, sizeof buffer) > 0) {
       }
     });
     EXPECT_EQ(brig.wait(), 124) << brig.err.substr(0, 300);
-    EXPECT_LT(brig.seconds, stderr_too ? 4.0 : 2.3);
+    EXPECT_LT(brig.seconds, stderr_too ? 15.0 : 5.5);
     reader.join();
     expect_nothing_left(brig.pid());
   }
@@ -162,12 +162,12 @@ TEST(Cli, AReaderThatDoesNotReadDoesNotStretchTheTime) {
 
 TEST(Cli, AReaderThatDoesNotReadDoesNotKeepASignalFromCancelling) {
   Pipe pipe;
-  Brig brig({.arguments = run_sh("yes", {"--timeout", "15s"}), .out = pipe.ends[1]});
+  Brig brig({.arguments = run_sh("yes", {"--timeout", "60s"}), .out = pipe.ends[1]});
   usleep(700'000);
   const auto begin = Clock::now();
   brig.signal(SIGTERM);
   EXPECT_EQ(brig.wait(), 128 + SIGTERM);
-  EXPECT_LT(seconds_since(begin), 3.0)
+  EXPECT_LT(since(begin), kSoon)
       << "brig did not answer to SIGTERM while its own output waited for a reader";
 }
 
@@ -188,13 +188,13 @@ TEST(Cli, APolicyFileWithAnErrorIsNamedWithItsLine) {
   EXPECT_TRUE(contains(brig_program({"run", "--policy", host / "missing.toml", "--", "true"}).err,
                        "missing.toml"));
   write_file(host / "policy.toml",
-             "[limits]\nwall_time = \"400ms\"\n[environment]\nset = { WHO = \"policy\" }\n");
+             "[limits]\nwall_time = \"3s\"\n[environment]\nset = { WHO = \"policy\" }\n");
   EXPECT_EQ(
       brig_program({"run", "--policy", host / "policy.toml", "--", "sh", "-c", "echo $WHO"}).out,
       "policy\n");
   EXPECT_EQ(brig_program({"run", "--policy", host / "policy.toml", "--", "sleep", "20"}).code, 124);
   EXPECT_EQ(brig_program(
-                {"run", "--policy", host / "policy.toml", "--timeout", "5s", "--", "sleep", "0.6"})
+                {"run", "--policy", host / "policy.toml", "--timeout", "30s", "--", "sleep", "3.5"})
                 .code,
             0)
       << "options come on top";

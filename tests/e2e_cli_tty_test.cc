@@ -25,10 +25,10 @@ struct Terminal {
   }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
-  // What appears on it until `text` does, or `seconds` are over.
-  std::string until(const std::string& text, double seconds) {
+  // What appears on it until `text` does, or it takes too long.
+  std::string until(const std::string& text) {
     const auto begin = Clock::now();
-    while (seen.find(text) == std::string::npos && seconds_since(begin) < seconds) {
+    while (seen.find(text) == std::string::npos && since(begin) < kSoon) {
       pollfd wait{outside, POLLIN, 0};
       char buffer[4096];
       if (poll(&wait, 1, 50) <= 0) continue;
@@ -52,11 +52,11 @@ TEST(CliTty, GivesTheCommandATerminal) {
              .out = terminal.inside,
              .err = terminal.inside,
              .session = true});
-  EXPECT_TRUE(contains(terminal.until("33 99", 5), "33 99")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("33 99"), "33 99")) << terminal.seen;
   EXPECT_TRUE(contains(terminal.seen, "terminals")) << terminal.seen;
   EXPECT_EQ(write(terminal.outside, "typed\r", 6), 6);
-  EXPECT_TRUE(contains(terminal.until("got typed", 5), "got typed")) << terminal.seen;
-  EXPECT_EQ(brig.wait(5), 9) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("got typed"), "got typed")) << terminal.seen;
+  EXPECT_EQ(brig.wait(), 9) << terminal.seen;
   tcgetattr(terminal.inside, &after);
   EXPECT_EQ(before.c_lflag, after.c_lflag) << "the terminal was not restored";
   EXPECT_EQ(before.c_iflag, after.c_iflag);
@@ -71,14 +71,14 @@ TEST(CliTty, ControlCGoesToTheCommandAndWindowChangesToo) {
              .out = terminal.inside,
              .err = terminal.inside,
              .session = true});
-  EXPECT_TRUE(contains(terminal.until("ready", 5), "ready")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("ready"), "ready")) << terminal.seen;
   winsize size{44, 88, 0, 0};
   ioctl(terminal.outside, TIOCSWINSZ, &size);
   brig.signal(SIGWINCH);
-  EXPECT_TRUE(contains(terminal.until("44 88", 3), "44 88")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("44 88"), "44 88")) << terminal.seen;
   EXPECT_EQ(write(terminal.outside, "\003", 1), 1);
-  EXPECT_TRUE(contains(terminal.until("interrupted", 3), "interrupted")) << terminal.seen;
-  EXPECT_EQ(brig.wait(5), 4) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("interrupted"), "interrupted")) << terminal.seen;
+  EXPECT_EQ(brig.wait(), 4) << terminal.seen;
 }
 
 TEST(CliTty, TimeoutsHoldAndTheTerminalIsRestored) {
@@ -90,8 +90,8 @@ TEST(CliTty, TimeoutsHoldAndTheTerminalIsRestored) {
              .out = terminal.inside,
              .err = terminal.inside,
              .session = true});
-  EXPECT_TRUE(contains(terminal.until("wall time", 5), "wall time")) << terminal.seen;
-  EXPECT_EQ(brig.wait(5), 124) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("wall time"), "wall time")) << terminal.seen;
+  EXPECT_EQ(brig.wait(), 124) << terminal.seen;
   tcgetattr(terminal.inside, &after);
   EXPECT_EQ(before.c_lflag, after.c_lflag) << "the terminal was not restored";
 }
@@ -106,7 +106,7 @@ TEST(CliTty, AReaderThatDoesNotReadDoesNotStretchTheTime) {
   Pipe pipe;
   Brig brig({.arguments = run_sh("yes", {"--tty", "--timeout", "1s", "--grace", "200ms"}),
              .out = pipe.ends[1]});
-  EXPECT_EQ(brig.wait(6), 124) << brig.err;
+  EXPECT_EQ(brig.wait(), 124) << brig.err;
 }
 
 TEST(CliTty, SignalsCancelThereToo) {
@@ -116,9 +116,9 @@ TEST(CliTty, SignalsCancelThereToo) {
              .out = terminal.inside,
              .err = terminal.inside,
              .session = true});
-  EXPECT_TRUE(contains(terminal.until("ready", 5), "ready")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("ready"), "ready")) << terminal.seen;
   brig.signal(SIGTERM);
-  EXPECT_EQ(brig.wait(5), 128 + SIGTERM) << terminal.seen;
+  EXPECT_EQ(brig.wait(), 128 + SIGTERM) << terminal.seen;
 }
 
 }  // namespace

@@ -50,45 +50,44 @@ TEST(Command, TellsItsSignalByName) {
 }
 
 TEST(Command, KeepsItsOutputWhenItsTimeIsOver) {
-  by_all_ways(sh("echo early; sleep 100; echo late"), with_wall(300), [](const Report& report) {
+  by_all_ways(sh("echo early; sleep 100; echo late"), with_wall(1000), [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
     EXPECT_EQ(report.out.bytes, "early\n");
     EXPECT_EQ(report.exit_code, std::nullopt);
     EXPECT_EQ(report.signal, SIGTERM);
     EXPECT_TRUE(contains(report.message, "wall time")) << report.message;
-    EXPECT_TRUE(contains(report.message, "300")) << report.message;
-    EXPECT_GE(report.usage.wall, milliseconds(300));
-    EXPECT_LT(report.usage.wall, milliseconds(1500));
+    EXPECT_TRUE(contains(report.message, "1 s")) << report.message;
+    EXPECT_GE(report.usage.wall, milliseconds(1000));
+    EXPECT_LT(report.usage.wall, kSoon);
   });
 }
 
 TEST(Command, MayCleanUpInItsGracePeriod) {
   by_all_ways(sh("trap 'echo cleaned; exit 3' TERM; echo ready; while :; do sleep 0.02; done"),
-              with_wall(300, 3000), [](const Report& report) {
+              with_wall(1000, 60'000), [](const Report& report) {
                 EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
                 EXPECT_EQ(report.out.bytes, "ready\ncleaned\n");
                 EXPECT_EQ(report.exit_code, 3);
-                EXPECT_LT(report.usage.wall, milliseconds(2000))
-                    << "did not wait for the whole grace period";
+                EXPECT_LT(report.usage.wall, kSoon) << "did not wait for the whole grace period";
               });
 }
 
 TEST(Command, IsKilledWhenItIgnoresSigterm) {
-  by_all_ways(sh("trap '' TERM; echo ready; while :; do sleep 0.02; done"), with_wall(300, 400),
+  by_all_ways(sh("trap '' TERM; echo ready; while :; do sleep 0.02; done"), with_wall(1000, 400),
               [](const Report& report) {
                 EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
                 EXPECT_EQ(report.out.bytes, "ready\n");
-                EXPECT_GE(report.usage.wall, milliseconds(690));
-                EXPECT_LT(report.usage.wall, milliseconds(1700));
+                EXPECT_GE(report.usage.wall, milliseconds(1390));
+                EXPECT_LT(report.usage.wall, kSoon);
               });
 }
 
 TEST(Command, WithoutGraceIsKilledAtOnce) {
-  by_all_ways(sh("trap 'echo cleaned' TERM; while :; do sleep 0.02; done"), with_wall(200, 0),
+  by_all_ways(sh("trap 'echo cleaned' TERM; while :; do sleep 0.02; done"), with_wall(500, 0),
               [](const Report& report) {
                 EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
                 EXPECT_EQ(report.out.bytes, "");
-                EXPECT_LT(report.usage.wall, milliseconds(1000));
+                EXPECT_LT(report.usage.wall, kSoon);
               });
 }
 
@@ -148,13 +147,13 @@ TEST(Command, NotFoundIs127AndNotExecutableIs126) {
 TEST(Command, IsCancelled) {
   Runner runner(with_wall(20'000));
   auto pending = runner.run_async(sh("echo begun; sleep 100"));
-  usleep(200'000);
+  usleep(1'000'000);
   EXPECT_TRUE(runner.cancel(pending.id));
   const Report report = pending.report.get();
   EXPECT_EQ(report.outcome, Outcome::cancelled) << describe(report);
   EXPECT_EQ(report.out.bytes, "begun\n");
   EXPECT_EQ(report.signal, SIGTERM);
-  EXPECT_LT(report.usage.wall, milliseconds(3000));
+  EXPECT_LT(report.usage.wall, kSoon);
 }
 
 TEST(Command, IsCancelledByADescriptor) {
@@ -163,12 +162,12 @@ TEST(Command, IsCancelledByADescriptor) {
   command.cancel_fd = event;
   std::uint64_t one = 1;
   std::thread later([&] {
-    usleep(300'000);
+    usleep(1'000'000);
     (void)!write(event, &one, sizeof one);
   });
   const auto cancelled = [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::cancelled) << describe(report);
-    EXPECT_LT(report.usage.wall, milliseconds(3000));
+    EXPECT_LT(report.usage.wall, kSoon);
   };
   const Report report = brig::run(command, with_wall(20'000));
   later.join();
@@ -194,7 +193,7 @@ TEST(Command, IsCancelledByADescriptor) {
 
 TEST(Command, TooManyWaitingIsOverloaded) {
   Runner runner(with_wall(20'000), {.ready = 1, .max_cells = 1, .max_queue = 2});
-  auto running = runner.run_async(sh("sleep 1"));
+  auto running = runner.run_async(sh("sleep 3"));
   usleep(200'000);
   auto first = runner.run_async(sh("echo 1")), second = runner.run_async(sh("echo 2"));
   const Report report = runner.run_async(sh("echo 3")).report.get();
@@ -209,7 +208,7 @@ TEST(Command, TooManyWaitingIsOverloaded) {
 TEST(Command, WhoseTimePassesInTheQueueIsNeverRun) {
   const HostDirectory host;
   const std::string place = host.make("place");
-  Policy policy = with_wall(400, 1500);
+  Policy policy = with_wall(1000, 3000);
   policy.files.write = {place};
   Runner runner(policy, {.ready = 1, .max_cells = 1});
   auto stubborn = runner.run_async(sh("trap '' TERM; while :; do sleep 0.05; done"));
@@ -219,8 +218,7 @@ TEST(Command, WhoseTimePassesInTheQueueIsNeverRun) {
   for (const Report& each : {report, async.report.get()}) {
     EXPECT_EQ(each.outcome, Outcome::timeout) << describe(each);
     EXPECT_TRUE(contains(each.message, "queue")) << each.message;
-    EXPECT_GE(each.usage.wall, milliseconds(390));
-    EXPECT_LT(each.usage.wall, milliseconds(1000));
+    EXPECT_GE(each.usage.wall, milliseconds(990));
     EXPECT_EQ(each.exit_code, std::nullopt);
   }
   EXPECT_EQ(stubborn.report.get().outcome, Outcome::timeout);

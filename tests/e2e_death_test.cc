@@ -73,7 +73,7 @@ void expect_recovers(const char* part, Isolation isolation) {
       const auto begin = Clock::now();
       const Report report = runner.run(sh("echo begun; sleep 100"));
       EXPECT_TRUE(is_loss(report, isolation)) << describe(report);
-      EXPECT_LT(seconds_since(begin), 3.0);
+      EXPECT_LT(since(begin), kSoon);
     });
     usleep(300'000);
     const std::vector<pid_t> victims = descendants_named(getpid(), part);
@@ -81,7 +81,7 @@ void expect_recovers(const char* part, Isolation isolation) {
     const auto begin = Clock::now();
     for (const pid_t victim : victims) kill(victim, SIGKILL);
     const Report report = pending.report.get();
-    EXPECT_LT(seconds_since(begin), 2.0);
+    EXPECT_LT(since(begin), kSoon);
     EXPECT_TRUE(is_loss(report, isolation)) << describe(report);
     EXPECT_EQ(report.out.bytes, "begun\n");
     EXPECT_FALSE(report.message.empty());
@@ -91,16 +91,16 @@ void expect_recovers(const char* part, Isolation isolation) {
       const auto start = Clock::now();
       const Report next = runner.run(sh("echo " + std::to_string(i)));
       EXPECT_EQ(next.out.bytes, std::to_string(i) + "\n") << describe(next);
-      EXPECT_LT(seconds_since(start), 2.0);
+      EXPECT_LT(since(start), kSoon);
     }
     EXPECT_EQ(runner.run_async(sh("echo async")).report.get().out.bytes, "async\n");
-    EXPECT_TRUE(comes_true(3, [&] {
+    EXPECT_TRUE(comes_true([&] {
       for (const Process& each : descendants(getpid()))
         if (each.name == "sleep") return false;
       return true;
     })) << names(descendants(getpid()));
   }
-  EXPECT_TRUE(comes_true(3, [] { return descendants(getpid()).empty(); }))
+  EXPECT_TRUE(comes_true([] { return descendants(getpid()).empty(); }))
       << names(descendants(getpid()));
   EXPECT_TRUE(cgroups_of(getpid()).empty()) << cgroups_of(getpid()).front();
 }
@@ -153,7 +153,7 @@ TEST(Death, OfPartsUnderLoadNeverHangsACall) {
     const Report report = runner.run(sh("echo hello"));
     EXPECT_TRUE(report.ok()) << describe(report);
   }
-  EXPECT_LT(seconds_since(begin), 3.0);
+  EXPECT_LT(since(begin), kSoon);
 }
 
 TEST(Death, OfTheHostEndsEverythingOnEachFloor) {
@@ -163,7 +163,7 @@ TEST(Death, OfTheHostEndsEverythingOnEachFloor) {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // orphans come here, so that none is out of sight
     const Host host(isolation, marker);
     ASSERT_TRUE(host.started);
-    EXPECT_TRUE(comes_true(3, [&] { return processes_with(marker).size() >= 4; }));
+    EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 4; }));
     const std::vector<Process> before = descendants(host.pid);
     EXPECT_GE(before.size(), 6u);
     if (has_cgroups()) {
@@ -171,12 +171,12 @@ TEST(Death, OfTheHostEndsEverythingOnEachFloor) {
     }
     kill(host.pid, SIGKILL);
     waitpid(host.pid, nullptr, 0);
-    EXPECT_TRUE(comes_true(2, [&] {
+    EXPECT_TRUE(comes_true([&] {
       while (waitpid(-1, nullptr, WNOHANG) > 0) {
       }
       return descendants(getpid()).empty() && processes_with(marker).empty();
     })) << names(descendants(getpid()));
-    EXPECT_TRUE(comes_true(2, [&] { return cgroups_of(host.pid).empty(); }))
+    EXPECT_TRUE(comes_true([&] { return cgroups_of(host.pid).empty(); }))
         << cgroups_of(host.pid).front();
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
   }

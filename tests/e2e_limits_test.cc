@@ -6,13 +6,12 @@ namespace {
 using namespace e2e;
 
 TEST(Command, EndsAtItsCpuTime) {
-  Policy policy = with_wall(15'000);
+  Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(500);
   by_all_ways(sh("echo begun; while :; do :; done"), policy, [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
     EXPECT_TRUE(contains(report.message, "CPU time")) << report.message;
     EXPECT_EQ(report.out.bytes, "begun\n");
-    EXPECT_LT(report.usage.wall, milliseconds(8000));
     EXPECT_GE(report.usage.cpu, milliseconds(400));
     EXPECT_LT(report.usage.cpu, milliseconds(2500));
     EXPECT_TRUE(enforces(report, has_cgroups() ? "cpu_time:cgroup" : "cpu_time:per_process"));
@@ -21,7 +20,7 @@ TEST(Command, EndsAtItsCpuTime) {
 
 TEST(Command, CpuTimeIsOfTheWholeTreeWhereACgroupCounts) {
   if (!has_cgroups()) return;  // per process there, and the report says so: see above
-  Policy policy = with_wall(15'000);
+  Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(600);
   // No child uses more than a quarter of the limit.
   by_all_ways(sh("i=0; while [ $i -lt 400 ]; do sh -c 'j=0; while [ $j -lt 20000 ]; do j=$((j+1)); "
@@ -62,7 +61,7 @@ TEST(Command, EndsWhenItWritesTooMuch) {
   by_all_ways(sh("yes"), policy, [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::output_limit) << describe(report).substr(0, 300);
     EXPECT_GT(report.out.total, 1_MiB);
-    EXPECT_LT(report.usage.wall, milliseconds(5000));
+    EXPECT_LT(report.usage.wall, kSoon);
     EXPECT_TRUE(contains(report.message, "1")) << report.message;
   });
   // Exactly the limit is not too much, and both streams count.
@@ -151,7 +150,7 @@ TEST(Usage, IsPlausible) {
   Runner runner(policy, {.ready = 1});
   Report report = runner.run(sh("sleep 0.3"));
   EXPECT_GE(report.usage.wall, milliseconds(100));
-  EXPECT_LT(report.usage.wall, milliseconds(2000));
+  EXPECT_LT(report.usage.wall, kSoon);
   EXPECT_LT(report.usage.cpu, milliseconds(200));
   // CPU of a child that has been waited for, and of one that has not.
   for (const char* line :

@@ -49,18 +49,20 @@ Brig::Brig(const Options& options) : begin_(Clock::now()) {
   readers_[1] = std::thread(collect, err_[0], &err);
 }
 
-int Brig::wait(double limit) {
+int Brig::wait(std::chrono::seconds limit) {
   if (done_) return code_;
   done_ = true;
-  const bool ended = comes_true(limit, [&] {
-    siginfo_t info{};
-    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-           info.si_pid != 0;
-  });
+  const bool ended = comes_true(
+      [&] {
+        siginfo_t info{};
+        return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+               info.si_pid != 0;
+      },
+      limit);
   if (!ended) kill(pid_, SIGKILL);
   int status = 0;
   waitpid(pid_, &status, 0);
-  this->seconds = seconds_since(begin_);
+  this->seconds = std::chrono::duration<double>(since(begin_)).count();
   for (std::thread& reader : readers_) reader.join();
   code_ = !ended ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return code_;

@@ -24,14 +24,14 @@ class Brig {
   };
 
   explicit Brig(const Options& options);
-  ~Brig() { wait(20); }
+  ~Brig() { wait(); }
   Brig(const Brig&) = delete;
   Brig& operator=(const Brig&) = delete;
 
   pid_t pid() const { return pid_; }
   void signal(int number) const { kill(pid_, number); }
   // Its exit code, 128+n for a signal, or -1 if it had to be killed.
-  int wait(double limit = 20);
+  int wait(std::chrono::seconds limit = 2 * kSoon);
 
   std::string out, err;  // after wait()
   double seconds = 0;

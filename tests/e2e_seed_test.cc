@@ -87,7 +87,7 @@ TEST(RunSandboxed, D_NoDescendantSurvivesATimeout) {
     SCOPED_TRACE(kind);
     const std::string marker = unique_marker("seed");
     const SandboxResult result =
-        run_sandboxed(child_of_kind(kind, marker) + " sleep 60", {.timeout = 0.5});
+        run_sandboxed(child_of_kind(kind, marker) + " sleep 60", {.timeout = 1.0});
     EXPECT_TRUE(result.timed_out) << tell(result);
     EXPECT_TRUE(processes_with(marker).empty());
   }
@@ -109,16 +109,16 @@ TEST(RunSandboxed, D3_IgnoringSigtermDoesNotStretchTheTime) {
   const auto begin = Clock::now();
   EXPECT_TRUE(
       run_sandboxed("trap '' TERM; while :; do sleep 0.1; done", {.timeout = 1.0}).timed_out);
-  EXPECT_LT(seconds_since(begin), 2.2);
+  EXPECT_LT(since(begin), kSoon);
 }
 
 TEST(RunSandboxed, E_AGrandchildThatHoldsStdoutDoesNotDelayOrLoseTheResult) {
   const auto begin = Clock::now();
-  const SandboxResult result = run_sandboxed("sleep 50 & echo done", {.timeout = 5.0});
+  const SandboxResult result = run_sandboxed("sleep 50 & echo done", {.timeout = 30});
   EXPECT_EQ(result.stdout_, "done\n") << tell(result);
   EXPECT_EQ(result.returncode, 0);
   EXPECT_FALSE(result.timed_out);
-  EXPECT_LT(seconds_since(begin), 2.0);
+  EXPECT_LT(since(begin), kSoon);
 }
 
 TEST(RunSandboxed, F_AFloodCostsTheHostNoMemory) {
@@ -155,7 +155,7 @@ TEST(RunSandboxed, F4_SecretsOfTheHostAreOutOfReach) {
 
 TEST(RunSandboxed, F5_KeepsTheOutputOfACommandThatTimedOut) {
   const SandboxResult result =
-      run_sandboxed("echo early; echo oops >&2; sleep 60", {.timeout = 0.4});
+      run_sandboxed("echo early; echo oops >&2; sleep 60", {.timeout = 1.0});
   EXPECT_TRUE(result.timed_out);
   EXPECT_EQ(result.stdout_, "early\n") << tell(result);
   EXPECT_EQ(result.stderr_, "oops\n");
@@ -289,12 +289,12 @@ TEST(KillProcessTree, EndsTheLeaderItsChildrenAndThoseInOtherSessions) {
     const std::string marker = unique_marker("tree");
     const pid_t pid =
         start_tree(child_of_kind(kind, marker) + " sh -c 'sleep 60; : " + marker + "'");
-    EXPECT_TRUE(comes_true(3, [&] { return processes_with(marker).size() >= 3; }));
+    EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 3; }));
     usleep(50'000);
     kill_process_tree(pid);
     int status = 0;
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
-    EXPECT_TRUE(comes_true(1, [&] { return processes_with(marker).empty(); }));
+    EXPECT_TRUE(comes_true([&] { return processes_with(marker).empty(); }));
   }
 }
 
@@ -302,12 +302,12 @@ TEST(KillProcessTree, EndsStoppedProcesses) {
   const std::string marker = unique_marker("stopped");
   const pid_t pid =
       start_tree("sh -c 'kill -STOP $$; : " + marker + "' & kill -STOP $$; : " + marker);
-  EXPECT_TRUE(comes_true(3, [&] { return processes_with(marker).size() >= 2; }));
+  EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 2; }));
   usleep(50'000);
   kill_process_tree(pid);
   int status = 0;
   EXPECT_EQ(waitpid(pid, &status, 0), pid);
-  EXPECT_TRUE(comes_true(1, [&] { return processes_with(marker).empty(); }));
+  EXPECT_TRUE(comes_true([&] { return processes_with(marker).empty(); }));
 }
 
 TEST(KillProcessTree, RefusesWhatMustNotBeKilledAndNeverThrows) {

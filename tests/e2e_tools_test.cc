@@ -36,7 +36,7 @@ name = "hasty"
 description = "Has half a second."
 argv = ["sleep", "{seconds}"]
 parameters.seconds = { type = "number", default = 30 }
-policy = { timeout = "500ms", grace = "100ms" }
+policy = { timeout = "1s", grace = "100ms" }
 
 [[command]]
 name = "doctor"
@@ -336,7 +336,7 @@ TEST_F(Tools, WatchTellsItAsItHappens) {
   std::string seen;
   char buffer[4096];
   const auto begin = Clock::now();
-  while (!contains(seen, "stdout    early\n") && seconds_since(begin) < 10) {
+  while (!contains(seen, "stdout    early\n") && since(begin) < kSoon) {
     const ssize_t size = read(pipe.ends[0], buffer, sizeof buffer);
     if (size <= 0) break;
     seen.append(buffer, static_cast<std::size_t>(size));
@@ -353,14 +353,14 @@ TEST_F(Tools, SignalsCancelACallAndNothingIsLeft) {
                              line_arguments("setsid sh -c 'sleep 60; : " + marker +
                                             "' & sh -c 'sleep 60; : " + marker + "'")},
                .directory = host_.path()});
-    EXPECT_TRUE(comes_true(10, [&] { return processes_with(marker).size() >= 3; }));
+    EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 3; }));
     const auto begin = Clock::now();
     brig.signal(number);
     EXPECT_EQ(brig.wait(), 128 + number) << brig.err;
-    EXPECT_LT(seconds_since(begin), 3.0);
+    EXPECT_LT(since(begin), kSoon);
     EXPECT_TRUE(contains(brig.out, "\"outcome\":\"cancelled\"")) << brig.out;
-    EXPECT_TRUE(comes_true(2, [&] { return processes_with(marker).empty(); }));
-    EXPECT_TRUE(comes_true(2, [&] { return cgroups_of(brig.pid()).empty(); }));
+    EXPECT_TRUE(comes_true([&] { return processes_with(marker).empty(); }));
+    EXPECT_TRUE(comes_true([&] { return cgroups_of(brig.pid()).empty(); }));
   }
 }
 
@@ -373,7 +373,7 @@ TEST_F(Tools, AWatcherThatDoesNotReadDoesNotStretchTheTime) {
              .err = pipe.ends[1],
              .directory = host_.path()});
   EXPECT_EQ(brig.wait(), 124);
-  EXPECT_LT(brig.seconds, 4.0);
+  EXPECT_LT(brig.seconds, 15.0);
 }
 
 TEST_F(Tools, BadUsageIs125) {

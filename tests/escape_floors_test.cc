@@ -37,7 +37,7 @@ std::string landlock_missing() {
 
 void expect_no_survivor(const char* how, bool ends, Policy policy, bool outcome_known = true) {
   SCOPED_TRACE(how);
-  policy.limits.wall_time = milliseconds(ends ? 15'000 : 700);
+  policy.limits.wall_time = milliseconds(ends ? 20'000 : 1000);
   policy.limits.grace = milliseconds(200);
   const std::string marker = unique_marker(how);
   const Report report = brig::run(guest({"survivors", how, marker}), policy);

@@ -36,7 +36,7 @@ ToolResult forged(const std::string& bytes, bool go_on = false) {
   });
   const auto begin = Clock::now();
   ToolResult first = box->call("tool", {});
-  EXPECT_LT(seconds_since(begin), 5.0);
+  EXPECT_LT(since(begin), kSoon);
   EXPECT_NE(first.report.outcome, Outcome::internal) << first.error;
   EXPECT_EQ(box->call_async("tool", {}).get().report.outcome, first.report.outcome);
   return first;

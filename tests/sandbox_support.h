@@ -88,7 +88,7 @@ inline int nap(int ms) {
 
 // Reads on until that comes of the call (of any, if no id is given); false if it doesn't.
 inline bool await(Watch& watch, Event::Kind kind, const std::string& call_id = "") {
-  for (const auto begin = Clock::now(); seconds_since(begin) < 10;)
+  for (const auto begin = Clock::now(); since(begin) < kSoon;)
     if (const auto event = watch.next(1000ms);
         event && event->kind == kind && (call_id.empty() || event->call_id == call_id))
       return true;
