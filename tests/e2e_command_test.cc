@@ -146,8 +146,9 @@ TEST(Command, NotFoundIs127AndNotExecutableIs126) {
 
 TEST(Command, IsCancelled) {
   Runner runner(with_wall(20'000));
-  auto pending = runner.run_async(sh("echo begun; sleep 100"));
-  usleep(1'000'000);
+  Begun begun;
+  auto pending = runner.run_async(sh("echo begun; sleep 100"), begun.live());
+  EXPECT_TRUE(begun.are(1));
   EXPECT_TRUE(runner.cancel(pending.id));
   const Report report = pending.report.get();
   EXPECT_EQ(report.outcome, Outcome::cancelled) << describe(report);
@@ -161,15 +162,16 @@ TEST(Command, IsCancelledByADescriptor) {
   Command command = sh("echo begun; sleep 100");
   command.cancel_fd = event;
   std::uint64_t one = 1;
+  Begun begun;
   std::thread later([&] {
-    usleep(1'000'000);
+    EXPECT_TRUE(begun.are(1));
     (void)!write(event, &one, sizeof one);
   });
   const auto cancelled = [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::cancelled) << describe(report);
     EXPECT_LT(report.usage.wall, kSoon);
   };
-  const Report report = brig::run(command, with_wall(20'000));
+  const Report report = brig::run(command, with_wall(20'000), begun.live());
   later.join();
   cancelled(report);
   EXPECT_EQ(report.out.bytes, "begun\n");
@@ -193,8 +195,9 @@ TEST(Command, IsCancelledByADescriptor) {
 
 TEST(Command, TooManyWaitingIsOverloaded) {
   Runner runner(with_wall(20'000), {.ready = 1, .max_cells = 1, .max_queue = 2});
-  auto running = runner.run_async(sh("sleep 3"));
-  usleep(200'000);
+  Begun begun;
+  auto running = runner.run_async(sh("echo begun; sleep 3"), begun.live());
+  EXPECT_TRUE(begun.are(1));
   auto first = runner.run_async(sh("echo 1")), second = runner.run_async(sh("echo 2"));
   const Report report = runner.run_async(sh("echo 3")).report.get();
   EXPECT_EQ(report.outcome, Outcome::overloaded) << describe(report);
@@ -211,8 +214,10 @@ TEST(Command, WhoseTimePassesInTheQueueIsNeverRun) {
   Policy policy = with_wall(1000, 3000);
   policy.files.write = {place};
   Runner runner(policy, {.ready = 1, .max_cells = 1});
-  auto stubborn = runner.run_async(sh("trap '' TERM; while :; do sleep 0.05; done"));
-  usleep(100'000);
+  Begun begun;
+  auto stubborn =
+      runner.run_async(sh("trap '' TERM; echo begun; while :; do sleep 0.05; done"), begun.live());
+  EXPECT_TRUE(begun.are(1));
   auto async = runner.run_async(sh("touch " + place + "/async"));
   const Report report = runner.run(sh("touch " + place + "/thread"));
   for (const Report& each : {report, async.report.get()}) {

@@ -68,14 +68,15 @@ void expect_recovers(const char* part, Isolation isolation) {
   {
     Runner runner(policy_of(isolation), {.ready = 2});
     EXPECT_TRUE(runner.run(sh("true")).ok());
-    auto pending = runner.run_async(sh("echo begun; sleep 100"));
+    Begun begun;
+    auto pending = runner.run_async(sh("echo begun; sleep 100"), begun.live());
     std::thread blocked([&] {
       const auto begin = Clock::now();
-      const Report report = runner.run(sh("echo begun; sleep 100"));
+      const Report report = runner.run(sh("echo begun; sleep 100"), begun.live());
       EXPECT_TRUE(is_loss(report, isolation)) << describe(report);
       EXPECT_LT(since(begin), kSoon);
     });
-    usleep(300'000);
+    EXPECT_TRUE(begun.are(2));
     const std::vector<pid_t> victims = descendants_named(getpid(), part);
     EXPECT_FALSE(victims.empty());
     const auto begin = Clock::now();
@@ -86,7 +87,8 @@ void expect_recovers(const char* part, Isolation isolation) {
     EXPECT_EQ(report.out.bytes, "begun\n");
     EXPECT_FALSE(report.message.empty());
     blocked.join();
-    usleep(100'000);  // a cell that was ready and died may be handed out until that is noticed
+    // A cell that was ready and died may be handed out until that is noticed.
+    EXPECT_TRUE(comes_true([&] { return runner.run(sh("true")).ok(); }));
     for (int i = 0; i < 5; ++i) {
       const auto start = Clock::now();
       const Report next = runner.run(sh("echo " + std::to_string(i)));

@@ -108,8 +108,9 @@ TEST(Runner, TellsByCallbackAndFuture) {
 
 TEST(Runner, CancelsWhatWaitsWhatRunsAndNothingElse) {
   Runner runner(policy(), {.ready = 1, .max_cells = 1});
-  auto running = runner.run_async(sh("sleep 100"));
-  usleep(150'000);
+  Begun begun;
+  auto running = runner.run_async(sh("echo begun; sleep 100"), begun.live());
+  EXPECT_TRUE(begun.are(1));
   auto waiting = runner.run_async(sh("echo never"));
   auto last = runner.run_async(sh("echo last"));
   EXPECT_TRUE(runner.cancel(waiting.id));
@@ -141,14 +142,16 @@ TEST(Runner, ItsEndCancelsAndLeavesNothing) {
     SCOPED_TRACE(to_string(isolation));
     const std::string marker = unique_marker("destructor");
     std::future<Report> running, waiting;
+    Begun begun;
     const std::size_t descriptors = open_descriptors();
     {
       Runner runner(policy_of(isolation), {.ready = 2, .max_cells = 1});
       running = runner
                     .run_async(sh("echo begun; setsid sh -c 'sleep 100; : " + marker +
-                                  "' & sleep 100; : " + marker))
+                                  "' & sleep 100; : " + marker),
+                               begun.live())
                     .report;
-      usleep(300'000);
+      EXPECT_TRUE(begun.are(1));
       waiting = runner.run_async(sh("echo never")).report;
       EXPECT_FALSE(descendants(getpid()).empty());
     }

@@ -2,11 +2,13 @@
 // brig in the system. The brig program as a child is in e2e_program.h.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "escape.h"
 
@@ -46,6 +48,22 @@ bool comes_true(Fact fact, std::chrono::seconds limit = kSoon) {
   }
   return true;
 }
+
+// Counts the calls that have written something: give it as their live output, and wait for them.
+class Begun {
+ public:
+  auto live() {
+    return [this, first = true](brig::Stream, std::string_view) mutable {
+      count_ += std::exchange(first, false);
+    };
+  }
+  [[nodiscard]] bool are(int count) const {
+    return comes_true([&] { return count_ >= count; });
+  }
+
+ private:
+  std::atomic<int> count_{0};
+};
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -79,7 +79,7 @@ TEST(Escape, ACancelledCallLeavesNobody) {
   brig::Runner runner(policy());
   const std::string marker = unique_marker("cancel");
   auto pending = runner.run_async(guest({"survivors", "daemon-sleep", marker}));
-  for (int i = 0; i < 200 && processes_with(marker).empty(); ++i) usleep(10'000);
+  for (int i = 0; i < 1500 && processes_with(marker).empty(); ++i) usleep(10'000);
   EXPECT_FALSE(processes_with(marker).empty());
   EXPECT_TRUE(runner.cancel(pending.id));
   EXPECT_EQ(pending.report.get().outcome, Outcome::cancelled);
@@ -91,7 +91,7 @@ TEST(Escape, TheEndOfARunnerLeavesNobody) {
   {
     brig::Runner runner(policy());
     runner.run_async(guest({"survivors", "daemon-sleep", marker}));
-    for (int i = 0; i < 200 && processes_with(marker).empty(); ++i) usleep(10'000);
+    for (int i = 0; i < 1500 && processes_with(marker).empty(); ++i) usleep(10'000);
   }
   EXPECT_EQ(processes_with(marker).size(), 0u);
 }
@@ -104,11 +104,11 @@ TEST(Escape, TheDeathOfTheHostBySigkillLeavesNobody) {
     _exit(0);
   }
   std::size_t seen = 0;
-  for (int i = 0; i < 300 && (seen = processes_with(marker).size()) < 2; ++i) usleep(10'000);
+  for (int i = 0; i < 1500 && (seen = processes_with(marker).size()) < 2; ++i) usleep(10'000);
   EXPECT_GE(seen, 2u);
   kill(host, SIGKILL);
   waitpid(host, nullptr, 0);
-  for (int i = 0; i < 300 && !processes_with(marker).empty(); ++i) usleep(10'000);
+  for (int i = 0; i < 1500 && !processes_with(marker).empty(); ++i) usleep(10'000);
   EXPECT_EQ(processes_with(marker).size(), 0u);
 }
 

@@ -90,14 +90,15 @@ TEST(SandboxWatch, BeganInTheMiddleTellsTheRestOfACall) {
   Toolbox tools;
   tools.add("slow", "", {}, [] {
     (void)!write(1, "early\n", 6);
-    sleep(1);
+    sleep(3);
     (void)!write(1, "late\n", 5);
     brig::progress(0.75);
     return 1;
   });
   Sandbox box(std::move(tools), quick());
+  const auto first = box.watch();
   auto future = box.call_async("slow", {});
-  usleep(500'000);
+  ASSERT_TRUE(await(*first, Kind::output));
   const auto watch = box.watch();
   EXPECT_TRUE(future.get().ok);
   const std::vector<Event> events = all(*watch);
