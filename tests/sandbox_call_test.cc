@@ -281,6 +281,53 @@ TEST(SandboxCall, TheIdIsCopiedIntoTheResult) {
   EXPECT_NE(box.call("one", {}).call_id, box.call("one", {}).call_id);
 }
 
+// A long string goes another way than many short ones.
+TEST(SandboxCall, ArgumentsOfAnyShapeAndSizeComeThere) {
+  Toolbox tools;
+  tools.add("same", "", {"value"}, [](const Json& value) { return value; });
+  Sandbox box(std::move(tools), quick(60s));
+  const std::string run(20'000, 'x'), mebibyte(1 << 20, 'y');
+  Json many = Json::array();
+  for (int i = 0; i < 40'000; ++i) many.push_back(i);
+  Json runs = Json::array();
+  for (int i = 0; i < 100; ++i) runs.push_back(run + std::to_string(i) + "\n\"" + run);
+  Json keys = Json::object();
+  for (int i = 0; i < 3000; ++i)
+    keys[std::to_string(i) + run.substr(0, 10)] = i % 100 ? Json(i) : Json(run);
+  for (const Json& value :
+       {Json(run), Json(mebibyte), Json(mebibyte + mebibyte),
+        Json("\x01"
+             "5\x01" +
+             run),
+        many, runs, keys, Json{{"a", mebibyte}, {run, {mebibyte, "ü" + run + "ü", 1.5, nullptr}}},
+        Json(std::string(16 * 1024 - 12, 'x')), Json(std::string(16 * 1024, 'x')),
+        Json(std::string(8 << 20, 'z'))}) {
+    const ToolResult r = box.call("same", {{"value", value}});
+    EXPECT_TRUE(r.ok) << r.error;
+    EXPECT_TRUE(r.output == value) << value.dump().substr(0, 60);
+  }
+}
+
+TEST(SandboxCall, ArgumentsThatDoNotFitIntoItsMemoryAreToldAsThat) {
+  Toolbox tools;
+  tools.add("size", "", {"value"}, [](const Json& value) { return value.size(); });
+  Policy policy = quick(60s);
+  policy.limits.memory = 32_MiB;
+  Sandbox box(std::move(tools), policy);
+  Json many = Json::array();
+  for (int i = 0; i < 4000; ++i) many.push_back(std::string(15'000, 'x'));
+  for (const Json& value : {Json(std::string(100 << 20, 'x')), many}) {
+    const ToolResult r = box.call("size", {{"value", value}});
+    // Where the limit is per process, a sanitizer's malloc ends the program.
+    if (kSanitized && !has_cgroups() && r.report.outcome == Outcome::exit) continue;
+    EXPECT_TRUE(r.report.outcome == Outcome::memory_limit ||
+                r.report.outcome == Outcome::tool_error)
+        << r.error;
+    EXPECT_TRUE(contains(r.error, "limits.memory")) << r.error;
+  }
+  EXPECT_EQ(box.call("size", {{"value", {1, 2}}}).output, 2);
+}
+
 TEST(SandboxCall, StepsAddUpToTheWall) {
   Toolbox tools;
   tools.add("nap", "", {}, [] {

@@ -13,7 +13,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -43,12 +45,19 @@ struct ReadyCell {
 struct CellRequest {
   Command command;
   std::optional<std::string> arguments;
-  UniqueFd arguments_file;  // holds them if they are large: made ahead, by who asks
+  // Made ahead, by who asks, if the arguments are large: a file that holds them, or something to read
+  // what belongs into the gaps of their outline.
+  UniqueFd arguments_file;
+  std::uint32_t arguments_size = 0;  // of what is in the file
   ProgressCallback on_progress;
   Clock::time_point asked = Clock::now();  // the clock of the wall limit starts here
 };
-// Writes large arguments into their file. Throws Error; config for more than brig takes.
-void stow_arguments(CellRequest& request);
+// Gives the request a function's arguments, the text of these pieces: large ones in a file. Throws Error;
+// config for more than brig takes.
+void stow_arguments(CellRequest& request, std::span<const std::string_view> pieces);
+// The same for arguments most of which are long strings: a short text with gaps, and what is in them.
+void stow_outline(CellRequest& request, std::string outline,
+                  std::span<const std::string_view> runs);
 
 // Gives a function's cell all that does not depend on the call. False: errno is set.
 struct CallSettings;

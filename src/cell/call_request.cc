@@ -10,17 +10,41 @@
 #include "cell/call.h"
 #include "os/memfd.h"
 #include "os/socket.h"
+#include "os/write.h"
 
 namespace brig {
 namespace {
 
-UniqueFd file_of(const char* name, const std::string& bytes) {
+UniqueFd file_of(const char* name, std::span<const std::string_view> pieces) {
   UniqueFd file = make_memfd(name);
-  if (!file || !fill_and_seal(file.get(), bytes)) throw_sys("{}: writing a memfd", name);
+  if (!file || !fill_and_seal(file.get(), pieces)) throw_sys("{}: writing a memfd", name);
   (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too
   // A description of its own, read-only, at offset 0.
   UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (!reader) throw_sys("{}: reopening the memfd", name);
+  return reader;
+}
+
+UniqueFd file_of(const char* name, std::string_view bytes) { return file_of(name, {&bytes, 1}); }
+
+std::uint32_t size_of(std::span<const std::string_view> pieces) {
+  std::size_t size = 0;
+  for (const std::string_view piece : pieces) size += piece.size();
+  if (size > wire::kMaxArguments)
+    throw Error(ErrorKind::config, "the arguments are longer than 1 GiB; pass a file's path");
+  return static_cast<std::uint32_t>(size);
+}
+
+// The reading end of a pipe that holds all of it already. Nothing if the kernel grants no such pipe: it
+// has a limit for the size of one, and for all of a user's. A memfd's memory takes three times as long.
+UniqueFd pipe_of(std::span<const std::string_view> pieces, std::uint32_t size) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
+  UniqueFd reader(ends[0]);
+  const UniqueFd writer(ends[1]);
+  const int room = fcntl(writer.get(), F_SETPIPE_SZ, size);
+  if (room < 0 || static_cast<std::uint32_t>(room) < size || !write_all(writer.get(), pieces))
+    return {};
   return reader;
 }
 
@@ -52,12 +76,23 @@ bool send_strings(int socket, std::string& strings, wire::Request request, int* 
 
 }  // namespace
 
-void stow_arguments(CellRequest& request) {
-  if (!request.arguments || request.arguments->size() <= wire::kInlineArguments) return;
-  if (request.arguments->size() > wire::kMaxArguments)
-    throw Error(ErrorKind::config, "the arguments are longer than 1 GiB; pass a file's path");
-  request.arguments_file = file_of("arguments", *request.arguments);
-  request.arguments.emplace();  // clear() would keep the memory
+void stow_arguments(CellRequest& request, std::span<const std::string_view> pieces) {
+  const std::uint32_t size = size_of(pieces);
+  std::string& text = request.arguments.emplace();
+  if (size > wire::kInlineArguments) {
+    request.arguments_file = file_of("arguments", pieces);
+    request.arguments_size = size;
+  } else {
+    for (const std::string_view piece : pieces) text += piece;
+  }
+}
+
+void stow_outline(CellRequest& request, std::string outline,
+                  std::span<const std::string_view> runs) {
+  request.arguments_size = size_of(runs);
+  request.arguments = std::move(outline);
+  request.arguments_file = pipe_of(runs, request.arguments_size);
+  if (!request.arguments_file) request.arguments_file = file_of("arguments", runs);
 }
 
 std::string Call::defect(const CellRequest& request) {
@@ -148,16 +183,13 @@ bool Call::is_dead() {
 }
 
 bool Call::send_function() {
-  struct stat arguments {};
-  if (request_.arguments_file && fstat(request_.arguments_file.get(), &arguments) != 0)
-    throw_sys("arguments: fstat");
   std::string strings(sizeof(wire::Request), '\0');
   strings.append(request_.command.argv[0]).push_back('\0');
   strings += *request_.arguments;
   wire::Request request{};
   request.tag = wire::Tag::request;
   request.argc = 1;
-  request.arguments_file = static_cast<std::uint32_t>(arguments.st_size);
+  request.arguments_file = request_.arguments_size;
   int fds[kMaxPacketFds];
   if (!send_strings(cell_.socket.get(), strings, request, fds, 0, request_.arguments_file.get()))
     return is_dead();

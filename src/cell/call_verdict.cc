@@ -36,6 +36,11 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   };
   if (request_error_) {
     report.exit_code.reset();
+    if (request_error_ == ENOMEM && request_.arguments)
+      return say(Outcome::memory_limit,
+                 fmt::format("the arguments do not fit into the {} that the tool may use; it was "
+                             "not run, raise limits.memory",
+                             format_size(limits.memory)));
     return say(Outcome::internal,
                fmt::format("the cell could not take the command: {}; it was not run, try again",
                            errno_text(request_error_)));

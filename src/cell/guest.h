@@ -14,9 +14,10 @@ struct Guest {
   // In the tool's process, before there is a request: whatever can be done ahead, such as touching the
   // memory that a call will need. May be null.
   void (*rehearse)();
-  // In the tool's process, all locks on. Writes frames to `answer` (see answer.h).
-  // Does not return.
-  void (*run)(const char* tool, const char* arguments, size_t size, int answer);
+  // In the tool's process, all locks on. The arguments are JSON text, or its outline and a descriptor to
+  // read from what belongs into the gaps (see json_text.h), else -1. Writes frames to `answer` (see
+  // answer.h). Does not return.
+  void (*run)(const char* tool, const char* arguments, size_t size, int gaps, int answer);
 };
 
 extern Guest g_guest;  // NOLINT(bugprone-dynamic-static-initializers): constant in its source

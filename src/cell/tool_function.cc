@@ -101,7 +101,8 @@ void tool_main(const Plan& plan, int socket) {
   const FunctionRequest request = await_function(socket);
   close(socket);  // a tool must not be able to speak for its init
   set_name(request.name);
-  g_guest.run(request.name, request.arguments, request.arguments_size, equipment.answer);
+  g_guest.run(request.name, request.arguments, request.arguments_size, request.gaps,
+              equipment.answer);
   _exit(1);
 }
 

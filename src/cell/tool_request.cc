@@ -34,6 +34,7 @@ struct Taken {
   Packet packet;
   char* rest;  // behind the strings
   size_t rest_size;
+  int gaps;  // the descriptor for those, or -1
 };
 
 // Waits for a request with this tag and as many descriptors, and puts its strings into `strings`:
@@ -70,7 +71,10 @@ Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** stri
   *strings = nullptr;
   taken.rest = at;
   taken.rest_size = static_cast<size_t>(end - at);
-  if (request.arguments_file) {
+  taken.gaps = -1;
+  if (request.arguments_file && taken.rest_size) {
+    taken.gaps = packet.fds[expected - 1];
+  } else if (request.arguments_file) {
     taken.rest = map(socket, packet.fds[expected - 1], request.arguments_file);
     taken.rest_size = request.arguments_file;
   }
@@ -129,7 +133,7 @@ FunctionRequest await_function(int socket) {
     *reinterpret_cast<volatile char*>(g_second + at) = 0;
   const Taken taken = take(socket, wire::Tag::request, 0, g_second, strings, 1);
   if (taken.header->argc != 1) request_failed(socket, EINVAL);
-  return {strings[0], taken.rest, taken.rest_size};
+  return {strings[0], taken.rest, taken.rest_size, taken.gaps};
 }
 
 }  // namespace brig::helper

@@ -27,6 +27,7 @@ struct FunctionRequest {
   const char* name;
   const char* arguments;  // what holds them stays mapped
   size_t arguments_size;
+  int gaps;  // to read what belongs into the gaps of the arguments; or -1, if they have none
 };
 FunctionRequest await_function(int socket);
 

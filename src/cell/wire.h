@@ -101,14 +101,15 @@ struct Message {
 // then, of a function, whose name is argv[0], its arguments. `size` counts it all. With a command's
 // request, or a function's equipment, come the descriptors 0, 1 and 2; with equipment the pipe for the
 // answer too (see answer.h). Then, if it is above kInlineRequest, and only the header is in the packet, a
-// memfd that holds it; and a memfd that holds the arguments, if they are not in the request.
+// memfd that holds it; and a memfd that holds the arguments, if they are not in the request. If a text is
+// there too, it is their outline, and what comes is a pipe or a memfd to read what belongs into its gaps.
 struct Request {
   Tag tag;
   uint32_t size;
   uint32_t argc;
   uint32_t envc;
   uint32_t has_tty;
-  uint32_t arguments_file;  // their size, if they have a memfd of their own
+  uint32_t arguments_file;  // how much is in the descriptor that they have of their own
 };
 
 inline constexpr uint32_t kInlineRequest = 64 * 1024;

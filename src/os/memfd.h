@@ -1,6 +1,7 @@
 // Files in memory that nobody can change once they are written.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "base/fd.h"
@@ -10,7 +11,10 @@ namespace brig {
 // Empty, close-on-exec, may be sealed; `flags` as memfd_create's. Without a descriptor, errno is set.
 UniqueFd make_memfd(const char* name, unsigned flags = 0);
 
-// Writes all of `bytes` and seals the file against every change. False: errno is set.
-bool fill_and_seal(int file, std::string_view bytes);
+// Writes all of that, in its order, and seals the file against every change. False: errno is set.
+bool fill_and_seal(int file, std::span<const std::string_view> pieces);
+inline bool fill_and_seal(int file, std::string_view bytes) {
+  return fill_and_seal(file, {&bytes, 1});
+}
 
 }  // namespace brig

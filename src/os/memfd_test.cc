@@ -1,11 +1,16 @@
 #include "os/memfd.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
+#include <thread>
+#include <vector>
+
+#include "os/write.h"
 
 namespace brig {
 namespace {
@@ -23,6 +28,44 @@ TEST(Memfd, HoldsWhatWasWrittenAndNothingCanChangeIt) {
   EXPECT_EQ(ftruncate(file.get(), 1), -1);
   EXPECT_EQ(ftruncate(file.get(), 400'000), -1);
   EXPECT_EQ(mmap(nullptr, 1, PROT_WRITE, MAP_SHARED, file.get(), 0), MAP_FAILED);
+}
+
+TEST(Memfd, HoldsPiecesInTheirOrder) {
+  const UniqueFd file = make_memfd("test");
+  std::vector<std::string> texts;
+  std::string expected;
+  for (int i = 0; i < 500; ++i) {  // more than one writev takes
+    texts.push_back(std::string(static_cast<std::size_t>(i % 7), static_cast<char>('a' + i % 26)));
+    expected += texts.back();
+  }
+  const std::vector<std::string_view> pieces(texts.begin(), texts.end());
+  ASSERT_TRUE(fill_and_seal(file.get(), pieces));
+  std::string read(expected.size() + 1, '\0');
+  EXPECT_EQ(pread(file.get(), read.data(), read.size(), 0), static_cast<ssize_t>(expected.size()));
+  read.pop_back();
+  EXPECT_EQ(read, expected);
+}
+
+// A pipe takes what there is room for.
+TEST(WriteAll, GoesOnWhereItWasCutOff) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const std::string first(150'000, 'x'), second(70'001, 'y');
+  std::string read_back;
+  std::thread reader([&] {
+    char buffer[4099];
+    for (ssize_t size; (size = read(ends[0], buffer, sizeof buffer)) > 0;)
+      read_back.append(buffer, static_cast<std::size_t>(size));
+  });
+  const std::string_view pieces[] = {first, "", second, first, "z"};
+  EXPECT_TRUE(write_all(ends[1], pieces));
+  close(ends[1]);
+  reader.join();
+  EXPECT_TRUE(read_back == first + second + first + "z");
+  close(ends[0]);
+  EXPECT_FALSE(write_all(-1, pieces));
+  EXPECT_EQ(errno, EBADF);
+  EXPECT_TRUE(write_all(-1, {}));
 }
 
 TEST(Memfd, TellsThatItCouldNotBeWritten) {

@@ -2,10 +2,10 @@
 
 #include <brig/progress.h>
 #include <cxxabi.h>
-#include <sys/uio.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -13,11 +13,14 @@
 #include <iostream>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <typeinfo>
+#include <vector>
 
 #include "base/text.h"
 #include "cell/answer.h"
 #include "cell/guest.h"
+#include "os/write.h"
 #include "tool/json_text.h"
 
 namespace brig {
@@ -27,28 +30,18 @@ const Functions* g_functions = nullptr;
 int g_answer = -1;
 std::mutex g_sending;  // threads of a tool may tell progress at once
 
-void send_frame(FrameKind kind, std::string_view first, std::string_view second = {}) {
-  const FrameHeader header{kind, static_cast<std::uint32_t>(first.size() + second.size())};
-  iovec parts[] = {{const_cast<FrameHeader*>(&header), sizeof header},
-                   {const_cast<char*>(first.data()), first.size()},
-                   {const_cast<char*>(second.data()), second.size()}};
+// The first of the pieces is room for the header.
+void send_frame(FrameKind kind, std::span<std::string_view> pieces) {
+  FrameHeader header{kind, 0};
+  for (const std::string_view piece : pieces.subspan(1))
+    header.size += static_cast<std::uint32_t>(piece.size());
+  pieces[0] = {reinterpret_cast<const char*>(&header), sizeof header};
+  // Room for much of it at once, if the kernel grants that: else writer and reader wake each other for
+  // every 64 KiB.
+  constexpr int kPipe = 64 * 1024, kLargePipe = 1 << 20;
+  if (header.size > kPipe) fcntl(g_answer, F_SETPIPE_SZ, kLargePipe);
   const std::lock_guard lock(g_sending);
-  iovec* next = parts;
-  int left = 3;
-  while (left > 0) {
-    const ssize_t size = writev(g_answer, next, left);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return;  // nobody listens any more
-    for (auto rest = static_cast<std::size_t>(size); left > 0;) {
-      const std::size_t step = std::min(rest, next->iov_len);
-      next->iov_base = static_cast<char*>(next->iov_base) + step;
-      next->iov_len -= step;
-      rest -= step;
-      if (next->iov_len) break;
-      ++next;
-      --left;
-    }
-  }
+  (void)write_all(g_answer, pieces);  // if it can't, nobody listens any more
 }
 
 // What was printed belongs to the call.
@@ -63,7 +56,9 @@ void send_error(const std::string& type, std::string message) {
   if (message.size() > kMaxMessage) message.resize(kMaxMessage);
   flush_output();
   const Json error{{"type", type}, {"message", message}};
-  send_frame(FrameKind::error, error.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const std::string text = error.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string_view frame[] = {{}, text};
+  send_frame(FrameKind::error, frame);
 }
 
 std::string readable(const char* mangled) {
@@ -73,13 +68,51 @@ std::string readable(const char* mangled) {
   return name ? name.get() : mangled;
 }
 
-void answer(const Tool& tool, std::string_view text) {
-  std::optional<std::string> result;
+// All pages of it at once: a fault for each takes longer. Kernels before 5.14 can't.
+void touch(char* memory, std::size_t size) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) & ~(page - 1);
+  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + size) & ~(page - 1);
+  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+}
+
+// The next bytes of a pipe or file.
+bool read_all(int file, std::string& text, std::size_t size) {
+  std::size_t at = text.size();
+  text.reserve(at + size + 1);
+  touch(text.data() + at, size);
+  text.resize(at + size);
+  while (at < text.size()) {
+    const ssize_t count = read(file, text.data() + at, text.size() - at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    at += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+void answer(const Tool& tool, std::string_view text, int gaps) {
+  Json value;
+  std::optional<JsonPieces> result;
   try {
     std::string fault;
-    std::optional<Json> arguments = json_from(text, fault);
+    GapFiller filler;
+    if (gaps >= 0)
+      filler = [gaps](std::string& string, std::size_t size) {
+        return read_all(gaps, string, size);
+      };
+    std::optional<Json> arguments;
+    try {
+      arguments = json_from(text, fault, filler);
+    } catch (const std::bad_alloc&) {
+      return send_error("std::bad_alloc",
+                        "the arguments do not fit into the memory that the tool may use; raise "
+                        "limits.memory");
+    }
+    if (gaps >= 0) close(gaps);  // not the tool's
     if (!arguments) return send_error("InvalidArguments", "the arguments are not JSON: " + fault);
-    result = json_text(tool.call(std::move(*arguments)), fault);
+    value = tool.call(std::move(*arguments));
+    result = json_pieces(value, fault);
     if (!result) return send_error("InvalidResult", "the result holds " + fault);
   } catch (const abi::__forced_unwind&) {
     flush_output();
@@ -93,17 +126,19 @@ void answer(const Tool& tool, std::string_view text) {
   if (result->size() > UINT32_MAX)
     return send_error("InvalidResult", "the result is larger than 4 GiB");
   flush_output();
-  send_frame(FrameKind::result, *result);
+  std::vector<std::string_view> frame = result->list();
+  frame.insert(frame.begin(), std::string_view());
+  send_frame(FrameKind::result, frame);
 }
 
-[[noreturn]] void run_function(const char* name, const char* arguments, std::size_t size,
+[[noreturn]] void run_function(const char* name, const char* arguments, std::size_t size, int gaps,
                                int answer_fd) {
   g_answer = answer_fd;
   const auto found = g_functions->find(name);
   if (found == g_functions->end())
     send_error("UnknownTool", "this zygote has no such function");
   else
-    answer(*found->second, {arguments, size});
+    answer(*found->second, {arguments, size}, gaps);
   // Destructors and atexit handlers are the host's, whose copy this is: they do not run.
   _exit(0);
 }
@@ -117,7 +152,7 @@ void rehearse() {
   nothing.call = [](Json value) { return value; };
   // The answer goes nowhere: there is no pipe yet.
   constexpr std::string_view kText = R"({"a": [1, 2.5, "text", null, true], "b": {"c": "d"}})";
-  answer(nothing, kText);
+  answer(nothing, kText, -1);
   if (g_functions->find("") != g_functions->end()) abort();
 }
 
@@ -135,8 +170,9 @@ void progress(double fraction, std::string_view message) {
     message = message.substr(0, kMost);
     message.remove_suffix(utf8_cut_at_end(message));
   }
-  send_frame(FrameKind::progress, {reinterpret_cast<const char*>(&fraction), sizeof fraction},
-             message);
+  std::string_view frame[] = {
+      {}, {reinterpret_cast<const char*>(&fraction), sizeof fraction}, message};
+  send_frame(FrameKind::progress, frame);
 }
 
 }  // namespace brig

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 
 #include "base/utf8.h"
 
@@ -24,10 +25,23 @@ std::uint64_t not_plain(std::uint64_t word) {
          0x80 * kEach;
 }
 
+// The same of 16 bytes, a vector of every machine: is there any?
+constexpr std::size_t kBlock = 16;
+bool is_plain_block(const char* at) {
+  using Bytes = std::uint8_t __attribute__((vector_size(kBlock)));
+  Bytes bytes;
+  std::memcpy(&bytes, at, sizeof bytes);
+  const auto found = (bytes < 0x20) | (bytes == '"') | (bytes == '\\') | (bytes >= 0x80);
+  std::uint64_t words[kBlock / 8];
+  std::memcpy(words, &found, sizeof words);
+  return (words[0] | words[1]) == 0;
+}
+
 // Where the text stops being the same inside and outside of JSON: at a '"', a '\\', a control character,
 // or something that is not UTF-8.
 const char* plain_end(const char* at, const char* const end) {
   for (;;) {
+    while (static_cast<std::size_t>(end - at) >= kBlock && is_plain_block(at)) at += kBlock;
     std::uint64_t word;
     while (static_cast<std::size_t>(end - at) >= sizeof word) {
       std::memcpy(&word, at, sizeof word);
@@ -54,10 +68,14 @@ const char* plain_end(const char* at, const char* const end) {
   }
 }
 
+// Stands in an outline on both sides of a gap's size. Text can't hold it: JSON has it as \u0001.
+constexpr char kGap = '\x01';
+
 // Says whether, not why not: that is rare, and nlohmann says it well.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {
+  Reader(std::string_view text, const GapFiller& filler)
+      : at_(text.data()), end_(text.data() + text.size()), filler_(filler) {
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
   }
 
@@ -140,8 +158,19 @@ class Reader {
       at_ = plain_end(at_, end_);
       result.append(run, static_cast<std::size_t>(at_ - run));
       if (skip('"')) return true;
-      if (!skip('\\') || !escape(result)) return false;
+      if (filler_ && skip(kGap)) {
+        if (!gap(result)) return false;
+      } else if (!skip('\\') || !escape(result)) {
+        return false;
+      }
     }
+  }
+
+  bool gap(std::string& result) {
+    std::size_t size = 0;
+    const auto [after, error] = std::from_chars(at_, end_, size);
+    at_ = after;
+    return error == std::errc() && skip(kGap) && filler_(result, size);
   }
 
   bool escape(std::string& result) {
@@ -240,6 +269,7 @@ class Reader {
 
   const char* at_;
   const char* const end_;
+  const GapFiller& filler_;
   bool too_deep_ = false;
 };
 
@@ -257,6 +287,11 @@ std::string why_not(std::string_view text) {
 
 class Writer {
  public:
+  // Runs of that many bytes are told to `on_run` instead of copied.
+  explicit Writer(std::size_t long_run = SIZE_MAX,
+                  std::function<void(std::size_t at, std::string_view run)> on_run = {})
+      : long_run_(long_run), on_run_(std::move(on_run)) {}
+
   std::string out, fault;
 
   bool value(const Json& value, unsigned depth) {
@@ -305,14 +340,17 @@ class Writer {
 
   bool string(const std::string& text) {
     // At once, with room for what mostly follows: growing means copying.
-    out.reserve(out.size() + text.size() + 16);
+    if (text.size() < long_run_) out.reserve(out.size() + text.size() + 16);
     out += '"';
     const char* at = text.data();
     const char* const end = at + text.size();
     for (;;) {
       const char* const run = at;
       at = plain_end(at, end);
-      out.append(run, static_cast<std::size_t>(at - run));
+      if (const auto size = static_cast<std::size_t>(at - run); size < long_run_)
+        out.append(run, size);
+      else
+        on_run_(out.size(), {run, size});
       if (at == end) break;
       if (static_cast<unsigned char>(*at) >= 0x80)
         return refuse("text that is not UTF-8 (bytes must go as base64)");
@@ -357,13 +395,16 @@ class Writer {
     out.append(text, nlohmann::detail::to_chars(text, text + sizeof text, number));
     return true;
   }
+
+  const std::size_t long_run_;
+  const std::function<void(std::size_t, std::string_view)> on_run_;
 };
 
 }  // namespace
 
-std::optional<Json> json_from(std::string_view text, std::string& fault) {
+std::optional<Json> json_from(std::string_view text, std::string& fault, const GapFiller& filler) {
   std::optional<Json> result(std::in_place);
-  Reader reader(text);
+  Reader reader(text, filler);
   if (reader.document(*result)) return result;
   fault = reader.too_deep() ? too_deep_text() : why_not(text);
   return std::nullopt;
@@ -383,6 +424,57 @@ std::optional<std::string> json_text(const Json& value, std::string& fault) {
   if (writer.value(value, 0)) return std::move(writer.out);
   fault = std::move(writer.fault);
   return std::nullopt;
+}
+
+std::optional<JsonPieces> json_pieces(const Json& value, std::string& fault) {
+  constexpr std::size_t kLongRun = 16 * 1024;
+  JsonPieces pieces;
+  Writer writer(kLongRun, [&](std::size_t at, std::string_view run) {
+    pieces.runs_.push_back({at, run});
+  });
+  if (!writer.value(value, 0)) {
+    fault = std::move(writer.fault);
+    return std::nullopt;
+  }
+  pieces.text_ = std::move(writer.out);
+  return pieces;
+}
+
+std::vector<std::string_view> JsonPieces::list() const {
+  std::vector<std::string_view> list;
+  list.reserve(2 * runs_.size() + 1);
+  const std::string_view text = text_;
+  std::size_t at = 0;
+  for (const Run& run : runs_) {
+    list.push_back(text.substr(at, run.at - at));
+    list.push_back(run.bytes);
+    at = run.at;
+  }
+  list.push_back(text.substr(at));
+  return list;
+}
+
+std::string JsonPieces::outline() const {
+  std::string outline;
+  std::size_t at = 0;
+  for (const Run& run : runs_) {
+    outline.append(text_, at, run.at - at);
+    outline += fmt::format("{}{}{}", kGap, run.bytes.size(), kGap);
+    at = run.at;
+  }
+  return outline.append(text_, at);
+}
+
+std::vector<std::string_view> JsonPieces::runs() const {
+  std::vector<std::string_view> list;
+  for (const Run& run : runs_) list.push_back(run.bytes);
+  return list;
+}
+
+std::size_t JsonPieces::size() const {
+  std::size_t size = text_.size();
+  for (const Run& run : runs_) size += run.bytes.size();
+  return size;
 }
 
 }  // namespace brig

@@ -4,9 +4,11 @@
 
 #include <brig/json.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace brig {
 
@@ -14,7 +16,11 @@ inline constexpr unsigned kMaxJsonDepth = 128;
 
 // The value that Json::parse gives. Nothing, and why not in `fault`, for what is not JSON or is nested
 // deeper than kMaxJsonDepth. One difference: to nlohmann a NUL byte ends the text, here it is a fault.
-std::optional<Json> json_from(std::string_view text, std::string& fault);
+// With a filler the text may be an outline (see JsonPieces), whose gaps it fills in their order.
+using GapFiller =
+    std::function<bool(std::string& text, std::size_t size)>;  // appends that many bytes
+std::optional<Json> json_from(std::string_view text, std::string& fault,
+                              const GapFiller& filler = {});
 // The same, for a text that is not needed any more: one long string becomes the value where it is.
 std::optional<Json> json_taken_from(std::string text, std::string& fault);
 
@@ -22,5 +28,26 @@ std::optional<Json> json_taken_from(std::string text, std::string& fault);
 // for what has no JSON text: invalid UTF-8, NaN and infinity, binary values; nor what json_from would
 // refuse for its depth.
 std::optional<std::string> json_text(const Json& value, std::string& fault);
+
+// The same text in pieces, for who writes it somewhere: what is long in strings stays where the value has
+// it, as memory that nobody touched before costs more than all the rest. Valid as long as the value.
+class JsonPieces {
+ public:
+  [[nodiscard]] std::vector<std::string_view> list() const;
+  [[nodiscard]] std::size_t size() const;
+  // The text with gaps where the long runs were, and those runs.
+  [[nodiscard]] std::string outline() const;
+  [[nodiscard]] std::vector<std::string_view> runs() const;
+
+ private:
+  friend std::optional<JsonPieces> json_pieces(const Json& value, std::string& fault);
+  struct Run {
+    std::size_t at;  // how much of text_ stands before it
+    std::string_view bytes;
+  };
+  std::string text_;
+  std::vector<Run> runs_;
+};
+std::optional<JsonPieces> json_pieces(const Json& value, std::string& fault);
 
 }  // namespace brig

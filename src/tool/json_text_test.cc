@@ -267,6 +267,59 @@ TEST(JsonText, FindsTheEndOfAStringWhereverItIs) {
       }
 }
 
+TEST(JsonText, InPiecesIsTheSameTextAndLeavesLongRunsWhereTheyAre) {
+  const std::string run(100'000, 'x');
+  const Json value{{"a", run},
+                   {"b", {run + "\n" + run, "short", 1, {{run, nullptr}}}},
+                   {"c", "\"" + run + "ü\\"},
+                   {"d", ""}};
+  std::string fault, joined;
+  const std::optional<JsonPieces> pieces = json_pieces(value, fault);
+  ASSERT_TRUE(pieces) << fault;
+  std::size_t own = 0;
+  for (const std::string_view piece : pieces->list()) {
+    joined += piece;
+    if (piece.size() < run.size()) own += piece.size();
+  }
+  EXPECT_EQ(joined, value.dump());
+  EXPECT_EQ(pieces->size(), joined.size());
+  EXPECT_LT(own, 200u) << "a run was copied";
+  const std::string* const first = value["a"].get_ptr<const std::string*>();
+  EXPECT_EQ(pieces->list()[1].data(), first->data());
+
+  // An outline and its runs are as good.
+  const std::vector<std::string_view> runs = pieces->runs();
+  std::size_t next = 0;
+  const GapFiller filler = [&](std::string& text, std::size_t size) {
+    if (next == runs.size() || runs[next].size() != size) return false;
+    text += runs[next++];
+    return true;
+  };
+  const std::string outline = pieces->outline();
+  EXPECT_LT(outline.size(), 300u);
+  EXPECT_EQ(json_from(outline, fault, filler), value);
+  EXPECT_EQ(next, runs.size());
+  EXPECT_FALSE(json_from(outline, fault, filler)) << "it has no more";
+  EXPECT_FALSE(json_from(outline, fault)) << "a gap is no JSON";
+  next = 0;
+  for (const char* bad : {"\"\x01\"",
+                          "\"\x01"
+                          "5\"",
+                          "\"\x01-1\x01\"", "\"\x01\x01\"",
+                          "\x01"
+                          "5\x01"})
+    EXPECT_FALSE(json_from(bad, fault, filler)) << bad;
+
+  for (const Json& small : {Json(), Json::object(), Json("text"), Json{1, 2.5, "x"}}) {
+    const std::optional<JsonPieces> one = json_pieces(small, fault);
+    ASSERT_TRUE(one);
+    ASSERT_EQ(one->list().size(), 1u);
+    EXPECT_EQ(one->list()[0], small.dump());
+  }
+  EXPECT_FALSE(json_pieces(run + "\xff", fault));
+  EXPECT_NE(fault.find("UTF-8"), std::string::npos);
+}
+
 TEST(JsonText, WritesNoLies) {
   const auto fault_of = [](const Json& value) {
     std::string fault;

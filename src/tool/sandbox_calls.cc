@@ -57,10 +57,14 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
     } else {
       request.command.argv = {name};
       std::string fault;
-      request.arguments = json_text(arguments, fault);
-      if (!request.arguments)
-        return refused(Outcome::invalid_arguments, "the arguments hold " + fault);
-      stow_arguments(request);
+      const std::optional<JsonPieces> text = json_pieces(arguments, fault);
+      if (!text) return refused(Outcome::invalid_arguments, "the arguments hold " + fault);
+      const auto runs = text->runs();
+      if (std::string outline;
+          !runs.empty() && (outline = text->outline()).size() <= wire::kInlineArguments)
+        stow_outline(request, std::move(outline), runs);
+      else
+        stow_arguments(request, text->list());
     }
   } catch (const Error& error) {
     return refused(
