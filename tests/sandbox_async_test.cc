@@ -278,6 +278,29 @@ TEST(SandboxAsync, AHugeArgumentDoesNotDelayOtherCalls) {
   EXPECT_GE(count, 3);
 }
 
+TEST(SandboxAsync, LargeAndSmallResultsAtOnceAreEachTheirOwn) {
+  Toolbox tools;
+  tools.add("many", "", {"n"},
+            [](int n) { return std::vector<int>(static_cast<std::size_t>(n), n); });
+  std::vector<std::future<ToolResult>> futures;
+  const auto size = [](std::size_t i) { return static_cast<int>(i % 3 ? i : 200'000 + i); };
+  {
+    Sandbox box(std::move(tools), quick(60s), {.concurrency = 4});
+    for (std::size_t i = 0; i < 24; ++i)
+      futures.push_back(box.call_async("many", {{"n", size(i)}}));
+    for (std::size_t i = 0; i < 18; ++i) {
+      const ToolResult r = futures[i].get();
+      ASSERT_TRUE(r.ok) << r.error;
+      EXPECT_EQ(r.output.size(), static_cast<std::size_t>(size(i)));
+      if (i > 0) {
+        EXPECT_EQ(r.output[0], size(i));
+      }
+    }
+  }
+  for (std::size_t i = 18; i < 24; ++i)
+    EXPECT_EQ(futures[i].wait_for(0s), std::future_status::ready) << "the Sandbox is gone";
+}
+
 TEST(SandboxEnd, CancelsWhatRunsAndWaitsAndLeavesNothing) {
   {
     std::vector<std::future<ToolResult>> futures;

@@ -68,7 +68,7 @@ void expect_replaced(const char* part) {
   {
     Sandbox box(tools(), quick(), {.concurrency = 16});
     EXPECT_EQ(box.call("twice", {{"n", 1}}).output, 2);
-    EXPECT_EQ(kill_all(part, SIGSTOP), 1);
+    EXPECT_GE(kill_all(part, SIGSTOP), 1);       // a keeper that is being made is called so too
     std::vector<std::future<ToolResult>> calls;  // more than there are cells ready
     for (int i = 0; i < 8; ++i) calls.push_back(box.call_async("twice", {{"n", i}}, {}));
     // One that waits can be cancelled, in a thread of its own too.

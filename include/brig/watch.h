@@ -22,6 +22,7 @@ struct Event {
     output,    // `text` came on `stream`
     progress,  // `fraction`, and perhaps `text`
     finished,  // `outcome`, and its sentence as `text`
+    lost,      // nothing but `dropped`: this watcher was too slow, and nothing follows yet
   } kind = Kind::queued;
   std::string tool;
   std::string call_id;  // of calls

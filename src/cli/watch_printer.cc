@@ -34,6 +34,7 @@ void WatchPrinter::tell(const Event& event) {
         if (!rest_[i].empty()) line(event, kNames[i], std::exchange(rest_[i], ""));
       return line(event, to_string(event.kind),
                   fmt::format("{}: {}", to_string(event.outcome), event.text));
+    case Event::Kind::lost: return;
     default: return line(event, to_string(event.kind), event.text);
   }
 }

@@ -209,12 +209,15 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
   const auto entry = enlist(flight);
   // Reading a large result takes a while: not on the thread that drives the other calls. Nor may that be
   // the last to hold the flight, and by it the warden whose thread it is.
-  const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how) {
-    later([this, entry, ending = std::move(ending), how = std::move(how)] {
+  const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how,
+                                 std::size_t to_read) {
+    constexpr std::size_t kLong = 256 * 1024;
+    const auto job = [this, entry, ending = std::move(ending), how = std::move(how)] {
       how(*ending);
       delist(entry);
       ending->promise->set_value(std::move(ending->result));
-    });
+    };
+    later(job, to_read > kLong);
   };
   const auto run = [this, flight, end] {
     if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
@@ -222,8 +225,13 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
         std::move(flight->request), output_teller(*flight),
         [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
           admission_.leave();
-          end(std::move(held), [this, cell = std::make_shared<CellResult>(std::move(cell))](
-                                   Flight& ended) { land(ended, std::move(*cell)); });
+          const std::size_t size = cell.answer.bytes.size();
+          end(
+              std::move(held),
+              [this, result = std::make_shared<CellResult>(std::move(cell))](Flight& ended) {
+                land(ended, std::move(*result));
+              },
+              size);
         });
     const std::lock_guard lock(mutex_);
     flight->warden_call = id;
@@ -233,7 +241,8 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
       admission_.enter(caller, flight->asked + flight->tool->wall_time,
                        [this, flight, run, end](Admission::Verdict verdict) {
                          if (verdict == Admission::Verdict::admitted) return run();
-                         end(flight, [this, verdict](Flight& ended) { refuse(ended, verdict); });
+                         end(
+                             flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, 0);
                        });
   has_ticket(*flight, ticket);
 }

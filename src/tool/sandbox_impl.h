@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/own_thread.h"
+#include "base/worker.h"
 #include "cell/warden.h"
 #include "tool/admission.h"
 #include "tool/command_template.h"
@@ -83,7 +84,7 @@ struct Sandbox::Impl {
   void load_library(const Toolbox::Library& library, Tools& tools);
 
   void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
-  void later(std::function<void()> job);
+  void later(std::function<void()> job, bool is_long);
 
   const SandboxOptions options_;
   Watchers watchers_;
@@ -106,6 +107,7 @@ struct Sandbox::Impl {
   bool deadlines_ = false;  // someone waits with one
   bool stopping_ = false;
   OwnThread thread_;
+  Worker long_jobs_;  // so that they keep nobody waiting
 };
 
 // sandbox_result.cc: what a cell's result means as a tool's.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <utility>
 
 #include "base/own_thread.h"
 
@@ -18,6 +19,7 @@ const char* to_string(Event::Kind kind) {
     case Event::Kind::output: return "output";
     case Event::Kind::progress: return "progress";
     case Event::Kind::finished: return "finished";
+    case Event::Kind::lost: return "lost";
   }
   return "unknown";
 }
@@ -45,8 +47,16 @@ class Watchers::Buffered : public Watch {
 
   std::optional<Event> next(std::chrono::milliseconds patience) override {
     std::unique_lock lock(mutex_);
-    arrived_.wait_for(lock, patience, [&] { return ended_ || !events_.empty(); });
-    if (events_.empty()) return std::nullopt;
+    arrived_.wait_for(lock, patience, [&] { return ended_ || !events_.empty() || dropped_; });
+    if (events_.empty() && !dropped_) return std::nullopt;
+    if (events_.empty()) {
+      // Nothing may ever come to tell it with.
+      Event lost;
+      lost.kind = Event::Kind::lost;
+      lost.at = std::chrono::system_clock::now();
+      lost.dropped = std::exchange(dropped_, 0);
+      return lost;
+    }
     auto [event, dropped] = std::move(events_.front());
     events_.pop_front();
     lock.unlock();
@@ -57,7 +67,7 @@ class Watchers::Buffered : public Watch {
 
   bool ended() const override {
     const std::lock_guard lock(mutex_);
-    return ended_ && events_.empty();
+    return ended_ && events_.empty() && !dropped_;
   }
 
  private:

@@ -1,0 +1,59 @@
+// Worker: a thread that does jobs one after the other. It starts with the first, and ends when all are
+// done and the Worker goes.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "base/own_thread.h"
+
+namespace brig {
+
+class Worker {
+ public:
+  Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      wake_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Throws std::system_error if there can't be a thread; then the job is not taken.
+  void post(std::function<void()> job) {
+    const std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) thread_ = OwnThread([this] { work(); });
+    jobs_.push_back(std::move(job));
+    wake_.notify_one();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      std::function<void()> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+      job = nullptr;  // what it held goes here, not under the lock
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> jobs_;
+  bool ending_ = false;
+  OwnThread thread_;
+};
+
+}  // namespace brig

@@ -1,0 +1,50 @@
+#include "base/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+
+namespace brig {
+namespace {
+
+TEST(Worker, DoesItsJobsInOrderOnOneThreadOfItsOwnAndAllBeforeItGoes) {
+  std::string done;
+  std::thread::id thread;
+  const int before = OwnThread::count();
+  {
+    Worker worker;
+    EXPECT_EQ(OwnThread::count(), before) << "not before there is a job";
+    std::promise<void> gate;
+    worker.post([&, opened = gate.get_future().share()] {
+      opened.wait();
+      done += 'a';
+      thread = std::this_thread::get_id();
+    });
+    for (const char letter : {'b', 'c'})
+      worker.post([&, letter] {
+        done += letter;
+        EXPECT_EQ(std::this_thread::get_id(), thread);
+      });
+    EXPECT_EQ(OwnThread::count(), before + 1);
+    gate.set_value();
+  }
+  EXPECT_EQ(done, "abc");
+  EXPECT_NE(thread, std::this_thread::get_id());
+  EXPECT_EQ(OwnThread::count(), before);
+  const Worker idle;  // ends too
+}
+
+TEST(Worker, LetsGoOfAJobWhenItIsDone) {
+  Worker worker;
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = held;
+  std::promise<void> second;
+  worker.post([held = std::move(held)] {});
+  worker.post([&] { second.set_value(); });
+  second.get_future().wait();
+  EXPECT_TRUE(seen.expired());
+}
+
+}  // namespace
+}  // namespace brig
