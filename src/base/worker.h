@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "base/own_thread.h"
@@ -26,12 +27,19 @@ class Worker {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Throws std::system_error if there can't be a thread; then the job is not taken.
-  void post(std::function<void()> job) {
+  // Takes the job, unless there can't be a thread. Nothing of it is left with the caller, who may have
+  // reasons not to be the last to let go of what it holds.
+  bool post(std::function<void()>& job) {
     const std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) thread_ = OwnThread([this] { work(); });
+    try {
+      if (!thread_.joinable()) thread_ = OwnThread([this] { work(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
     jobs_.push_back(std::move(job));
+    job = nullptr;
     wake_.notify_one();
+    return true;
   }
 
  private:

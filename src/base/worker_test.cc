@@ -8,6 +8,8 @@
 namespace brig {
 namespace {
 
+bool post(Worker& worker, std::function<void()> job) { return worker.post(job) && !job; }
+
 TEST(Worker, DoesItsJobsInOrderOnOneThreadOfItsOwnAndAllBeforeItGoes) {
   std::string done;
   std::thread::id thread;
@@ -16,13 +18,13 @@ TEST(Worker, DoesItsJobsInOrderOnOneThreadOfItsOwnAndAllBeforeItGoes) {
     Worker worker;
     EXPECT_EQ(OwnThread::count(), before) << "not before there is a job";
     std::promise<void> gate;
-    worker.post([&, opened = gate.get_future().share()] {
+    post(worker, [&, opened = gate.get_future().share()] {
       opened.wait();
       done += 'a';
       thread = std::this_thread::get_id();
     });
     for (const char letter : {'b', 'c'})
-      worker.post([&, letter] {
+      post(worker, [&, letter] {
         done += letter;
         EXPECT_EQ(std::this_thread::get_id(), thread);
       });
@@ -40,8 +42,15 @@ TEST(Worker, LetsGoOfAJobWhenItIsDone) {
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = held;
   std::promise<void> second;
-  worker.post([held = std::move(held)] {});
-  worker.post([&] { second.set_value(); });
+  std::promise<void> gate;
+  std::function<void()> job = [held = std::move(held), opened = gate.get_future().share()] {
+    opened.wait();
+  };
+  EXPECT_TRUE(worker.post(job));
+  EXPECT_FALSE(job);
+  EXPECT_EQ(seen.use_count(), 1) << "the caller has none of it";
+  EXPECT_TRUE(post(worker, [&] { second.set_value(); }));
+  gate.set_value();
   second.get_future().wait();
   EXPECT_TRUE(seen.expired());
 }

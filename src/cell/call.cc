@@ -56,11 +56,11 @@ void Call::refuse(Outcome outcome, std::string message) {
 
 bool Call::start(ReadyCell cell) {
   cell_ = std::move(cell);
-  report_.enforced = settings_.enforced;
   begun_ = Clock::now();
   try {
     if (!send_request()) return false;
     sent_ = Clock::now();
+    report_.enforced = settings_.enforced;  // while the cell wakes up
     arm(sent_);
   } catch (const Error& error) {
     sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
@@ -102,13 +102,13 @@ void Call::feed() {
 }
 
 std::array<int, Call::kSources> Call::descriptors() const {
-  return {cell_.socket.get(),
+  return {heard_ ? -1 : cell_.answer_read.get(),
+          cell_.socket.get(),
           cell_.out_read.get(),
           cell_.err_read.get(),
           unwatched_ ? -1 : cell_.listener.get(),
           ending_ == Ending::none ? request_.command.cancel_fd : -1,
-          stdin_write_.get(),
-          heard_ ? -1 : cell_.answer_read.get()};
+          stdin_write_.get()};
 }
 
 void Call::on_ready(Source source) {
@@ -213,6 +213,7 @@ void Call::drive() {
     polls[kListener].revents = 0;
     unwatched_ = true;  // not closed here: that is slow
   }
+  quiet_ = count > 0 && polls[kAnswer].revents && !polls[kOut].revents && !polls[kErr].revents;
   // Output before the end: what is in the pipes belongs to the report either way.
   for (const Source source : {kListener, kStdin, kOut, kErr, kAnswer, kSocket, kCancel})
     if (count > 0 && polls[source].revents) on_ready(source);
@@ -262,8 +263,10 @@ void Call::on_timer(Clock::time_point now) {
 
 void Call::finish() {
   // All writers are dead by now, so this ends; if one is stuck in the kernel, at EAGAIN.
-  drain(kOut, true);
-  drain(kErr, true);
+  if (!early_ || !quiet_) {
+    drain(kOut, true);
+    drain(kErr, true);
+  }
   listen(true);
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu =

@@ -83,7 +83,9 @@ struct CallSettings {
 
 class Call {
  public:
-  enum Source { kSocket, kOut, kErr, kListener, kCancel, kStdin, kAnswer, kSources };
+  // The answer first: a poll looks at them in this order, so who finds it there has seen all output that
+  // came before it.
+  enum Source { kAnswer, kSocket, kOut, kErr, kListener, kCancel, kStdin, kSources };
 
   Call(const CallSettings& settings, CellRequest request, OutputCallback on_output);
 
@@ -144,6 +146,7 @@ class Call {
   AnswerReader answer_;
   Ending ending_ = Ending::none;
   int kills_ = 0;
+  bool quiet_ = false;      // there was an answer and no output when that was last looked at
   bool unwatched_ = false;  // nobody is left who could be refused: the listener need not be polled
   bool over_ = false;
   bool heard_ = false;  // all that a function says

@@ -152,6 +152,7 @@ void Warden::refill() {
     for (std::size_t i = target_; i < ready_.size(); ++i) unused.push_back(ready_[i].slot);
   }
   for (const unsigned id : unused) lose_slot(id);
+  refill();  // fewer may be idle now, too; nothing else may come to look at that
 }
 
 // The pool doubles when it was too small, and halves when it was not for a while. Under the lock.

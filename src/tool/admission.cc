@@ -27,6 +27,13 @@ std::uint64_t Admission::enter(const std::string& caller, Clock::time_point dead
   return ticket;
 }
 
+bool Admission::try_enter() {
+  const std::lock_guard lock(mutex_);
+  if (running_ >= concurrency_) return false;
+  ++running_;
+  return true;
+}
+
 bool Admission::next(Decide& decide) {
   const std::lock_guard lock(mutex_);
   if (turns_.empty() || running_ >= concurrency_) return false;

@@ -24,6 +24,8 @@ class Admission {
 
   // Asks for a turn; `decide` may be called at once. The ticket is for cancel().
   std::uint64_t enter(const std::string& caller, Clock::time_point deadline, Decide decide);
+  // A turn at once, if there is room; nobody waits then.
+  bool try_enter();
   // A call is over: the next one, if there is one.
   void leave();
   // One that still waits. False if it doesn't.

@@ -37,6 +37,19 @@ TEST(Admission, AdmitsUpToTheLimitQueuesSomeAndRefusesTheRest) {
   EXPECT_EQ(desk.admission.running(), 0u);
 }
 
+TEST(Admission, IsTriedWithoutWaiting) {
+  Desk desk{{2, 1}, {}};
+  EXPECT_TRUE(desk.admission.try_enter());
+  desk.ask("", "a");
+  EXPECT_FALSE(desk.admission.try_enter());
+  desk.ask("", "b");
+  EXPECT_EQ(desk.admission.running(), 2u);
+  desk.admission.leave();
+  EXPECT_FALSE(desk.admission.try_enter()) << "b was first";
+  desk.admission.leave();
+  EXPECT_TRUE(desk.admission.try_enter());
+}
+
 TEST(Admission, CallersTakeTurns) {
   Desk desk{{1, 100}, {}};
   desk.ask("x", "running");

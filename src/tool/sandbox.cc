@@ -50,11 +50,7 @@ Sandbox::Impl::~Impl() {
 }
 
 void Sandbox::Impl::later(std::function<void()> job, bool is_long) {
-  try {
-    if (is_long) return long_jobs_.post(job);
-  } catch (const std::system_error&) {
-    // No more threads: then someone has to wait.
-  }
+  if (is_long && long_jobs_.post(job)) return;  // else someone has to wait
   const std::lock_guard lock(mutex_);
   jobs_.push_back(std::move(job));
   wake_.notify_all();

@@ -154,42 +154,41 @@ UniqueFd Sandbox::Impl::take_event() {
   return event;
 }
 
-ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std::string& caller) {
+Admission::Verdict Sandbox::Impl::await_turn(Flight& flight, const std::string& caller) {
+  if (admission_.try_enter()) return Admission::Verdict::admitted;
   struct Turn {
     std::mutex mutex;
     std::condition_variable decided;
     std::optional<Admission::Verdict> verdict;
   };
   const auto turn = std::make_shared<Turn>();
-  const auto deadline = flight->asked + flight->tool->wall_time;
+  const std::uint64_t ticket = admission_.enter(caller, flight.asked + flight.tool->wall_time,
+                                                [turn](Admission::Verdict verdict) {
+                                                  const std::lock_guard lock(turn->mutex);
+                                                  turn->verdict = verdict;
+                                                  turn->decided.notify_one();
+                                                });
+  has_ticket(flight, ticket);
+  std::unique_lock lock(turn->mutex);
+  turn->decided.wait(lock, [&] { return turn->verdict.has_value(); });
+  return *turn->verdict;
+}
+
+ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std::string& caller) {
   const auto entry = enlist(flight);
-  const std::uint64_t ticket =
-      admission_.enter(caller, deadline, [turn](Admission::Verdict verdict) {
-        const std::lock_guard lock(turn->mutex);
-        turn->verdict = verdict;
-        turn->decided.notify_one();
-      });
-  const auto is_decided = [&] {
-    const std::lock_guard lock(turn->mutex);
-    return turn->verdict.has_value();
-  };
-  if (!is_decided()) {
-    has_ticket(*flight, ticket);
-    std::unique_lock lock(turn->mutex);
-    turn->decided.wait(lock, [&] { return turn->verdict.has_value(); });
-  }
+  const Admission::Verdict verdict = await_turn(*flight, caller);
   bool cancelled;
   {
     const std::lock_guard flights(mutex_);
     flight->ticket = 0;
     cancelled = flight->cancelled;
-    if (!cancelled && *turn->verdict == Admission::Verdict::admitted) {
+    if (!cancelled && verdict == Admission::Verdict::admitted) {
       flight->cancel_event = take_event();
       flight->request.command.cancel_fd = flight->cancel_event.get();
     }
   }
-  if (*turn->verdict != Admission::Verdict::admitted) {
-    refuse(*flight, *turn->verdict);
+  if (verdict != Admission::Verdict::admitted) {
+    refuse(*flight, verdict);
   } else if (cancelled) {
     admission_.leave();
     refuse(*flight, Admission::Verdict::cancelled);
@@ -212,12 +211,12 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
   const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how,
                                  std::size_t to_read) {
     constexpr std::size_t kLong = 256 * 1024;
-    const auto job = [this, entry, ending = std::move(ending), how = std::move(how)] {
+    std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how)] {
       how(*ending);
       delist(entry);
       ending->promise->set_value(std::move(ending->result));
     };
-    later(job, to_read > kLong);
+    later(std::move(job), to_read > kLong);
   };
   const auto run = [this, flight, end] {
     if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));

@@ -57,6 +57,7 @@ struct Sandbox::Impl {
   std::shared_ptr<Flight> board(const std::string& tool, Json arguments, CallOptions options,
                                 ToolResult& result);
   ToolResult call(const std::shared_ptr<Flight>& flight, const std::string& caller);
+  Admission::Verdict await_turn(Flight& flight, const std::string& caller);
   void call_async(const std::shared_ptr<Flight>& flight, const std::string& caller);
   bool cancel(const std::string& call_id);
   void land(Flight& flight, CellResult cell);
