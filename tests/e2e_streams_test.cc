@@ -190,26 +190,25 @@ TEST(Command, AGrandchildThatHoldsThePipeDoesNotDelayTheResult) {
 }
 
 TEST(Command, NothingSurvivesOnAnyFloor) {
-  for (const Isolation isolation : {Isolation::jail, Isolation::landlock, Isolation::process}) {
-    for (const bool timeout : {false, true})
-      for (const char* kind :
-           {"%s &", "(trap '' TERM; exec %s) &", "setsid %s &", "(setsid sh -c '%s & exit') &"}) {
-        const std::string marker = unique_marker("survivor");
-        std::string line = kind;
-        line.replace(line.find("%s"), 2, "sh -c \"sleep 60; : " + marker + "\"");
-        line += timeout ? " sleep 0.1; echo begun; sleep 60" : " sleep 0.1; echo begun";
-        SCOPED_TRACE(std::string(to_string(isolation)) + (timeout ? " timeout: " : " success: ") +
-                     line);
-        Policy policy = policy_of(isolation);
-        if (timeout) policy.limits.wall_time = milliseconds(1000);
-        policy.limits.grace = milliseconds(200);
-        by_all_ways(sh(line), policy, [&](const Report& report) {
-          EXPECT_EQ(report.outcome, timeout ? Outcome::timeout : Outcome::ok) << describe(report);
-          EXPECT_EQ(report.out.bytes, "begun\n");
-          EXPECT_TRUE(processes_with(marker).empty());
-        });
-      }
-  }
+  for (const Isolation isolation : kFloors)
+    for (const bool timeout : {false, true}) {
+      const std::string marker = unique_marker("survivor");
+      std::string line;
+      for (std::string kind :
+           {"%s & ", "(trap '' TERM; exec %s) & ", "setsid %s & ", "(setsid sh -c '%s & exit') & "})
+        line += kind.replace(kind.find("%s"), 2, "sh -c \"sleep 60; : " + marker + "\"");
+      line += timeout ? "sleep 0.2; echo begun; sleep 60" : "sleep 0.2; echo begun";
+      SCOPED_TRACE(std::string(to_string(isolation)) + (timeout ? " timeout: " : " success: ") +
+                   line);
+      Policy policy = policy_of(isolation);
+      if (timeout) policy.limits.wall_time = milliseconds(1500);
+      policy.limits.grace = milliseconds(200);
+      by_all_ways(sh(line), policy, [&](const Report& report) {
+        EXPECT_EQ(report.outcome, timeout ? Outcome::timeout : Outcome::ok) << describe(report);
+        EXPECT_EQ(report.out.bytes, "begun\n");
+        EXPECT_TRUE(processes_with(marker).empty());
+      });
+    }
 }
 
 }  // namespace

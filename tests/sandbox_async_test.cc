@@ -283,7 +283,7 @@ TEST(SandboxAsync, LargeAndSmallResultsAtOnceAreEachTheirOwn) {
   tools.add("many", "", {"n"},
             [](int n) { return std::vector<int>(static_cast<std::size_t>(n), n); });
   std::vector<std::future<ToolResult>> futures;
-  const auto size = [](std::size_t i) { return static_cast<int>(i % 3 ? i : 200'000 + i); };
+  const auto size = [](std::size_t i) { return static_cast<int>(i % 3 ? i : 60'000 + i); };
   {
     Sandbox box(std::move(tools), quick(60s), {.concurrency = 4});
     for (std::size_t i = 0; i < 24; ++i)

@@ -60,8 +60,12 @@ TEST(StowOutline, GivesWhatIsInTheGapsInTheirOrder) {
 
 // The request has 32 bits for their size: more must not become less.
 TEST(StowArguments, RefusesMoreThanTheRequestCanTell) {
+  const std::string mebibyte(1 << 20, 'x');
+  std::vector<std::string_view> pieces(wire::kMaxArguments / mebibyte.size(), mebibyte);
+  pieces.emplace_back("y");
+  CellRequest request;
   try {
-    with_arguments(std::size_t{wire::kMaxArguments} + 1);
+    stow_arguments(request, pieces);
     ADD_FAILURE() << "taken";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::config);

@@ -30,8 +30,8 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
   flight->result.started_at = std::chrono::system_clock::now();
   {
     const std::lock_guard lock(mutex_);
-    flight->call_id =
-        options.call_id.empty() ? fmt::format("call-{}", next_call_++) : std::move(options.call_id);
+    flight->call_id = options.call_id.empty() ? "call-" + std::to_string(next_call_++)
+                                              : std::move(options.call_id);
     if (const auto found = prepared_.find(name); found != prepared_.end())
       flight->tool = found->second;
   }
