@@ -70,10 +70,9 @@ std::string readable(const char* mangled) {
 
 // All pages of it at once: a fault for each takes longer. Kernels before 5.14 can't.
 void touch(char* memory, std::size_t size) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) & ~(page - 1);
-  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + size) & ~(page - 1);
-  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t skip = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
+  if (size >= skip + page) madvise(memory + skip, (size - skip) / page * page, MADV_POPULATE_WRITE);
 }
 
 // The next bytes of a pipe or file.
