@@ -7,7 +7,7 @@ namespace {
 
 using namespace e2e;
 
-constexpr std::size_t kHuge = kSanitized ? 8 << 20 : 100 << 20;
+constexpr std::size_t kHuge = kSanitized ? 32 << 20 : 100 << 20;
 
 void add_nap(Toolbox& tools, brig::ToolOptions options = {}) {
   tools.add("nap", "Sleeps.", {"ms"}, nap, std::move(options));
@@ -262,20 +262,24 @@ TEST(SandboxAsync, AHugeArgumentDoesNotDelayOtherCalls) {
   Policy policy = quick(60s);
   policy.limits.memory = 2_GiB;
   Sandbox box(std::move(tools), policy);
-  std::atomic<bool> done{false};
-  std::thread thread([&] {
-    const ToolResult r = box.call_async("size", {{"text", std::string(kHuge, 'x')}}).get();
-    EXPECT_EQ(r.output, kHuge) << r.error;
-    done = true;
-  });
-  int count = 0;
-  while (!done) {
-    const ToolResult r = count % 2 ? box.call("one", {}) : box.call_async("one", {}).get();
-    EXPECT_TRUE(r.ok) << r.error;
-    ++count;
-  }
-  thread.join();
-  EXPECT_GE(count, 3);
+  const auto others_meanwhile = [&] {
+    std::atomic<bool> done{false};
+    std::thread thread([&] {
+      const ToolResult r = box.call_async("size", {{"text", std::string(kHuge, 'x')}}).get();
+      EXPECT_EQ(r.output, kHuge) << r.error;
+      done = true;
+    });
+    int count = 0;
+    while (!done) {
+      const ToolResult r = count % 2 ? box.call("one", {}) : box.call_async("one", {}).get();
+      EXPECT_TRUE(r.ok) << r.error;
+      ++count;
+    }
+    thread.join();
+    return count;
+  };
+  // On a busy machine the huge one may be quicker than three others; if it held them up, it always is.
+  EXPECT_TRUE(comes_true([&] { return others_meanwhile() >= 3; }));
 }
 
 TEST(SandboxAsync, LargeAndSmallResultsAtOnceAreEachTheirOwn) {
