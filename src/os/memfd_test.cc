@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/read.h"
 #include "os/write.h"
 
 namespace brig {
@@ -66,6 +67,21 @@ TEST(WriteAll, GoesOnWhereItWasCutOff) {
   EXPECT_FALSE(write_all(-1, pieces));
   EXPECT_EQ(errno, EBADF);
   EXPECT_TRUE(write_all(-1, {}));
+}
+
+TEST(AppendFrom, TakesThatMuchAndTellsWhatIsMissing) {
+  const UniqueFd file = make_memfd("test");
+  const std::string bytes(300'000, 'x');
+  ASSERT_TRUE(fill_and_seal(file.get(), bytes));
+  lseek(file.get(), 0, SEEK_SET);
+  std::string text = "before";
+  EXPECT_TRUE(append_from(file.get(), text, 0));
+  EXPECT_TRUE(append_from(file.get(), text, 7));
+  EXPECT_EQ(text, "beforexxxxxxx");
+  EXPECT_TRUE(append_from(file.get(), text, bytes.size() - 7));
+  EXPECT_TRUE(text == "before" + bytes);
+  EXPECT_FALSE(append_from(file.get(), text, 1)) << "it is at its end";
+  EXPECT_FALSE(append_from(-1, text, 1));
 }
 
 TEST(Memfd, TellsThatItCouldNotBeWritten) {

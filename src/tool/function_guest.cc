@@ -3,10 +3,8 @@
 #include <brig/progress.h>
 #include <cxxabi.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +18,7 @@
 #include "base/text.h"
 #include "cell/answer.h"
 #include "cell/guest.h"
+#include "os/read.h"
 #include "os/write.h"
 #include "tool/json_text.h"
 
@@ -68,28 +67,6 @@ std::string readable(const char* mangled) {
   return name ? name.get() : mangled;
 }
 
-// All pages of it at once: a fault for each takes longer. Kernels before 5.14 can't.
-void touch(char* memory, std::size_t size) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t skip = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
-  if (size >= skip + page) madvise(memory + skip, (size - skip) / page * page, MADV_POPULATE_WRITE);
-}
-
-// The next bytes of a pipe or file.
-bool read_all(int file, std::string& text, std::size_t size) {
-  std::size_t at = text.size();
-  text.reserve(at + size + 1);
-  touch(text.data() + at, size);
-  text.resize(at + size);
-  while (at < text.size()) {
-    const ssize_t count = read(file, text.data() + at, text.size() - at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    at += static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
 void answer(const Tool& tool, std::string_view text, int gaps) {
   Json value;
   std::optional<JsonPieces> result;
@@ -98,7 +75,7 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
     GapFiller filler;
     if (gaps >= 0)
       filler = [gaps](std::string& string, std::size_t size) {
-        return read_all(gaps, string, size);
+        return append_from(gaps, string, size);
       };
     std::optional<Json> arguments;
     try {
