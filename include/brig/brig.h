@@ -7,6 +7,7 @@
 #include <brig/manifest.h>
 #include <brig/policy.h>
 #include <brig/progress.h>
+#include <brig/python.h>
 #include <brig/report.h>
 #include <brig/router.h>
 #include <brig/runner.h>

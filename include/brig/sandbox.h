@@ -13,6 +13,7 @@
 #include <brig/watch.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -25,6 +26,8 @@ struct ToolResult {
   bool ok = false;
   Json output;        // of a call that is ok
   std::string error;  // of one that isn't: "Type: message" of what the tool threw, or a sentence
+  std::string error_type;  // the type alone, of what the tool threw
+  std::string traceback;   // where it was thrown, if the tool's language tells
   bool denied = false;
   std::string reason;  // of a denial
   std::chrono::microseconds duration{0};
@@ -66,8 +69,13 @@ class Sandbox {
   ToolResult call(const std::string& tool, Json arguments, CallOptions options);
   std::future<ToolResult> call_async(const std::string& tool, Json arguments,
                                      CallOptions options = {});
-  // Ends the calls of that id: SIGTERM, the grace period, SIGKILL. False if there are none.
-  bool cancel(const std::string& call_id);
+  // `on_done` is called once, on a thread of the Sandbox's or, if the result is there already, on this one.
+  // It must not block for long, or throw.
+  void call_async(const std::string& tool, Json arguments, CallOptions options,
+                  std::function<void(ToolResult)> on_done);
+  // Ends the calls of that id: SIGTERM, the grace period, SIGKILL; of call_async, with `at_once`, without
+  // the grace period. False if there are none.
+  bool cancel(const std::string& call_id, bool at_once = false);
 
   // What happens from now on: see Watch. As `callback`: on a thread of its own, until the handle goes.
   std::shared_ptr<Watch> watch(std::size_t buffer = 1024);
@@ -79,6 +87,8 @@ class Sandbox {
   void add(Tool tool);
   void replace(Tool tool);
   bool remove(const std::string& name);
+  // All of them anew, with libraries and Python modules loaded again; as it was if that throws.
+  void set_tools(const Toolbox& tools);
   // For calls from now on. Cells made for the old one are not used again.
   void set_policy(Policy policy);
 

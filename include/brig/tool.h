@@ -5,6 +5,7 @@
 #include <brig/policy.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,7 +39,9 @@ struct ToolOptions {
   bool coerce = true;  // "8" for an integer, "true" for a boolean
 };
 
-// Exactly one of `call`, `argv` and `library` says what the tool is.
+struct PythonRuntime;  // brig's own
+
+// Exactly one of `call`, `argv`, `library` and `python` says what the tool is.
 struct Tool {
   std::string name, description;
   Json input_schema;                  // an object's
@@ -51,6 +54,8 @@ struct Tool {
   std::vector<std::string> argv;
   // A function of that shared library.
   std::string library;
+  // A function of a module that an interpreter has imported: see Toolbox::add_python.
+  std::shared_ptr<const PythonRuntime> python;
 };
 
 // Whether `query` is in the name or the description, whatever the case.

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <brig/json_struct.h>
+#include <brig/python.h>
 #include <brig/tool.h>
 
 #include <functional>
@@ -58,6 +59,14 @@ class Toolbox {
     std::optional<Policy> policy;
   };
   std::vector<Library> libraries() const;
+
+  // The tools of Python modules: imported by a Sandbox, in the jail. `policy`: for all of them.
+  Toolbox& add_python(Python python, std::optional<Policy> policy = {});
+  struct PythonModules {
+    Python python;
+    std::optional<Policy> policy;
+  };
+  std::vector<PythonModules> python_modules() const;
 
   // Of the tool of that name, if there is one.
   std::shared_ptr<const Tool> find(const std::string& name) const;

@@ -43,6 +43,8 @@ class Watch {
   // The next event; nothing if none came in time, or the Sandbox is gone.
   virtual std::optional<Event> next(
       std::chrono::milliseconds patience = std::chrono::hours(24)) = 0;
+  // Readable while next() would not wait: for poll(2). It is the Watch's, and not to be read. Throws Error.
+  virtual int descriptor() = 0;
   // The Sandbox is gone, and so is everything that it had to tell.
   virtual bool ended() const = 0;
 };

@@ -220,7 +220,11 @@ void Call::drive() {
   if (!over_) on_timer(Clock::now());
 }
 
-void Call::cancel() { end(Ending::cancelled); }
+void Call::cancel() {
+  if (ending_ == Ending::cancelled && kills_ == 0)
+    timer_ = Clock::now();  // who asks twice can't wait
+  end(Ending::cancelled);
+}
 
 void Call::end(Ending why) {
   if (over_ || ending_ != Ending::none) return;

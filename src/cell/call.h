@@ -106,7 +106,7 @@ class Call {
   void on_timer(Clock::time_point now);
   // For who has nothing else to do: waits for the next event, and hands it in.
   void drive();
-  // SIGTERM, the grace period, SIGKILL.
+  // SIGTERM, the grace period, SIGKILL. Again: SIGKILL.
   void cancel();
 
   bool over() const { return over_; }

@@ -24,6 +24,9 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
   switch (stage) {
     case Stage::none: return "nothing";
     case Stage::plan: return "plan: reading it in the helper";
+    case Stage::runtime:
+      return fmt::format("python: executing '{}' in the jail",
+                         plan.runtime.count ? text(plan, *begin_of(plan, plan.runtime)) : "?");
     case Stage::sockets: return "sockets: socketpair";
     case Stage::clone_zygote: return "namespaces: clone of the zygote";
     case Stage::clone_cell: return "namespaces: clone of a cell";

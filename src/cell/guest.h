@@ -11,6 +11,8 @@ namespace brig {
 struct Guest {
   // In the zygote: jailed, but before the last locks. Says on `catalog` what it has loaded. May be null.
   void (*load)(const Plan& plan, int catalog);
+  // In the cell's init: fork(), by who has more to do for it than the C library. May be null.
+  int (*fork)();
   // In the tool's process, before there is a request: whatever can be done ahead, such as touching the
   // memory that a call will need. May be null.
   void (*rehearse)();

@@ -33,6 +33,11 @@ bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
 [[noreturn]] void janitor_main(int host_socket, int host_pidfd);
 [[noreturn]] void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds,
                               int catalog);
+// What a zygote does once it is jailed: loads its tools and makes keepers.
+[[noreturn]] void zygote_serve(const Plan& plan, int janitor_socket, int catalog);
+// The same, by the program that the plan names. Descriptors for it: see RuntimeFd.
+[[noreturn]] void become_runtime(const Plan& plan, int janitor_socket, int catalog);
+enum RuntimeFd { kRuntimeJanitor = 3, kRuntimePlan, kRuntimeCatalog, kRuntimeImage, kRuntimeFiles };
 [[noreturn]] void keeper_main(const Plan& plan, int slot_socket, const int* entrances,
                               int entrance_count, unsigned slot);
 [[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);

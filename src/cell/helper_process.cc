@@ -30,7 +30,7 @@ UniqueFd make_catalog() {
   UniqueFd file = make_memfd("brig-catalog");
   if (!file || ftruncate(file.get(), kMaxCatalog) != 0 ||
       fcntl(file.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
-    throw_sys("library: making a memfd");
+    throw_sys("starting the helper: making a memfd");
   return file;
 }
 
@@ -70,8 +70,8 @@ void HelperProcess::work_out(const Policy& policy, bool single, const Origin& or
   limits.count_cpu = origin.functions() || policy.limits.cpu_time.has_value();
   limits.single = single;
   cgroups = make_cgroups(limits);
-  plan = build_plan(policy, cgroups, single, origin.library);
-  if (!origin.library.empty()) catalog = make_catalog();
+  plan = build_plan(policy, cgroups, single, origin.payload ? *origin.payload : Payload());
+  if (origin.payload) catalog = make_catalog();
 }
 
 void HelperProcess::send_plan(int cell_socket) {

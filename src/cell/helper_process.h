@@ -16,18 +16,17 @@ namespace brig {
 
 // Where zygotes come from. Empty: brig's helper, for commands.
 struct Origin {
-  std::shared_ptr<Nursery> nursery;  // for the functions of this process
-  std::shared_ptr<UniqueFd>
-      loader;  // the program to execute instead, for the functions of `library`
-  std::string library;
-  bool functions() const { return nursery || loader; }
+  std::shared_ptr<Nursery> nursery;        // for the functions of this process
+  std::shared_ptr<UniqueFd> loader;        // the program to execute instead, for those of a library
+  std::shared_ptr<const Payload> payload;  // what the zygote loads, or becomes; or null
+  bool functions() const { return nursery || payload; }
 };
 
 struct HelperProcess {
   UniqueFd socket;  // not there: not started, or stopped
   BuiltPlan plan;
   CgroupLayout cgroups;
-  UniqueFd catalog;  // a memfd in which the zygote of a library tells what that holds: one frame
+  UniqueFd catalog;  // a memfd in which the zygote tells what its payload holds: one frame
   std::unique_ptr<CleanSpawn> starting;  // until the plan is sent
   Child janitor;
 

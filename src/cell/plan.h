@@ -112,6 +112,13 @@ struct Plan {
 
   uint64_t memory;   // what a zygote of functions may grow by: the limit of its tools
   PlanText library;  // of tools, for the zygote to load; or none
+  // A program that takes the zygote's place, in the jail, and serves as it: argv and environment, or
+  // none. It loads the rest of the helper, `runtime_image`, and finds what is its own in `runtime_files`.
+  PlanList<PlanText> runtime;
+  PlanList<PlanText> runtime_environment;
+  PlanList<char> runtime_image;
+  PlanList<char> runtime_files;
+  PlanText runtime_spec;
 
   PlanText scratch_directory;  // floors without mounts: where each cell's private directory is made
 };

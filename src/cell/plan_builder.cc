@@ -73,12 +73,12 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
 
 class Planner {
  public:
-  Planner(const Policy& policy, const CgroupLayout& cgroups, bool single)
-      : policy_(policy), cgroups_(cgroups) {
+  Planner(const Policy& policy, const CgroupLayout& cgroups, bool single, const Payload& payload)
+      : policy_(policy), cgroups_(cgroups), payload_(payload) {
     plan_.single = single;
   }
 
-  BuiltPlan build(const std::string& library) {
+  BuiltPlan build() {
     plan_.floor = static_cast<Floor>(policy_.isolation);
     built_.environment = cell_environment(policy_.environment, environ);
     built_.enforced = {"process", "environment"};
@@ -93,7 +93,8 @@ class Planner {
       plan_.working_directory = writer_.text(policy_.files.working_directory.empty()
                                                  ? kWorkspace
                                                  : normal_path(policy_.files.working_directory));
-    if (!library.empty()) plan_.library = writer_.text(library);
+    if (!payload_.library.empty()) plan_.library = writer_.text(payload_.library);
+    if (!payload_.runtime.empty()) runtime();
     built_.block = writer_.take(plan_);
     return std::move(built_);
   }
@@ -136,7 +137,7 @@ class Planner {
     if (!policy_.environment.set.contains("HOME")) environment["HOME"] = home;
     if (!named("TMPDIR")) environment["TMPDIR"] = "/tmp";
     if (!named("USER")) environment["USER"] = "brig";
-    const RootLayout layout = root_layout(policy_, home, plan_.as_root != 0);
+    const RootLayout layout = root_layout(policy_, home, plan_.as_root != 0, !payload_.empty());
     if (layout.id_maps.size() > kMaxIdMaps)
       throw_error(ErrorKind::config,
                   "policy: files.write: the paths have {} different owners, more than {}; list "
@@ -321,6 +322,20 @@ class Planner {
     enforce("rlimits");
   }
 
+  void runtime() {
+    std::vector<PlanText> words, variables;
+    for (const std::string& word : payload_.runtime) words.push_back(writer_.text(word));
+    auto environment = payload_.runtime_environment;
+    for (const auto& [name, value] : built_.environment) environment[name] = value;
+    for (const auto& [name, value] : environment)
+      variables.push_back(writer_.text(name + "=" + value));
+    plan_.runtime = writer_.list(words);
+    plan_.runtime_environment = writer_.list(variables);
+    plan_.runtime_image = writer_.list(std::span<const char>(payload_.runtime_image));
+    plan_.runtime_files = writer_.list(std::span<const char>(payload_.runtime_files));
+    plan_.runtime_spec = writer_.text(payload_.runtime_spec);
+  }
+
   void cgroups() {
     std::vector<CgroupTree> trees;
     for (const CgroupHierarchy& tree : cgroups_.hierarchies) {
@@ -351,6 +366,7 @@ class Planner {
 
   const Policy& policy_;
   const CgroupLayout& cgroups_;
+  const Payload& payload_;
   PlanWriter writer_;
   Plan plan_{};
   BuiltPlan built_;
@@ -360,10 +376,10 @@ class Planner {
 }  // namespace
 
 BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,
-                     const std::string& library) {
-  Planner planner(policy, cgroups, single);
+                     const Payload& payload) {
+  Planner planner(policy, cgroups, single, payload);
   try {
-    return planner.build(library);
+    return planner.build();
   } catch (...) {
     planner.undo();
     throw;

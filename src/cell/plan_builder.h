@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cell/plan.h"
@@ -25,12 +26,23 @@ struct BuiltPlan {
   const Plan& plan() const { return *reinterpret_cast<const Plan*>(block.data()); }
 };
 
+// What a zygote loads, or becomes, before it makes cells. Empty: nothing.
+struct Payload {
+  std::string title;    // for messages: "library '/x/libgeo.so'"
+  std::string library;  // of tools, for the helper to load
+  // A program to execute instead of the helper: see Plan::runtime.
+  std::vector<std::string> runtime;
+  std::map<std::string, std::string> runtime_environment;  // where the policy has none of the name
+  std::string_view runtime_image, runtime_files;           // outlive the plan's making
+  std::string runtime_spec;
+  bool empty() const { return title.empty(); }
+};
+
 // `policy` is validated. Throws Error(unsupported) naming the feature that the floor needs and this
 // machine lacks, where that can be known before trying.
 // `single`: for one call (see Plan::single).
-// `library`: for the zygote to load.
 BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,
-                     const std::string& library = "");
+                     const Payload& payload = {});
 
 // What a failed set-up means, and what to do: "mounting '/data': No such file or directory".
 std::string failure_text(const Plan& plan, wire::Stage stage, int error, unsigned index);

@@ -164,7 +164,8 @@ std::vector<std::string> shared_etc() {
   return paths;
 }
 
-RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root) {
+RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root,
+                       bool for_zygote) {
   RootLayout layout;
   if (policy.files.root.empty())
     add_host_system(layout, policy, home);
@@ -198,6 +199,7 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
     LayoutStep step{RootOp::bind, path, path, writable ? kBindWritable : 0u};
     if (writable && as_root) step.id_map = id_map_of(layout, path);
     if (below_scratch(path)) {
+      if (for_zygote) layout.steps.push_back(step);
       step.target = fmt::format("{}/{}", kAside, layout.late.size());
       layout.late.emplace_back(step.target, path);
     }
@@ -211,6 +213,7 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
                        [&](const auto& late) { return is_at_or_below(path, late.second); });
       if (holder == layout.late.rend())
         continue;  // private already: nothing of the host's is there
+      if (for_zygote) layout.steps.push_back({RootOp::cover, "", path});
       path = holder->first + path.substr(holder->second.size());
     }
     layout.steps.push_back({RootOp::cover, "", path});

@@ -86,7 +86,7 @@ void load_tools(const Plan& plan, int catalog) {
 
 // The library's own fork: locks, thread ids and atfork handlers are set right for code that is not
 // brig's.
-int fork_tool() { return fork(); }
+int fork_tool() { return g_guest.fork ? g_guest.fork() : fork(); }
 
 void tool_main(const Plan& plan, int socket) {
   Equipment equipment = await_equipment(plan, socket);

@@ -45,15 +45,20 @@ Warden::Warden(Policy policy, RunnerOptions options, Origin origin)
     const milliseconds patience = set_up_patience(policy_);
     const auto until = Clock::now() + patience;
     while (ready_.empty() && !failure_ && Clock::now() < until) step(until);
-    if (ready_.empty() && !failure_)
-      failure_.emplace(ErrorKind::resource, out_of_patience(patience));
-    if (!origin_.library.empty()) {
-      catalog_ = read_catalog();
+    const bool late = ready_.empty() && !failure_;
+    if (late) failure_.emplace(ErrorKind::resource, out_of_patience(patience));
+    if (origin_.payload) {
+      std::string doing;
+      catalog_ = read_catalog(doing);
+      const std::string& title = origin_.payload->title;
       if (catalog_.kind == Answer::Kind::error)
-        throw_error(ErrorKind::config, "library '{}': {}", origin_.library, catalog_.bytes);
+        throw_error(ErrorKind::config, "{}: {}", title, catalog_.bytes);
+      if (failure_ && !doing.empty())
+        throw_error(ErrorKind::config, "{}: {} {}", title, doing,
+                    late ? fmt::format("did not end within {} ms", patience.count())
+                         : "ended its interpreter");
       if (failure_ && catalog_.kind == Answer::Kind::none)
-        throw_error(failure_->kind(), "library '{}': it was not loaded: {}", origin_.library,
-                    failure_->what());
+        throw_error(failure_->kind(), "{}: it was not loaded: {}", title, failure_->what());
     }
     if (failure_) throw Error(*failure_);
     thread_ = OwnThread([this] { loop(); });
@@ -103,12 +108,13 @@ void Warden::start_zygote() try {
 }
 
 // The memory is shared with the zygote: what it holds is copied once, then looked at.
-Answer Warden::read_catalog() const {
+Answer Warden::read_catalog(std::string& doing) const {
   AnswerReader reader(kMaxCatalog);
+  const auto note = [&](double, std::string_view what) { doing = what; };
   std::string bytes(64 * 1024, '\0');
   for (off_t at = 0; at < kMaxCatalog;) {
     const ssize_t size = pread(helper_.catalog.get(), bytes.data(), bytes.size(), at);
-    if (size <= 0 || !reader.feed({bytes.data(), static_cast<std::size_t>(size)}, {})) break;
+    if (size <= 0 || !reader.feed({bytes.data(), static_cast<std::size_t>(size)}, note)) break;
     at += size;
   }
   return reader.take();

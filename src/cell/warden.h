@@ -34,7 +34,7 @@ class Warden {
   std::uint64_t submit(CellRequest request, OutputCallback on_output, Done on_done);
   bool cancel(std::uint64_t id);
   unsigned ready() const;
-  // What the zygote of a library has loaded: a result that lists it, or an error.
+  // What the zygote has loaded: a result that lists it, or an error.
   const Answer& catalog() const { return catalog_; }
   // Whether this is called from within a callback of the warden's.
   bool is_own_thread() const { return thread_.is_this(); }
@@ -78,7 +78,7 @@ class Warden {
   };
 
   void start_zygote();
-  Answer read_catalog() const;
+  Answer read_catalog(std::string& doing) const;
   void stop_zygote();
   void loop();
   // Handles what there is, waiting at most until `until`.

@@ -49,6 +49,7 @@ enum class Stage : uint32_t {
   fork_tool,
   cgroup,
   id_map_owner,
+  runtime,
 };
 
 enum class Tag : uint32_t {

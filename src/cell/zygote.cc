@@ -71,6 +71,11 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds, in
   if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr))
     die(janitor_socket, Stage::seccomp);
 
+  if (plan.runtime.count) become_runtime(plan, janitor_socket, catalog);
+  zygote_serve(plan, janitor_socket, catalog);
+}
+
+void zygote_serve(const Plan& plan, int janitor_socket, int catalog) {
   load_tools(plan, catalog);
   if (catalog >= 0) close(catalog);
   signal(SIGCHLD, SIG_IGN);  // keepers and orphans are reaped by the kernel

@@ -103,10 +103,10 @@ class Canceller {
   OwnThread thread_;
 };
 
-// Alone, if it is a command: the others' policies would have zygotes too. Else it must be one of a library's.
+// Alone, if it is a command: the others' policies would have zygotes too. Else it must be one that is loaded.
 Toolbox toolbox_with(const std::string& name, const Manifest& manifest) {
   const auto command = manifest.tools.find(name);
-  if (!command) return libraries_of(manifest);
+  if (!command) return loaded_of(manifest);
   Toolbox tools;
   tools.add(*command);
   return tools;
@@ -167,7 +167,7 @@ int print(const ToolResult& result, bool json, int signals) {
 
 int call_tool(const Options& options) {
   const Manifest manifest = manifest_from_toml_file(options.manifest);
-  if (!manifest.tools.find(options.tool) && manifest.tools.libraries().empty())
+  if (!manifest.tools.find(options.tool) && !has_loaded(manifest))
     return print(refused(Outcome::unknown_tool, unknown(options.tool, manifest.tools)),
                  options.json, -1);
   std::string fault;

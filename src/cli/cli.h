@@ -29,9 +29,10 @@ void add_tools(CLI::App& app, int& exit_code);
 void add_call(CLI::App& app, int& exit_code);
 
 // --- tools.cc ---
-inline constexpr const char* kManifest =
-    "brig.toml";  // The libraries of a manifest, without its commands.
-Toolbox libraries_of(const Manifest& manifest);
+inline constexpr const char* kManifest = "brig.toml";
+// The libraries and Python modules of a manifest, without its commands; and whether there are any.
+bool has_loaded(const Manifest& manifest);
+Toolbox loaded_of(const Manifest& manifest);
 
 // --- terminal.cc ---
 enum class Style { plain, good, bad, dim, bold };

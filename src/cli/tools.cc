@@ -71,9 +71,9 @@ void print_table(const Tools& tools) {
 int list(const Options& options) {
   const Manifest manifest = manifest_from_toml_file(options.manifest);
   Tools tools = manifest.tools.list(options.query);
-  if (!manifest.tools.libraries().empty()) {
-    // What a library holds is known when it is loaded: in the jail.
-    const Sandbox box(libraries_of(manifest), manifest.policy, {.concurrency = 1, .ready_max = 1});
+  if (has_loaded(manifest)) {
+    // What a library or a module holds is known when it is loaded: in the jail.
+    const Sandbox box(loaded_of(manifest), manifest.policy, {.concurrency = 1, .ready_max = 1});
     for (const auto& tool : box.list_tools(options.query)) tools.push_back(tool);
     std::sort(tools.begin(), tools.end(),
               [](const auto& a, const auto& b) { return a->name < b->name; });
@@ -100,10 +100,16 @@ int list(const Options& options) {
 
 }  // namespace
 
-Toolbox libraries_of(const Manifest& manifest) {
+bool has_loaded(const Manifest& manifest) {
+  return !manifest.tools.libraries().empty() || !manifest.tools.python_modules().empty();
+}
+
+Toolbox loaded_of(const Manifest& manifest) {
   Toolbox tools;
   for (const Toolbox::Library& library : manifest.tools.libraries())
     tools.add_library(library.path, library.policy);
+  for (const Toolbox::PythonModules& modules : manifest.tools.python_modules())
+    tools.add_python(modules.python, modules.policy);
   return tools;
 }
 

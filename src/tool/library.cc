@@ -42,18 +42,24 @@ std::string library_path(const std::string& path) {
   return real.string();
 }
 
-std::vector<Tool> tools_of(const Answer& catalog, const std::string& library) {
+std::shared_ptr<const Payload> library_payload(const std::string& path) {
+  auto payload = std::make_shared<Payload>();
+  payload->title = "library " + in_quotes(path);
+  payload->library = path;
+  return payload;
+}
+
+std::vector<Tool> tools_of(const Answer& catalog, const Tool& any, const std::string& title) {
   std::string fault;
   const auto list = catalog.kind == Answer::Kind::result ? json_from(catalog.bytes, fault)
                                                          : std::optional<Json>();
   if (!list || !list->is_array() || list->size() > kMaxTools)
-    throw_error(ErrorKind::config, "library '{}': its list of tools can't be read {}", library,
-                fault);
+    throw_error(ErrorKind::config, "{}: its list of tools can't be read {}", title, fault);
   std::vector<Tool> tools;
   for (const Json& each : *list) {
-    Tool tool;
     if (!each.is_object())
-      throw_error(ErrorKind::config, "library '{}': its list of tools can't be read", library);
+      throw_error(ErrorKind::config, "{}: its list of tools can't be read", title);
+    Tool tool = any;
     tool.name = words(each, "name");
     tool.description = words(each, "description");
     tool.input_schema = each.value("input_schema", Json());
@@ -61,7 +67,6 @@ std::vector<Tool> tools_of(const Answer& catalog, const std::string& library) {
     tool.options.coerce = flag(each, "coerce", true);
     tool.options.annotations = {flag(each, "read_only", false), flag(each, "destructive", true),
                                 flag(each, "idempotent", false), flag(each, "open_world", true)};
-    tool.library = library;
     tools.push_back(std::move(tool));
   }
   return tools;

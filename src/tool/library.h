@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "cell/answer.h"
+#include "cell/plan_builder.h"
 
 namespace brig {
 
@@ -18,8 +19,10 @@ std::shared_ptr<UniqueFd> loader_image();
 // The absolute path of a library that is there. Throws Error(config).
 std::string library_path(const std::string& path);
 
-// The tools that a zygote says it has loaded. The list comes from inside a jail: all of it is checked.
-// Throws Error(config).
-std::vector<Tool> tools_of(const Answer& catalog, const std::string& library);
+std::shared_ptr<const Payload> library_payload(const std::string& path);
+
+// The tools that a zygote says it has loaded, each made from `any`. The list comes from inside a jail: all of
+// it is checked. Throws Error(config).
+std::vector<Tool> tools_of(const Answer& catalog, const Tool& any, const std::string& title);
 
 }  // namespace brig

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <exception>
 
 #include "cell/answer.h"
@@ -53,19 +52,8 @@ Json listed(const Tool& tool) {
   return json;
 }
 
-// A path below a cell's own file space (/tmp, HOME) is put in its place in each cell; until then the
-// zygote keeps it aside.
-const char* where_it_is(const Plan& plan) {
-  const char* path = text(plan, plan.library);
-  const PlanText* binds = begin_of(plan, plan.late_binds);
-  for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2)
-    if (!strcmp(text(plan, binds[i + 1]), path)) return text(plan, binds[i]);
-  return path;
-}
-
 void load(const Plan& plan, int catalog) {
-  const char* path = where_it_is(plan);
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(text(plan, plan.library), RTLD_NOW | RTLD_LOCAL);
   if (!library) refuse(catalog, dlerror());
   using Register = void(Toolbox&);
   auto* add_tools = reinterpret_cast<Register*>(dlsym(library, "brig_register"));

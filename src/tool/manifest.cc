@@ -10,12 +10,14 @@
 #include "base/text.h"
 #include "cell/policy_toml.h"
 #include "tool/manifest_command.h"
+#include "tool/python.h"
 
 namespace brig {
 namespace {
 
-constexpr std::array<std::string_view, 3> kTop = {"policy", "command", "library"};
+constexpr std::array<std::string_view, 4> kTop = {"policy", "command", "library", "python"};
 constexpr std::array<std::string_view, 2> kLibrary = {"path", "policy"};
+constexpr std::array<std::string_view, 4> kPython = {"module", "path", "interpreter", "policy"};
 constexpr std::size_t kMaxCommands = 1000, kMaxLibraries = 100;
 
 class ManifestReader {
@@ -44,6 +46,10 @@ class ManifestReader {
       if (entry.key == "library")
         each(entry, kMaxLibraries, [&](const toml::table& table, std::size_t line, std::size_t) {
           read_library(table, line);
+        });
+      if (entry.key == "python")
+        each(entry, kMaxLibraries, [&](const toml::table& table, std::size_t line, std::size_t) {
+          read_python(table, line);
         });
     }
     return std::move(manifest_);
@@ -97,7 +103,34 @@ class ManifestReader {
     manifest_.tools.add_library(std::move(library.path), std::move(library.policy));
   }
 
-  std::string found(const TomlEntry& entry, const std::string& path) {
+  void read_python(const toml::table& table, std::size_t line) {
+    Toolbox::PythonModules modules;
+    if (!table.contains("module")) reader_.faults().add(line, "python: has no module");
+    if (!table.contains("path")) modules.python.home = directory_;
+    for (const TomlEntry& entry : reader_.entries(table, {"python", "python: "}, kPython)) {
+      if (entry.key == "policy") {
+        if (const auto* given = reader_.table(entry, "a table such as { timeout = \"2s\" }"))
+          modules.policy =
+              read_policy(*given, {{"python.policy", "python: policy."}, entry.line, true},
+                          manifest_.policy, reader_.faults());
+        continue;
+      }
+      const auto text = reader_.string(
+          entry, entry.key == "module" ? "the name of a module such as \"weather\"" : "a path");
+      if (!text) continue;
+      if (entry.key == "module") {
+        modules.python.modules = {*text};
+        if (!is_module_name(*text))
+          reader_.fault(entry, fmt::format("{} is not the name of a module", in_quotes(*text)));
+      }
+      if (entry.key == "path") modules.python.path = {existing(entry, *text, S_IFDIR)};
+      if (entry.key == "interpreter") modules.python.interpreter = existing(entry, *text, S_IFREG);
+    }
+    manifest_.tools.add_python(std::move(modules.python), std::move(modules.policy));
+  }
+
+  // The path, from the manifest's directory on, of something of that kind.
+  std::string existing(const TomlEntry& entry, const std::string& path, mode_t kind) {
     if (path.empty() || path.find('\0') != std::string::npos) {
       reader_.expected(entry, "a path");
       return path;
@@ -106,8 +139,14 @@ class ManifestReader {
     struct stat status;
     if (::stat(full.c_str(), &status) != 0)
       reader_.fault(entry, fmt::format("{}: {}", in_quotes(full), errno_text(errno)));
-    else if (!S_ISREG(status.st_mode))
-      reader_.fault(entry, fmt::format("{}: not a regular file", in_quotes(full)));
+    else if ((status.st_mode & S_IFMT) != kind)
+      reader_.fault(entry, fmt::format("{}: not a {}", in_quotes(full),
+                                       kind == S_IFDIR ? "directory" : "regular file"));
+    return full;
+  }
+
+  std::string found(const TomlEntry& entry, const std::string& path) {
+    std::string full = existing(entry, path, S_IFREG);
     for (const Toolbox::Library& other : manifest_.tools.libraries())
       if (other.path == full)
         reader_.fault(entry, fmt::format("{}: is there already", in_quotes(path)));

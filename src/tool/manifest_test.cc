@@ -402,7 +402,7 @@ TEST(Manifest, AllMistakesAreToldInTheOrderOfTheFile) {
       "m:13: command 'd': policy.network: expected one of \"none\", \"loopback\", \"host\", got "
       "'all'\n"
       "m:15: library: path: expected a path, got an integer\n"
-      "m:16: unknown table [extra]; known are policy, command, library");
+      "m:16: unknown table [extra]; known are policy, command, library, python");
 }
 
 TEST(Manifest, WhatIsNotTomlHasItsLine) {
@@ -499,6 +499,41 @@ TEST_F(ManifestFile, ALibraryIsThereOnce) {
                 path + ":6: library: path: '" + directory_ + "/b.so': No such file or directory\n" +
                 path + ":8: library: path: '" + directory_ + "/.': not a regular file\n" +  //
                 path + ":10: library: path: expected a path, got ''");
+}
+
+TEST_F(ManifestFile, AModuleIsSeenAloneUnlessItsPathIsGiven) {
+  const std::string path =
+      file("brig.toml",
+           "policy.memory = '8M'\n[[python]]\nmodule = 'weather'\n[[python]]\nmodule = 'a.b'\n"
+           "path = '.'\ninterpreter = '/bin/sh'\npolicy = { timeout = 2 }\n");
+  const Manifest manifest = manifest_from_toml_file(path);
+  const auto modules = manifest.tools.python_modules();
+  ASSERT_EQ(modules.size(), 2u);
+  EXPECT_EQ(modules[0].python.modules, std::vector<std::string>{"weather"});
+  EXPECT_EQ(modules[0].python.home, directory_);
+  EXPECT_TRUE(modules[0].python.path.empty());
+  EXPECT_FALSE(modules[0].policy);
+  EXPECT_EQ(modules[1].python.home, "");
+  EXPECT_EQ(modules[1].python.path, std::vector<std::string>{directory_ + "/."});
+  EXPECT_EQ(modules[1].python.interpreter, "/bin/sh");
+  EXPECT_EQ(modules[1].policy->limits.wall_time, 2s);
+  EXPECT_EQ(modules[1].policy->limits.memory, 8_MiB);
+}
+
+TEST_F(ManifestFile, WhatIsWrongWithAModuleIsToldWithItsLine) {
+  const std::string path =
+      file("brig.toml",
+           "[[python]]\nmodul = 'x'\n[[python]]\nmodule = '../x'\npath = 'no'\n"
+           "[[python]]\nmodule = 'x.'\ninterpreter = '.'\n[[python]]\nmodule = 7\n");
+  EXPECT_EQ(
+      refusal([&] { manifest_from_toml_file(path); }),
+      path + ":1: python: has no module\n" +  //
+          path + ":2: unknown key 'modul' in [python]; did you mean 'module'?\n" + path +
+          ":4: python: module: '../x' is not the name of a module\n" +  //
+          path + ":5: python: path: '" + directory_ + "/no': No such file or directory\n" + path +
+          ":7: python: module: 'x.' is not the name of a module\n" + path +
+          ":8: python: interpreter: '" + directory_ + "/.': not a regular file\n" + path +
+          ":10: python: module: expected the name of a module such as \"weather\", got an integer");
 }
 
 TEST_F(ManifestFile, ThatIsMissingOrNoFileIsAnError) {

@@ -28,11 +28,7 @@ Sandbox::Impl::Impl(Toolbox tools, Policy policy, SandboxOptions options)
       admission_(options_.concurrency, options_.queue),
       policy_(std::move(policy)) {
   validate(policy_);
-  Tools all;
-  for (const auto& tool : tools.list()) all.emplace(tool->name, tool);
-  install(all);  // first: it may have to fork
-  for (const Toolbox::Library& library : tools.libraries()) load_library(library, all);
-  if (!tools.libraries().empty()) install(std::move(all));
+  load_all(tools);
   thread_ = OwnThread([this] { work(); });
 }
 
@@ -40,7 +36,7 @@ Sandbox::Impl::~Impl() {
   admission_.close();
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, flight] : flights_) stop(*flight);
+    for (const auto& [id, flight] : flights_) stop(*flight, false);
     stopping_ = true;
     wake_.notify_all();
   }
@@ -106,21 +102,25 @@ ToolResult Sandbox::call(const std::string& tool, Json arguments, std::string ca
 
 std::future<ToolResult> Sandbox::call_async(const std::string& tool, Json arguments,
                                             CallOptions options) {
-  ToolResult result;
-  const std::string caller = options.caller;
   const auto promise = std::make_shared<std::promise<ToolResult>>();
-  std::future<ToolResult> future = promise->get_future();
-  const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
-  if (flight) {
-    flight->promise = promise;
-    impl_->call_async(flight, caller);
-  } else {
-    promise->set_value(std::move(result));
-  }
-  return future;
+  call_async(tool, std::move(arguments), std::move(options),
+             [promise](ToolResult result) { promise->set_value(std::move(result)); });
+  return promise->get_future();
 }
 
-bool Sandbox::cancel(const std::string& call_id) { return impl_->cancel(call_id); }
+void Sandbox::call_async(const std::string& tool, Json arguments, CallOptions options,
+                         std::function<void(ToolResult)> on_done) {
+  ToolResult result;
+  const std::string caller = options.caller;
+  const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
+  if (!flight) return on_done(std::move(result));
+  flight->on_done = std::move(on_done);
+  impl_->call_async(flight, caller);
+}
+
+bool Sandbox::cancel(const std::string& call_id, bool at_once) {
+  return impl_->cancel(call_id, at_once);
+}
 std::shared_ptr<Watch> Sandbox::watch(std::size_t buffer) { return impl_->watchers_.watch(buffer); }
 std::shared_ptr<void> Sandbox::watch(std::function<void(const Event&)> callback,
                                      std::size_t buffer) {

@@ -214,7 +214,7 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
     std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how)] {
       how(*ending);
       delist(entry);
-      ending->promise->set_value(std::move(ending->result));
+      ending->on_done(std::move(ending->result));
     };
     later(std::move(job), to_read > kLong);
   };
@@ -234,7 +234,7 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
         });
     const std::lock_guard lock(mutex_);
     flight->warden_call = id;
-    if (flight->cancelled) flight->tool->warden->cancel(id);
+    if (flight->cancelled) stop(*flight, flight->at_once);
   };
   const std::uint64_t ticket =
       admission_.enter(caller, flight->asked + flight->tool->wall_time,
@@ -278,13 +278,17 @@ void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
   if (cancelled) admission_.cancel(ticket);  // before it had one
 }
 
-void Sandbox::Impl::stop(Flight& flight) {
+void Sandbox::Impl::stop(Flight& flight, bool at_once) {
   flight.cancelled = true;
-  if (flight.warden_call) flight.tool->warden->cancel(flight.warden_call);
+  flight.at_once = at_once;
+  if (flight.warden_call) {
+    flight.tool->warden->cancel(flight.warden_call);
+    if (at_once) flight.tool->warden->cancel(flight.warden_call);
+  }
   if (flight.cancel_event) signal_event(flight.cancel_event);
 }
 
-bool Sandbox::Impl::cancel(const std::string& call_id) {
+bool Sandbox::Impl::cancel(const std::string& call_id, bool at_once) {
   std::vector<std::uint64_t> tickets;
   bool any = false;
   {
@@ -293,7 +297,7 @@ bool Sandbox::Impl::cancel(const std::string& call_id) {
     for (auto each = begin; each != end; ++each) {
       Flight& flight = *each->second;
       any = true;
-      stop(flight);
+      stop(flight, at_once);
       if (flight.ticket) tickets.push_back(flight.ticket);
     }
   }

@@ -40,13 +40,13 @@ struct Flight {
   CellRequest request;
   ToolResult result;
   Clock::time_point asked;
-  std::shared_ptr<std::promise<ToolResult>> promise;  // of call_async
+  std::function<void(ToolResult)> on_done;  // of call_async
 
   // For cancel(), under the Sandbox's lock.
   std::uint64_t ticket = 0;       // while it waits
   std::uint64_t warden_call = 0;  // of call_async, while it runs
   UniqueFd cancel_event;          // of call, while it runs
-  bool cancelled = false;
+  bool cancelled = false, at_once = false;
 };
 
 struct Sandbox::Impl {
@@ -59,7 +59,7 @@ struct Sandbox::Impl {
   ToolResult call(const std::shared_ptr<Flight>& flight, const std::string& caller);
   Admission::Verdict await_turn(Flight& flight, const std::string& caller);
   void call_async(const std::shared_ptr<Flight>& flight, const std::string& caller);
-  bool cancel(const std::string& call_id);
+  bool cancel(const std::string& call_id, bool at_once);
   void land(Flight& flight, CellResult cell);
   void refuse(Flight& flight, Outcome outcome, std::string message);
   void refuse(Flight& flight, Admission::Verdict verdict);
@@ -69,7 +69,8 @@ struct Sandbox::Impl {
   void delist(Flights::iterator entry);
   UniqueFd take_event();
   void has_ticket(Flight& flight, std::uint64_t ticket);
-  static void stop(Flight& flight);  // under the lock; one that waits is the admission's to cancel
+  static void stop(Flight& flight,
+                   bool at_once);  // under the lock; one that waits is the admission's to cancel
 
   static Event event_of(const Flight& flight, Event::Kind kind);
   // Both for as long as the flight is.
@@ -82,7 +83,8 @@ struct Sandbox::Impl {
   void set_policy(Policy policy);
   std::shared_ptr<const PreparedTool> prepare(const std::shared_ptr<const Tool>& tool);
   std::shared_ptr<Warden> warden_for(const Tool& tool, Policy policy);
-  void load_library(const Toolbox::Library& library, Tools& tools);
+  void load(const Tool& any, const std::string& title, Tools& tools);
+  void load_all(const Toolbox& toolbox);
 
   void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
   void later(std::function<void()> job, bool is_long);

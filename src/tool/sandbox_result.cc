@@ -14,16 +14,21 @@ void fail(ToolResult& result, Outcome outcome, std::string message) {
 }
 
 // What a function threw, as the tool told it: text, nothing more.
-std::string thrown(const std::string& bytes) {
+void read_thrown(const std::string& bytes, ToolResult& result) {
   std::string fault;
   const std::optional<Json> error = json_from(bytes, fault);
-  if (!error || !error->is_object()) return "the tool failed, and its error could not be read";
+  if (!error || !error->is_object()) {
+    result.error = "the tool failed, and its error could not be read";
+    return;
+  }
   const auto text = [&](const char* key) {
     const auto found = error->find(key);
     return found != error->end() && found->is_string() ? found->get<std::string>() : "";
   };
-  const std::string type = text("type"), message = text("message");
-  return message.empty() ? type : type + ": " + message;
+  const std::string message = text("message");
+  result.error_type = text("type");
+  result.traceback = text("traceback");
+  result.error = message.empty() ? result.error_type : result.error_type + ": " + message;
 }
 
 // At most that many bytes, cut between characters.
@@ -52,7 +57,7 @@ void read_output(ToolResult& result) {
 void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) {
   result.report = std::move(cell.report);
   if (result.report.outcome == Outcome::tool_error) {
-    result.error = thrown(cell.answer.bytes);
+    read_thrown(cell.answer.bytes, result);
     result.report.message = result.error;
   } else if (result.report.outcome != Outcome::ok) {
     result.error = result.report.message;
@@ -82,16 +87,29 @@ void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) 
 }
 
 std::string to_json(const ToolResult& result, int indent) {
+  const auto text_or_null = [](const std::string& text, bool is_there) {
+    return is_there ? Json(text) : Json();
+  };
   Json json{{"call_id", result.call_id}, {"ok", result.ok}};
-  json["output"] = result.output;
-  json["error"] = result.ok ? Json() : Json(result.error);
+  json["error"] = text_or_null(result.error, !result.ok);
+  json["error_type"] = text_or_null(result.error_type, !result.error_type.empty());
+  json["traceback"] = text_or_null(result.traceback, !result.traceback.empty());
   json["denied"] = result.denied;
-  json["reason"] = result.denied ? Json(result.reason) : Json();
+  json["reason"] = text_or_null(result.reason, result.denied);
   json["duration_ms"] = static_cast<double>(result.duration.count()) / 1000;
   json["started_at"] = fmt::format(
       "{:.3f}", std::chrono::duration<double>(result.started_at.time_since_epoch()).count());
-  json["report"] = Json::parse(to_json(result.report));
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  constexpr auto kReplace = Json::error_handler_t::replace;
+  if (indent >= 0) {
+    json["output"] = result.output;
+    json["report"] = Json::parse(to_json(result.report));
+    return json.dump(indent, ' ', false, kReplace);
+  }
+  // What can be large is not made into another value first.
+  std::string text = json.dump(-1, ' ', false, kReplace), fault;
+  text.back() = ',';
+  text += "\"output\":" + json_text(result.output, fault).value_or("null");
+  return text + ",\"report\":" + to_json(result.report) + "}";
 }
 
 }  // namespace brig

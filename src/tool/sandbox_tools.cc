@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "tool/library.h"
+#include "tool/python.h"
 #include "tool/sandbox_impl.h"
 
 namespace brig {
@@ -50,6 +53,11 @@ std::string key_of(const Policy& policy) {
   return key;
 }
 
+void add_missing(std::vector<std::string>& list, const std::vector<std::string>& more) {
+  for (const std::string& each : more)
+    if (std::find(list.begin(), list.end(), each) == list.end()) list.push_back(each);
+}
+
 // As a Toolbox takes it.
 std::shared_ptr<const Tool> checked(Tool tool) {
   const std::string name = tool.name;
@@ -79,15 +87,20 @@ Json defaults_of(const Tool& tool) {
 }  // namespace
 
 std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy policy) {
-  const std::string runtime = tool.call              ? "function;"
-                              : tool.library.empty() ? "command;"
-                                                     : "library " + tool.library + ";";
+  const std::string runtime = tool.call               ? "function;"
+                              : tool.python           ? tool.python->key + ";"
+                              : !tool.library.empty() ? "library " + tool.library + ";"
+                                                      : "command;";
   Origin origin;
   if (tool.call) origin.nursery = nursery_;
   if (!tool.library.empty()) {
     policy.files.read.push_back(tool.library);
     origin.loader = loader_image();
-    origin.library = tool.library;
+    origin.payload = library_payload(tool.library);
+  }
+  if (tool.python) {
+    add_missing(policy.files.read, tool.python->read);
+    origin.payload = tool.python->payload;
   }
   std::shared_ptr<Warden>& warden = wardens_[runtime + key_of(policy)];
   if (!warden) {
@@ -157,18 +170,39 @@ void Sandbox::Impl::install(Tools tools) {
   }
 }
 
-// What a library holds is known when a zygote has loaded it: that zygote stays, for its calls.
-void Sandbox::Impl::load_library(const Toolbox::Library& library, Tools& tools) {
-  Tool any;
-  any.library = library_path(library.path);
-  const auto warden = warden_for(any, library.policy ? *library.policy : policy_);
-  for (Tool& tool : tools_of(warden->catalog(), any.library)) {
-    tool.options.policy = library.policy;
+// What a library or a module holds is known when a zygote has loaded it: that zygote stays, for its calls.
+void Sandbox::Impl::load(const Tool& any, const std::string& title, Tools& tools) {
+  const auto warden = warden_for(any, any.options.policy ? *any.options.policy : policy_);
+  for (Tool& tool : tools_of(warden->catalog(), any, title)) {
     const auto added = checked(std::move(tool));
     if (!tools.emplace(added->name, added).second)
-      throw_error(ErrorKind::config, "library '{}': there is another tool of the name '{}'",
-                  any.library, added->name);
+      throw_error(ErrorKind::config, "{}: there is another tool of the name '{}'", title,
+                  added->name);
   }
+}
+
+// All that a toolbox has, its libraries and modules loaded.
+void Sandbox::Impl::load_all(const Toolbox& toolbox) {
+  Tools all;
+  bool functions = false;
+  for (const auto& tool : toolbox.list()) {
+    all.emplace(tool->name, tool);
+    functions |= static_cast<bool>(tool->call);
+  }
+  if (functions) install(all);  // first: it has to fork
+  for (const Toolbox::Library& library : toolbox.libraries()) {
+    Tool any;
+    any.library = library_path(library.path);
+    any.options.policy = library.policy;
+    load(any, "library " + in_quotes(any.library), all);
+  }
+  for (const Toolbox::PythonModules& modules : toolbox.python_modules()) {
+    Tool any;
+    any.python = python_runtime(modules.python);
+    any.options.policy = modules.policy;
+    load(any, any.python->payload->title, all);
+  }
+  install(std::move(all));
 }
 
 void Sandbox::Impl::set_policy(Policy policy) {
@@ -232,6 +266,41 @@ bool Sandbox::remove(const std::string& name) {
   std::erase_if(impl_->wardens_, [&](const auto& each) { return !used.contains(each.second); });
   impl_->watchers_.tell(tool_event(Event::Kind::tool_removed, name));
   return true;
+}
+
+namespace {
+
+// For who is told of changes; what a function does is not seen.
+bool is_same(const Tool& a, const Tool& b) {
+  const auto told = [](const Tool& tool) {
+    const ToolAnnotations& is = tool.options.annotations;
+    return std::tie(tool.description, tool.input_schema, tool.output_schema, tool.argv,
+                    is.read_only, is.destructive, is.idempotent, is.open_world);
+  };
+  return told(a) == told(b);
+}
+
+}  // namespace
+
+void Sandbox::set_tools(const Toolbox& tools) {
+  const std::lock_guard lock(impl_->changing_);
+  const Impl::Tools before = impl_->tools_;
+  try {
+    impl_->load_all(tools);
+  } catch (...) {
+    impl_->install(before);
+    throw;
+  }
+  for (const auto& [name, tool] : before)
+    if (!impl_->tools_.contains(name))
+      impl_->watchers_.tell(tool_event(Event::Kind::tool_removed, name));
+  for (const auto& [name, tool] : impl_->tools_) {
+    const auto old = before.find(name);
+    if (old == before.end())
+      impl_->watchers_.tell(tool_event(Event::Kind::tool_added, name));
+    else if (!is_same(*old->second, *tool))
+      impl_->watchers_.tell(tool_event(Event::Kind::tool_updated, name));
+  }
 }
 
 }  // namespace brig

@@ -15,7 +15,7 @@ namespace {
 std::shared_ptr<const Tool> checked(Tool tool) {
   if (!is_tool_name(tool.name))
     throw_error(ErrorKind::config, "tool {}: {}", in_quotes(tool.name), kToolNameRule);
-  if (!tool.call + tool.argv.empty() + tool.library.empty() != 2)
+  if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python != 3)
     throw_error(ErrorKind::config,
                 "tool '{}': has nothing to call, or too much; give a callable, argv or a library",
                 tool.name);
@@ -62,6 +62,7 @@ struct Toolbox::State {
   mutable std::mutex mutex;
   std::map<std::string, std::shared_ptr<const Tool>> tools;
   std::vector<Library> libraries;
+  std::vector<PythonModules> python_modules;
   std::vector<std::weak_ptr<Listener>> listeners;
 
   // Outside the lock: a listener may look at the toolbox.
@@ -129,6 +130,18 @@ Toolbox& Toolbox::add_library(std::string path, std::optional<Policy> policy) {
 std::vector<Toolbox::Library> Toolbox::libraries() const {
   const std::lock_guard lock(state_->mutex);
   return state_->libraries;
+}
+
+Toolbox& Toolbox::add_python(Python python, std::optional<Policy> policy) {
+  if (policy) validate(*policy);
+  const std::lock_guard lock(state_->mutex);
+  state_->python_modules.push_back({std::move(python), std::move(policy)});
+  return *this;
+}
+
+std::vector<Toolbox::PythonModules> Toolbox::python_modules() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->python_modules;
 }
 
 std::shared_ptr<const Tool> Toolbox::find(const std::string& name) const {

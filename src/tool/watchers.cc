@@ -5,7 +5,9 @@
 #include <deque>
 #include <utility>
 
+#include "base/error.h"
 #include "base/own_thread.h"
+#include "os/event.h"
 
 namespace brig {
 
@@ -37,17 +39,30 @@ class Watchers::Buffered : public Watch {
     events_.emplace_back(event, dropped_);
     dropped_ = 0;
     arrived_.notify_one();
+    if (readable_ && events_.size() == 1) signal_event(readable_);
   }
 
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     arrived_.notify_all();
+    if (readable_) signal_event(readable_);
+  }
+
+  int descriptor() override {
+    const std::lock_guard lock(mutex_);
+    if (!readable_) {
+      readable_ = make_event();
+      if (!readable_) throw_sys("watch: eventfd");
+      if (ended_ || dropped_ || !events_.empty()) signal_event(readable_);
+    }
+    return readable_.get();
   }
 
   std::optional<Event> next(std::chrono::milliseconds patience) override {
     std::unique_lock lock(mutex_);
     arrived_.wait_for(lock, patience, [&] { return ended_ || !events_.empty() || dropped_; });
+    if (readable_ && !ended_ && events_.size() + (dropped_ > 0) <= 1) clear_event(readable_);
     if (events_.empty() && !dropped_) return std::nullopt;
     if (events_.empty()) {
       // Nothing may ever come to tell it with.
@@ -77,6 +92,7 @@ class Watchers::Buffered : public Watch {
   std::deque<std::pair<std::shared_ptr<const Event>, std::uint64_t>> events_;
   std::uint64_t dropped_ = 0;
   bool ended_ = false;
+  UniqueFd readable_;  // if it was asked for
 };
 
 void Watchers::tell(Event event) {

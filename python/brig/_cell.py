@@ -1,0 +1,406 @@
+"""The other side: what runs in the interpreter of a zygote, and in its cells.
+
+libbrig carries this package and starts it, in the jail, with these descriptors: 5 the catalog, to say in what
+has been loaded; 6 the rest of brig's helper, to load; 7 this package. The helper's ``spec`` says what to do:
+
+    path      directories for sys.path; with "exact", all of it
+    tools     [{"name", "typed", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
+    discover  modules whose marked tools are to be listed
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import json
+import os
+import struct
+import sys
+import types
+from typing import Any, Callable, Optional
+
+from brig import _state
+from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
+from brig._tool import Tool, marked_tools, tool_of
+from brig._values import dumps, pack, unpack
+
+_CATALOG = 5
+_PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
+_MAX_TEXT = 16 * 1024
+_FORKED = 97
+_MAIN = "__brig_main__"  # so that `if __name__ == "__main__"` is left out
+
+
+def main() -> None:
+    import ctypes
+
+    state.inside = True
+    library = ctypes.PyDLL("/proc/self/fd/6")
+    library.brig_runtime_spec.restype = ctypes.c_char_p
+    library.brig_runtime_environment.restype = ctypes.POINTER(ctypes.c_char_p)
+    spec = json.loads(library.brig_runtime_spec())
+    runtime = _Runtime(spec, library)
+
+    load = ctypes.CFUNCTYPE(None, ctypes.c_int)
+    fork = ctypes.CFUNCTYPE(ctypes.c_int)
+    rehearse = ctypes.CFUNCTYPE(None)
+    run = ctypes.CFUNCTYPE(
+        None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int
+    )
+
+    def run_tool(name: bytes, text: int, size: int, gaps: int, answer: int) -> None:
+        runtime.run(name.decode(), ctypes.string_at(text, size), gaps, answer)
+
+    class Hooks(ctypes.Structure):
+        _fields_ = [("load", load), ("fork", fork), ("rehearse", rehearse), ("run", run)]
+
+    hooks = Hooks(load(runtime.load), fork(_fork), rehearse(runtime.rehearse), run(run_tool))
+    library.brig_runtime_serve(ctypes.byref(hooks))
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError:
+        return -1
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return f"<a {type(error).__name__} that can't be printed>"
+
+
+def _trimmed(error: BaseException) -> str:
+    """The traceback from the tool's own first line on."""
+    import traceback
+
+    frames = error.__traceback__
+    while frames and frames.tb_frame.f_globals.get("__name__", "").startswith(("brig._", "importlib.")):
+        frames = frames.tb_next
+    try:
+        lines = traceback.format_exception(type(error), error, frames)
+    except Exception:  # one that can't be printed
+        lines = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), _text_of(error)]
+    text = "".join(line for line in lines if "brig/_cell.py" not in line).rstrip()
+    return text if len(text) <= _MAX_TEXT else "...\n" + text[-_MAX_TEXT:]
+
+
+def _tell(kind: int, text: str) -> None:
+    os.pwrite(_CATALOG, frame(kind, text.encode("utf-8", "backslashreplace")[:65000]), 0)
+
+
+class _Refused(Exception):
+    pass
+
+
+class _Entry:
+    def __init__(self, tool: Tool, typed: bool) -> None:
+        self.function = tool.function
+        self.typed = typed
+        self.bind: Optional[Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]] = None
+        if not typed:
+            self.bind = tool.signature.bind
+        self.is_async = _is_async(tool.function)
+
+    def call(self, arguments: dict[str, Any]) -> Any:
+        if self.bind is None:
+            positional: list[Any] = []
+            named = {name: unpack(value) for name, value in arguments.items()}
+        else:
+            positional, named = self.bind(arguments)
+        result = self.function(*positional, **named)
+        if self.is_async or isinstance(result, types.CoroutineType):
+            import asyncio
+
+            result = asyncio.run(result)
+        return pack(result) if self.typed else result
+
+
+def _is_async(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & 0x80)  # CO_COROUTINE
+
+
+class _Runtime:
+    def __init__(self, spec: dict[str, Any], library: Any) -> None:
+        self._spec = spec
+        self._library = library
+        self._tools: dict[str, _Entry] = {}
+        self._environment: list[bytes] = []
+
+    # --- in the zygote ---
+
+    def load(self, _catalog: int) -> None:
+        pid = os.getpid()
+        try:
+            try:
+                text = json.dumps(self._load())
+            finally:
+                if os.getpid() != pid:
+                    os._exit(_FORKED)  # by some import, and went on as if it were the one
+            self._check_alone()
+        except _Refused as refused:
+            _tell(ERROR, str(refused))
+            os._exit(1)
+        except BaseException as error:
+            _tell(ERROR, f"{self._doing} failed:\n{_trimmed(error)}{self._unreadable()}")
+            os._exit(1)
+        payload = text.encode()
+        if len(payload) > (16 << 20) - 8:
+            _tell(ERROR, "there are too many tools")
+            os._exit(1)
+        os.pwrite(_CATALOG, frame(RESULT, payload), 0)
+        self._settle()
+
+    _doing = "loading"
+
+    def _begin(self, doing: str) -> None:
+        self._doing = doing
+        text = doing.encode("utf-8", "replace")[:1000]
+        os.pwrite(_CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
+
+    def _load(self) -> list[dict[str, Any]]:
+        own = sys.path[0]
+        path = self._spec.get("path", [])
+        sys.path[:] = (
+            [own, *path] if self._spec.get("exact") else [own, *path, *sys.path[1:]]
+        )
+        state.loading = True
+        for each in self._spec.get("tools", []):
+            self._tools[each["name"]] = _Entry(self._resolve(each), bool(each.get("typed")))
+        listed = []
+        for name in self._spec.get("discover", []):
+            module = self._import(name)
+            tools = marked_tools(module)
+            if not tools:
+                raise _Refused(f"module '{name}' has no tools; mark functions with @brig.tool")
+            for tool in tools:
+                self._doing = f"making a tool of {tool.name!r}"
+                if tool.policy:
+                    raise _Refused(
+                        f"tool '{tool.name}' has a policy of its own; that is for who loads the module to say"
+                    )
+                self._tools[tool.name] = _Entry(tool, False)
+                listed.append(tool.listed())
+        state.loading = False
+        return listed
+
+    def _resolve(self, each: dict[str, Any]) -> Tool:
+        if "pickle" in each or "code" in each:
+            from brig._by_value import load
+
+            self._begin(f"loading tool '{each['name']}'")
+            return Tool(load(each), name=each["name"])
+        module = self._import(each["module"]) if "module" in each else self._run(each["main"])
+        found: Any = module
+        for part in each["qualname"].split("."):
+            found = getattr(found, part, None)
+            if found is None:
+                raise _Refused(
+                    f"tool '{each['name']}': '{each['qualname']}' is not defined in "
+                    f"{each.get('module') or each['main']} where it is loaded for its functions: it must "
+                    "be there before the first brig.Sandbox(), and not below `if __name__ == ...`"
+                )
+        return tool_of(found) or Tool(found, name=each["name"])
+
+    def _import(self, name: str) -> types.ModuleType:
+        if name in sys.modules:
+            return sys.modules[name]
+        self._begin(f"importing module '{name}'")
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except StopLoading:
+            pass  # what is defined up to there is there
+        return module
+
+    def _run(self, path: str) -> types.ModuleType:
+        if _MAIN in sys.modules:
+            return sys.modules[_MAIN]
+        self._begin(f"importing script '{path}'")
+        module = types.ModuleType(_MAIN)
+        module.__file__ = path
+        sys.modules[_MAIN] = sys.modules["__main__"] = module
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+        try:
+            exec(code, vars(module))
+        except StopLoading:
+            pass
+        return module
+
+    def _unreadable(self) -> str:
+        """What a failed import may come from, and does not say."""
+        for path in self._spec.get("path", []):
+            if os.path.exists(path) and not os.access(path, os.R_OK | os.X_OK):
+                return f"\n(the user of the cells may not read {path}: chmod o+rx, or move it)"
+        return ""
+
+    def _check_alone(self) -> None:
+        """A copy has one thread: locks that others held would be held for ever."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0 or os.WIFEXITED(status) and os.WEXITSTATUS(status) == _FORKED:
+                    raise _Refused(
+                        f"{self._doing} leaves a process running; start processes in the tools, not in imports"
+                    )
+        except ChildProcessError:
+            pass  # there is none
+        if self._library.brig_runtime_threads() == 1:
+            return
+        names = ""
+        if "threading" in sys.modules:
+            others = [t.name for t in sys.modules["threading"].enumerate()[1:]]
+            names = f" ({', '.join(others[:5])})" if others else ""
+        raise _Refused(
+            f"{self._doing} starts threads{names}; a copy of such a process could hang: start them in "
+            "the tools"
+        )
+
+    def _settle(self) -> None:
+        """The last thing in the zygote: what every copy would do otherwise."""
+        import linecache  # noqa: F401 # for tracebacks
+        import traceback  # noqa: F401
+
+        if any(entry.is_async for entry in self._tools.values()):
+            import asyncio  # noqa: F401
+        for stream in (sys.stdout, sys.stderr):
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure:
+                reconfigure(line_buffering=True)  # what was printed is there whatever comes
+            if stream:
+                stream.flush()
+        self._environment = self._current_environment()
+        self._practice()
+        gc.collect()
+        gc.freeze()
+
+    # --- in a cell ---
+
+    def _current_environment(self) -> list[bytes]:
+        listed, result = self._library.brig_runtime_environment(), []
+        while listed[len(result)] is not None:
+            result.append(listed[len(result)])
+        return result
+
+    def rehearse(self) -> None:
+        """Whatever can be done before there is a request."""
+        environment = self._current_environment()
+        if environment != self._environment:
+            data = os.environ._data  # type: ignore[attr-defined]
+            data.clear()
+            data.update(each.split(b"=", 1) for each in environment if b"=" in each)
+        self._refresh()
+        self._practice()
+
+    def _refresh(self) -> None:
+        """State that no two cells may share. (random sees to itself.)"""
+        uuid: Any = sys.modules.get("uuid")
+        if uuid:
+            uuid._node = uuid._last_timestamp = uuid._generate_time_safe = None
+        numpy: Any = sys.modules.get("numpy.random")
+        if numpy:
+            numpy.seed()
+
+    def _practice(self) -> None:
+        """A call without a tool: it touches the memory that every call needs a copy of."""
+        entry = _Entry.__new__(_Entry)
+        entry.function, entry.typed, entry.is_async = (lambda **_: None), False, False
+        entry.bind = lambda arguments: ([], arguments)
+        self._answer(entry, b'{"a":1,"b":[2.5,"text",null,true]}', -1)
+
+    def run(self, name: str, text: bytes, gaps: int, answer: int) -> None:
+        state.answer = answer
+        entry = self._tools.get(name)
+        code = 0
+        try:
+            if entry is None:
+                kind, payload = _error("UnknownTool", "this interpreter has no such function", None)
+            else:
+                kind, payload = self._answer(entry, text, gaps)
+            _flush()
+            _send(answer, kind, payload)
+        except SystemExit as ended:
+            code = _exit_code(ended)
+            _flush()
+        finally:
+            os._exit(code)  # nothing of the zygote's is to be cleaned up here
+
+    def _answer(self, entry: _Entry, text: bytes, gaps: int) -> tuple[int, bytes]:
+        try:
+            if gaps >= 0:
+                text = _filled(text, gaps)
+            result = entry.call(json.loads(text))
+        except SystemExit:
+            raise
+        except BaseException as error:
+            return _error(type(error).__name__, _text_of(error), error)
+        try:
+            return RESULT, dumps(result)
+        except ValueError as error:
+            return _error("InvalidResult", str(error), None)
+        except BaseException as error:
+            return _error(type(error).__name__, _text_of(error), error)
+
+
+def _filled(outline: bytes, gaps: int) -> bytes:
+    """Long strings come beside the text, through a descriptor of their own."""
+    parts = outline.split(b"\x01")
+    with open(gaps, "rb") as file:
+        parts[1::2] = [file.read(int(size)) for size in parts[1::2]]
+    return b"".join(parts)
+
+
+def _error(kind: str, message: str, error: Optional[BaseException]) -> tuple[int, bytes]:
+    told = {"type": kind, "message": message[:_MAX_TEXT]}
+    if error is not None:
+        told["traceback"] = _trimmed(error)
+    text = json.dumps(told, ensure_ascii=True).encode()
+    if len(text) > 64000:  # of what is not ASCII, six bytes each
+        told = {key: value[-2000:] for key, value in told.items()}
+        text = json.dumps(told).encode()
+    return ERROR, text
+
+
+def _exit_code(ended: SystemExit) -> int:
+    if ended.code is None:
+        return 0
+    if isinstance(ended.code, int):
+        return ended.code & 0xFF
+    print(ended.code, file=sys.stderr)
+    return 1
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # closed, or replaced by the tool
+
+
+def _send(answer: int, kind: int, payload: bytes) -> None:
+    if len(payload) > _PIPE:
+        import fcntl
+
+        try:
+            fcntl.fcntl(answer, _F_SETPIPE_SZ, _LARGE_PIPE)
+        except OSError:
+            pass
+    header = struct.pack("=II", kind, len(payload))
+    if len(payload) <= _PIPE:
+        header, payload = header + payload, b""
+    for each in (header, payload):
+        rest = memoryview(each)
+        while rest:
+            rest = rest[os.write(answer, rest) :]
+
+
+_ = _state  # the module that tools' progress() speaks through

@@ -1,0 +1,62 @@
+"""What a call may use, as keyword arguments: one place that knows their names."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from brig._errors import ConfigError
+
+Duration = Union[int, float, str]
+Size = Union[int, str]
+Paths = Sequence[str]
+
+
+def policy_json(
+    policy: Optional[Mapping[str, Any]] = None,
+    *,
+    timeout: Optional[Duration] = None,
+    memory: Optional[Size] = None,
+    network: Optional[str] = None,
+    read: Optional[Paths] = None,
+    write: Optional[Paths] = None,
+    hide: Optional[Paths] = None,
+    working_directory: Optional[str] = None,
+    environment: Optional[Mapping[str, str]] = None,
+    passthrough: Optional[Sequence[str]] = None,
+    isolation: Optional[str] = None,
+    **limits: Any,
+) -> dict[str, Any]:
+    """As the library takes it: `policy`, and what else is given, which wins."""
+    made: dict[str, Any] = {key: _plain(value) for key, value in (policy or {}).items()}
+    if timeout is not None:
+        made.pop("wall_time", None)
+        for key in ("timeout", "wall_time"):
+            made.get("limits", {}).pop(key, None)
+        made["timeout"] = timeout
+    for key, value in {"memory": memory, **limits}.items():
+        if value is not None:
+            made.get("limits", {}).pop(key, None)
+            made[key] = value
+    for key, value in (("network", network), ("isolation", isolation)):
+        if value is not None:
+            made[key] = value
+    _into(made, "files", read=read, write=write, hide=hide, working_directory=working_directory)
+    _into(made, "environment", set=environment, passthrough=passthrough)
+    return made
+
+
+def _plain(value: Any) -> Any:
+    return {key: _plain(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+
+
+def _into(made: dict[str, Any], table: str, **values: Any) -> None:
+    for key, value in values.items():
+        if value is None:
+            continue
+        if isinstance(value, str) and key in ("read", "write", "hide", "passthrough"):
+            raise ConfigError(f"{key}: expected a list of strings, got a string")
+        if isinstance(value, Mapping):
+            value = dict(value)
+        elif not isinstance(value, str):
+            value = [str(each) for each in value]
+        made.setdefault(table, {})[key] = value

@@ -1,0 +1,105 @@
+"""Commands in cells, and what stands by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from brig._errors import ConfigError
+from brig._native import ErrorSlot, library, taken
+from brig._policy import policy_json
+from brig._result import Report
+
+Argv = Union[str, Sequence[str]]
+
+
+def _request(argv: Argv, shell: bool, policy: Optional[Mapping[str, Any]], options: Any) -> bytes:
+    if shell:
+        if not isinstance(argv, str):
+            raise ConfigError("run: with shell=True the command is one string")
+        words = ["/bin/sh", "-c", argv]
+    elif isinstance(argv, str):
+        raise ConfigError("run: the command is a list of words; for a shell's line use shell=True")
+    else:
+        words = [os.fspath(word) for word in argv]
+    return json.dumps({"argv": words, "policy": policy_json(policy, **options)}).encode()
+
+
+def _run(request: bytes, stdin: Optional[bytes], cancel: int) -> Report:
+    error, size = ErrorSlot(), ctypes.c_size_t()
+    report = library().brig_c_run(
+        request, len(request), stdin, len(stdin or b""), cancel, ctypes.byref(size), error.reference()
+    )
+    if not report:
+        raise error.error()
+    return Report(json.loads(taken(report, size)))
+
+
+def run(
+    argv: Argv,
+    policy: Optional[Mapping[str, Any]] = None,
+    *,
+    stdin: Optional[bytes] = None,
+    shell: bool = False,
+    **options: Any,
+) -> Report:
+    """Runs one command in one cell. What else a policy has (timeout, memory, read, ...) goes by keyword.
+
+    Raises brig.Error if there can't be such a cell; how the command ends is in the report."""
+    return _run(_request(argv, shell, policy, options), stdin, -1)
+
+
+async def arun(
+    argv: Argv,
+    policy: Optional[Mapping[str, Any]] = None,
+    *,
+    stdin: Optional[bytes] = None,
+    shell: bool = False,
+    **options: Any,
+) -> Report:
+    """The same, for asyncio. Cancelled, it ends the command."""
+    request = _request(argv, shell, policy, options)
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    running = asyncio.get_running_loop().run_in_executor(None, _run, request, stdin, reader)
+
+    def clean_up(_: Any) -> None:
+        os.close(reader)
+        os.close(writer)
+
+    running.add_done_callback(clean_up)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        if not running.done():
+            os.write(writer, b"x")
+        raise
+
+
+def capabilities(policy: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:
+    """What this machine and this user can enforce, found by trying it."""
+    error = ErrorSlot()
+    text = json.dumps(policy_json(policy)).encode()
+    found = library().brig_c_capabilities(text, len(text), error.reference())
+    if not found:
+        raise error.error()
+    told: dict[str, Any] = json.loads(taken(found))
+    return told
+
+
+def build_safe_env(
+    passthrough: Optional[Sequence[str]] = None, extra: Optional[Mapping[str, str]] = None
+) -> dict[str, str]:
+    """The variables of this process that are safe for any tool, those named, and `extra`, which wins."""
+    # os.environ, not the C library's: that is where Python's own changes are.
+    names = ["PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"]
+    made = {name: os.environ[name] for name in [*names, *(passthrough or ())] if name in os.environ}
+    made.update(extra or {})
+    return made
+
+
+def kill_process_tree(pid: int) -> None:
+    """Ends a process and all its descendants, those in other sessions too. Best effort; never raises."""
+    library().brig_c_kill_process_tree(pid)

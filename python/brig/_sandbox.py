@@ -1,0 +1,546 @@
+"""Sandbox: tools behind a policy, each call in a fresh cell."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import ctypes
+import itertools
+import json
+import os
+import secrets
+import select
+import threading
+import weakref
+from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional, Sequence, Union
+
+from brig import _native
+from brig._errors import ConfigError, Error
+from brig._native import Blob, ErrorSlot, blob_of, library, taken
+from brig._policy import Duration, Paths, Size, policy_json
+from brig._result import Event, ToolResult, refused
+from brig._spec import python_json
+from brig._tool import Tool, as_tool
+from brig._values import dumps, pack, unpack
+
+ToolLike = Union[Tool, Callable[..., Any]]
+
+_LARGE = 64 * 1024  # a string of which a request holds only the size
+_TOKEN = secrets.token_hex(8)  # stands for one until the text is made; nobody else can write it
+
+
+class ToolInfo:
+    """What a client is told of a tool."""
+
+    __slots__ = (
+        "name", "description", "input_schema", "output_schema",
+        "read_only", "destructive", "idempotent", "open_world",
+    )  # fmt: skip
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.name: str = told["name"]
+        self.description: str = told["description"]
+        self.input_schema: dict[str, Any] = told["input_schema"]
+        self.output_schema: Optional[dict[str, Any]] = told["output_schema"]
+        self.read_only: bool = told["read_only"]
+        self.destructive: bool = told["destructive"]
+        self.idempotent: bool = told["idempotent"]
+        self.open_world: bool = told["open_world"]
+
+    def __repr__(self) -> str:
+        return f"brig.ToolInfo({self.name!r}, {self.description!r})"
+
+
+class _Request:
+    """A call as the library takes it: long strings stay where they are."""
+
+    def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
+        self._kept: list[Any] = []
+        lifted = self._lift(arguments, 0)
+        text = dumps(
+            {"tool": tool, "arguments": lifted, "call_id": call_id, "caller": caller},
+            subject="the request",
+        )
+        blobs = []
+        for i, value in enumerate(self._kept):
+            blob = blob_of(value)
+            text = text.replace(f"{_TOKEN}:{i}:".encode(), b"\x01%d\x01" % blob.size)
+            blobs.append(blob)
+        self.text = text
+        self.blobs = (Blob * len(blobs))(*blobs)
+        self.size = len(text) + sum(blob.size for blob in blobs)
+
+    def _lift(self, value: Any, depth: int) -> Any:
+        if isinstance(value, (str, bytes)):
+            if len(value) < _LARGE:
+                return value
+            self._kept.append(value)
+            return f"{_TOKEN}:{len(self._kept) - 1}:"
+        if isinstance(value, (bytearray, memoryview)):
+            return self._lift(bytes(value), depth)
+        if depth < 64 and type(value) is dict:
+            return {key: self._lift(each, depth + 1) for key, each in value.items()}
+        if depth < 64 and type(value) in (list, tuple):
+            return [self._lift(each, depth + 1) for each in value]
+        return value
+
+    def arguments(self) -> tuple[Any, ...]:
+        return self.text, len(self.text), self.blobs, len(self.blobs)
+
+
+class _Queue:
+    """Results, as they come, for one event loop or one thread."""
+
+    def __init__(self) -> None:
+        error = ErrorSlot()
+        self.handle = library().brig_c_queue_new(error.reference())
+        if not self.handle:
+            raise error.error()
+        self.descriptor: int = library().brig_c_queue_descriptor(self.handle)
+        self.waiting: dict[int, Callable[[dict[str, Any]], None]] = {}
+        self._close = weakref.finalize(self, _free_queue, self.handle, os.getpid())
+
+    def take(self) -> None:
+        """Hands out all that is there."""
+        ticket, size = ctypes.c_uint64(), ctypes.c_size_t()
+        while True:
+            text = library().brig_c_queue_take(self.handle, ctypes.byref(ticket), ctypes.byref(size))
+            if not text:
+                return
+            told = json.loads(taken(text, size))
+            done = self.waiting.pop(ticket.value, None)
+            if done:
+                done(told)
+
+
+def _free_queue(handle: int, pid: int) -> None:
+    if os.getpid() == pid:
+        library().brig_c_queue_free(handle)
+
+
+class _Native:
+    """The library's sandbox, and who is using it."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self._pid = os.getpid()
+        self._users = 0
+        self._changed = threading.Condition()
+        self._closing = False
+
+    def __enter__(self) -> int:
+        with self._changed:
+            if self._closing:
+                raise Error("the sandbox is closed")
+            if os.getpid() != self._pid:
+                raise Error("the sandbox belongs to the process that forked this one: make another here")
+            self._users += 1
+        return self.handle
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._users -= 1
+            self._changed.notify_all()
+
+    def close(self, cancel: Callable[[int], None]) -> None:
+        with self._changed:
+            if self._closing or os.getpid() != self._pid:
+                return
+            self._closing = True
+        cancel(self.handle)
+        with self._changed:
+            self._changed.wait_for(lambda: self._users == 0)
+        library().brig_c_sandbox_free(self.handle)
+
+
+def _start(config: bytes) -> _Native:
+    error = ErrorSlot()
+    handle = library().brig_c_sandbox_new(config, len(config), error.reference())
+    if not handle:
+        raise error.error()
+    return _Native(handle)
+
+
+_numbers = itertools.count(1)
+
+
+class Sandbox:
+    """Tools behind a policy. Thread-safe; usable from many event loops.
+
+    A call returns a ToolResult, it does not raise. The constructor does: ConfigError for what is wrong,
+    UnsupportedError if this machine can't isolate. It takes as long as an interpreter needs to start and to
+    import the tools' modules; inside of a running event loop it does not wait for that: then the first call
+    does, or ``async with``, and raises what went wrong.
+
+    ``policy`` is as in a brig.toml's [policy]; the keywords are its most used parts, and win. ``paths`` are
+    directories for imports, which the tools can read. ``modules`` are imported for their marked tools.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[ToolLike] = (),
+        policy: Optional[Mapping[str, Any]] = None,
+        *,
+        timeout: Optional[Duration] = None,
+        memory: Optional[Size] = None,
+        network: Optional[str] = None,
+        read: Optional[Paths] = None,
+        write: Optional[Paths] = None,
+        working_directory: Optional[str] = None,
+        environment: Optional[Mapping[str, str]] = None,
+        passthrough: Optional[Sequence[str]] = None,
+        output: Optional[Size] = None,
+        result: Optional[Size] = None,
+        processes: Optional[int] = None,
+        scratch: Optional[Size] = None,
+        concurrency: int = 0,
+        queue: int = 1024,
+        ready_min: int = 1,
+        ready_max: int = 16,
+        interpreter: Optional[str] = None,
+        paths: Sequence[str] = (),
+        modules: Sequence[str] = (),
+        manifest: Optional[str] = None,
+    ) -> None:
+        if isinstance(timeout, (int, float)) and not timeout > 0:
+            raise ConfigError(f"timeout must be above 0, not {timeout}")
+        self._policy = policy_json(
+            policy, timeout=timeout, memory=memory, network=network, read=read, write=write,
+            working_directory=working_directory, environment=environment, passthrough=passthrough,
+            output=output, result=result, processes=processes, scratch=scratch,
+        )  # fmt: skip
+        self._options = {
+            "concurrency": concurrency, "queue": queue, "ready_min": ready_min, "ready_max": ready_max,
+        }  # fmt: skip
+        self._interpreter, self._paths = interpreter, list(paths)
+        self._modules, self._manifest = list(modules), manifest
+        self._changing = threading.Lock()
+        self._tools: dict[str, Tool] = {}
+        for item in tools:
+            tool = as_tool(item)
+            if tool.name in self._tools:
+                raise ConfigError(f"tool {tool.name!r}: there are two of that name")
+            self._tools[tool.name] = tool
+        self._typed: set[str] = set()
+        self._bytes: set[str] = set()
+        self._queues: weakref.WeakKeyDictionary[Any, _Queue] = weakref.WeakKeyDictionary()
+        self._local = threading.local()
+        self._active: dict[str, None] = {}
+        self._closed = False
+        config = self._config(self._tools)
+        self._starting: concurrent.futures.Future[_Native] = concurrent.futures.Future()
+        self._starting.set_running_or_notify_cancel()  # a task that no longer waits for it does not end it
+        if _in_event_loop():
+            threading.Thread(target=self._begin, args=(config,), name="brig-start", daemon=True).start()
+        else:
+            self._begin(config)
+            self._starting.result()
+        # When it is forgotten, or the interpreter ends.
+        self._finalizer = weakref.finalize(self, _finish, self._starting, self._active)
+
+    def _begin(self, config: bytes) -> None:
+        try:
+            self._starting.set_result(_start(config))
+        except BaseException as error:
+            self._starting.set_exception(error)
+
+    def _config(self, tools: Mapping[str, Tool]) -> bytes:
+        config: dict[str, Any] = {"policy": self._policy, "options": self._options, "tools": []}
+        for tool in tools.values():
+            listed = tool.listed()
+            if tool.policy is not None:
+                listed["policy"] = policy_json(tool.policy)
+            config["tools"].append(listed)
+            (self._typed.add if tool.typed else self._typed.discard)(tool.name)
+            is_bytes = not tool.typed and (listed.get("output_schema") or {}).get("contentEncoding")
+            (self._bytes.add if is_bytes == "base64" else self._bytes.discard)(tool.name)
+        if tools:
+            config["python"] = python_json(list(tools.values()), self._interpreter, self._paths)
+        if self._modules:
+            config["modules"] = [
+                {"modules": self._modules, "path": self._paths, "interpreter": self._interpreter}
+            ]
+        if self._manifest:
+            config["manifest"] = os.fspath(self._manifest)
+        return json.dumps(config).encode()
+
+    # --- calls ---
+
+    def _request(
+        self, tool: str, arguments: Optional[Mapping[str, Any]], call_id: str, caller: str
+    ) -> Union[_Request, ToolResult]:
+        given: Any = {} if arguments is None else arguments
+        try:
+            if tool in self._typed and isinstance(given, Mapping):
+                given = {name: pack(value) for name, value in given.items()}
+            return _Request(tool, given, call_id, caller)
+        except (ValueError, TypeError, RecursionError) as error:
+            return refused(call_id, str(error))
+
+    def _result(self, tool: str, told: dict[str, Any]) -> ToolResult:
+        result = ToolResult(told)
+        if not result.ok or not (tool in self._typed or tool in self._bytes):
+            return result
+        try:
+            if tool in self._typed:
+                result.output = unpack(result.output)
+            else:
+                import binascii
+
+                result.output = binascii.a2b_base64(result.output)
+        except ValueError as error:
+            result.fail(f"the tool's result can't be read: {error}")
+        return result
+
+    def call_sync(
+        self,
+        tool: str,
+        arguments: Optional[Mapping[str, Any]] = None,
+        *,
+        call_id: str = "",
+        caller: str = "",
+    ) -> ToolResult:
+        """Calls a tool and waits for it."""
+        call_id = call_id or f"call-{next(_numbers)}"
+        request = self._request(tool, arguments, call_id, caller)
+        if isinstance(request, ToolResult):
+            return request
+        with self._starting.result() as handle:
+            self._active[call_id] = None
+            try:
+                if threading.current_thread() is threading.main_thread():
+                    told = self._wait(handle, request, call_id)
+                else:
+                    size = ctypes.c_size_t()
+                    text = library().brig_c_sandbox_call(handle, *request.arguments(), ctypes.byref(size))
+                    told = json.loads(taken(text, size))
+            finally:
+                self._active.pop(call_id, None)
+        return self._result(tool, told)
+
+    def _wait(self, handle: int, request: _Request, call_id: str) -> dict[str, Any]:
+        """In the main thread, where Python handles signals: so that Ctrl-C ends a call."""
+        queue: Optional[_Queue] = getattr(self._local, "queue", None)
+        if queue is None:
+            queue = self._local.queue = _Queue()
+            self._local.poll = select.poll()
+            self._local.poll.register(queue.descriptor, select.POLLIN)
+        arrived: list[dict[str, Any]] = []
+        ticket = next(_numbers)
+        queue.waiting[ticket] = arrived.append
+        try:
+            library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
+            while not arrived:
+                self._local.poll.poll()
+                queue.take()
+        except BaseException:
+            queue.waiting.pop(ticket, None)
+            library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
+            raise
+        return arrived[0]
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Optional[Mapping[str, Any]] = None,
+        *,
+        call_id: str = "",
+        caller: str = "",
+    ) -> ToolResult:
+        """Calls a tool. Cancelling the task ends its cell at once."""
+        native = await self._native()
+        call_id = call_id or f"call-{next(_numbers)}"
+        request = self._request(tool, arguments, call_id, caller)
+        if isinstance(request, ToolResult):
+            return request
+        loop = asyncio.get_running_loop()
+        queue = self._queue(loop)
+        future: asyncio.Future[dict[str, Any]] = loop.create_future()
+        ticket = next(_numbers)
+
+        def done(told: dict[str, Any]) -> None:
+            if not future.done():
+                future.set_result(told)
+
+        queue.waiting[ticket] = done
+        with native as handle:
+            self._active[call_id] = None
+            try:
+                if request.size < _LARGE:
+                    library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
+                else:
+                    # The library looks at every byte of it: not here, where all the others wait.
+                    submit = loop.run_in_executor(
+                        None, library().brig_c_sandbox_submit,
+                        handle, queue.handle, ticket, *request.arguments(),
+                    )  # fmt: skip
+                    await asyncio.shield(submit)
+                told = await future
+            except asyncio.CancelledError:
+                queue.waiting.pop(ticket, None)
+                library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
+                raise
+            finally:
+                self._active.pop(call_id, None)
+        return self._result(tool, told)
+
+    async def _native(self) -> _Native:
+        return self._starting.result() if self._starting.done() else await asyncio.wrap_future(self._starting)
+
+    def _queue(self, loop: asyncio.AbstractEventLoop) -> _Queue:
+        queue = self._queues.get(loop)
+        if queue is None:
+            queue = self._queues[loop] = _Queue()
+            loop.add_reader(queue.descriptor, queue.take)
+        return queue
+
+    def cancel(self, call_id: str, *, at_once: bool = False) -> bool:
+        """Ends the calls of that id: SIGTERM, the grace period, SIGKILL. False if there are none."""
+        with self._starting.result() as handle:
+            return bool(library().brig_c_sandbox_cancel(handle, call_id.encode(), int(at_once)))
+
+    # --- tools ---
+
+    def list_tools(self, query: Optional[str] = None) -> list[ToolInfo]:
+        """By name. `query`: those with it in their name or description, whatever the case."""
+        with self._starting.result() as handle:
+            text = taken(library().brig_c_sandbox_tools(handle, (query or "").encode()))
+        return [ToolInfo(told) for told in json.loads(text)]
+
+    def add(self, item: ToolLike) -> None:
+        """One more. Takes as long as an interpreter needs to start; calls go on meanwhile."""
+        tool = as_tool(item)
+        with self._changing:
+            if tool.name in self._tools:
+                raise ConfigError(f"tool {tool.name!r}: there is one of that name; use replace()")
+            self._set({**self._tools, tool.name: tool})
+
+    def replace(self, item: ToolLike) -> None:
+        """In place of the one of that name."""
+        tool = as_tool(item)
+        with self._changing:
+            if tool.name not in self._tools:
+                raise ConfigError(f"tool {tool.name!r}: there is none of that name; use add()")
+            self._set({**self._tools, tool.name: tool})
+
+    def remove(self, name: str) -> bool:
+        """False if there is none."""
+        with self._changing:
+            if name not in self._tools:
+                return False
+            self._set({key: tool for key, tool in self._tools.items() if key != name})
+        return True
+
+    def reload(self) -> None:
+        """Imports all modules again, as they are on disk now."""
+        with self._changing:
+            self._set(self._tools)
+
+    def _set(self, tools: dict[str, Tool]) -> None:
+        config, error = self._config(tools), ErrorSlot()
+        with self._starting.result() as handle:
+            if library().brig_c_sandbox_set_tools(handle, config, len(config), error.reference()) != 0:
+                raise error.error()
+        self._tools = tools
+
+    # --- events ---
+
+    def watch(self, buffer: int = 1024) -> AsyncIterator[Event]:
+        """What happens from now on, until the sandbox is closed. A watcher that is too slow loses events, and is
+        told how many; it never holds up a call."""
+        with self._starting.result() as handle:
+            error = ErrorSlot()
+            watch = library().brig_c_sandbox_watch(handle, buffer, error.reference())
+            if not watch:
+                raise error.error()
+        return _Watch(watch)
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Ends what is running, and all of the sandbox's processes."""
+        self._closed = True
+        for loop, queue in list(self._queues.items()):
+            if not loop.is_closed():
+                _from_any_thread(loop, queue.descriptor)
+        self._finalizer()
+
+    def __enter__(self) -> Sandbox:
+        self._starting.result()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Sandbox:
+        await self._native()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+
+
+def _from_any_thread(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
+    try:
+        loop.call_soon_threadsafe(loop.remove_reader, descriptor)
+    except RuntimeError:
+        pass  # closed just now
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _finish(
+    starting: concurrent.futures.Future[_Native], active: dict[str, None]
+) -> None:
+    def cancel(handle: int) -> None:
+        for call_id in list(active):
+            library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
+
+    try:
+        native = starting.result()
+    except BaseException:
+        return  # it never came to be
+    native.close(cancel)
+
+
+class _Watch(AsyncIterator[Event]):
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._descriptor: int = library().brig_c_watch_descriptor(handle)
+        self._close = weakref.finalize(self, library().brig_c_watch_free, handle)
+
+    def __aiter__(self) -> _Watch:
+        return self
+
+    async def __anext__(self) -> Event:
+        size = ctypes.c_size_t()
+        while True:
+            text = library().brig_c_watch_next(self._handle, 0, ctypes.byref(size))
+            if text:
+                return Event(taken(text, size))
+            if library().brig_c_watch_ended(self._handle):
+                raise StopAsyncIteration
+            await self._readable()
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            if not ready.done():
+                ready.set_result(None)
+
+        loop.add_reader(self._descriptor, wake)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self._descriptor)
+
+
+_ = _native

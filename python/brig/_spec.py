@@ -1,0 +1,198 @@
+"""What the interpreter of a sandbox is told: where its functions are, and which files it must see for that."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any, Callable, Iterable, Optional, Sequence
+
+from brig._errors import ConfigError
+from brig._tool import Tool
+
+_MAX_FILES = 2000  # of code to look through for imports
+
+
+def python_json(
+    tools: Sequence[Tool], interpreter: Optional[str], paths: Sequence[str]
+) -> dict[str, Any]:
+    """The member "python" of brig/c.h's config."""
+    chosen = os.path.abspath(interpreter or sys.executable or "")
+    if not (interpreter or sys.executable):
+        raise ConfigError("python: this program has no sys.executable; name an interpreter=")
+    same = chosen == os.path.abspath(sys.executable or "")
+    given = [os.path.abspath(path) for path in paths]
+    search = _search_path() if same else []
+    read = _Needed(search, given)
+    spec: dict[str, Any] = {"exact": same, "path": given + search, "tools": []}
+    for tool in tools:
+        where = _where(tool, same)
+        if "main" in where:
+            read.add_file(where["main"])
+        elif "module" in where:
+            read.add_module(where["module"])
+        else:
+            read.add_values(tool.function)
+        spec["tools"].append({"name": tool.name, "typed": tool.typed, **where})
+    return {"interpreter": chosen, "read": sorted(read.paths | set(given)), "spec": spec}
+
+
+def _search_path() -> list[str]:
+    """sys.path, without what does not exist, and without this package's own place."""
+    own = str(Path(__file__).resolve().parent.parent)
+    found: list[str] = []
+    for entry in sys.path:
+        path = os.path.abspath(entry or os.getcwd())
+        if os.path.exists(path) and path not in found and (path != own or _holds_more(path)):
+            found.append(path)
+    return found
+
+
+def _holds_more(path: str) -> bool:
+    return os.path.basename(path) in ("site-packages", "dist-packages")
+
+
+def _where(tool: Tool, same: bool) -> dict[str, Any]:
+    """How the interpreter gets at the function."""
+    function: Any = tool.function
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    qualname = getattr(function, "__qualname__", "")
+    if module is not None and "<" not in qualname and _finds(module, qualname, tool):
+        spec = getattr(module, "__spec__", None)
+        if module.__name__ != "__main__":
+            if spec is not None and spec.origin:
+                return {"module": module.__name__, "qualname": qualname}
+        elif spec is not None:  # python -m
+            return {"module": spec.name, "qualname": qualname}
+        else:
+            file = getattr(module, "__file__", None)
+            if file and os.path.isfile(file):
+                return {"main": os.path.abspath(file), "qualname": qualname}
+    if not same:
+        raise ConfigError(
+            f"tool {tool.name!r}: another interpreter can only import it: define it at the top of a module"
+        )
+    from brig._by_value import dump
+
+    return dump(tool.function)
+
+
+def _finds(module: types.ModuleType, qualname: str, tool: Tool) -> bool:
+    found: Any = module
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    # A decorator may have put something else there, which leads to it.
+    return found is tool.function or getattr(found, "__brig_tool__", None) is tool or found is tool
+
+
+class _Needed:
+    """The code that modules need, found by what they import. Not the directories around it: what lies beside
+    a script may be its owner's keys."""
+
+    def __init__(self, search: Sequence[str], given: Sequence[str]) -> None:
+        self.paths: set[str] = set()
+        prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix}
+        self._covered = [os.path.join(prefix, "lib") for prefix in prefixes] + ["/usr", *given]
+        for entry in search:
+            if _holds_more(entry) or os.path.isfile(entry):
+                self._covered.append(entry)
+                self.paths.add(entry)
+        self._seen: set[str] = set()
+        self._files = 0
+
+    def add_module(self, name: str) -> None:
+        top = name.partition(".")[0]
+        if top in self._seen or top in sys.builtin_module_names or top == "brig":
+            return
+        self._seen.add(top)
+        module = sys.modules.get(top)
+        spec = getattr(module, "__spec__", None)
+        if spec is None:
+            try:
+                spec = importlib.util.find_spec(top)
+            except (ImportError, ValueError):
+                return
+        if spec is None:
+            return
+        if spec.submodule_search_locations:
+            for place in spec.submodule_search_locations:
+                self._add_package(str(place))
+        elif spec.has_location and spec.origin:
+            self.add_file(spec.origin)
+
+    def add_file(self, path: str) -> None:
+        path = os.path.abspath(path)
+        if self._is_covered(path):
+            return
+        self.paths.add(path)
+        self._scan(path)
+
+    def add_values(self, function: Callable[..., Any]) -> None:
+        """For a function that is sent as what it is: the modules of what it uses."""
+        code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+        cells = getattr(function, "__closure__", None) or ()
+        values = [variables.get(name) for name in _names(code)] if code else []
+        for cell in cells:
+            try:
+                values.append(cell.cell_contents)
+            except ValueError:
+                pass  # not set yet
+        for value in values:
+            name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+            if isinstance(name, str) and name != "__main__":
+                self.add_module(name)
+        if code:
+            for name in _names(code):
+                if importlib_can_find(name):
+                    self.add_module(name)
+
+    def _is_covered(self, path: str) -> bool:
+        return any(path == top or path.startswith(top + os.sep) for top in self._covered)
+
+    def _add_package(self, directory: str) -> None:
+        directory = os.path.abspath(directory)
+        if self._is_covered(directory):
+            return
+        self.paths.add(directory)
+        self._covered.append(directory)
+        for place, directories, files in os.walk(directory):
+            directories[:] = [each for each in directories if not each.startswith((".", "__pycache__"))]
+            for file in files:
+                if file.endswith(".py"):
+                    self._scan(os.path.join(place, file))
+
+    def _scan(self, path: str) -> None:
+        self._files += 1
+        if self._files > _MAX_FILES or not path.endswith(".py"):
+            return
+        try:
+            with open(path, "rb") as file:
+                tree = ast.parse(file.read())
+        except (OSError, SyntaxError, ValueError):
+            return  # it fails where it is imported, with the reason
+        for name in _imports(tree):
+            self.add_module(name)
+
+
+def importlib_can_find(name: str) -> bool:
+    return name in sys.modules and hasattr(sys.modules[name], "__spec__")
+
+
+def _names(code: types.CodeType) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names(constant)
+    return names
+
+
+def _imports(tree: ast.AST) -> Iterable[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module

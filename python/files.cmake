@@ -1,0 +1,21 @@
+# The package's files: carried inside libbrig for the interpreters of zygotes, and installed.
+set(brig_python_files
+  brig/__init__.py
+  brig/_by_value.py
+  brig/_cell.py
+  brig/_errors.py
+  brig/_native.py
+  brig/_policy.py
+  brig/_result.py
+  brig/_run.py
+  brig/_sandbox.py
+  brig/_schema.py
+  brig/_spec.py
+  brig/_state.py
+  brig/_tool.py
+  brig/_values.py
+  brig/compat/__init__.py
+  brig/compat/calute.py
+  brig/compat/jeeves.py
+  brig/compat/openjarvis.py
+  brig/py.typed)

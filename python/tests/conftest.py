@@ -1,0 +1,61 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Callable, Iterator
+
+import pytest
+
+# The package beside these tests, unless they are run against an installed one.
+if not os.environ.get("BRIG_TEST_INSTALLED"):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import brig  # noqa: E402
+
+SOON = 15.0  # tells at once from never, on a machine that stalls
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Callable[..., brig.Sandbox]]:
+    """brig.Sandbox, closed in the end."""
+    made = []
+
+    def make(*arguments: object, **options: object) -> brig.Sandbox:
+        box = brig.Sandbox(*arguments, **options)  # type: ignore[arg-type]
+        made.append(box)
+        return box
+
+    yield make
+    for box in made:
+        box.close()
+
+
+def comes_true(fact: Callable[[], bool], patience: float = SOON) -> bool:
+    until = time.monotonic() + patience
+    while not fact():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def processes() -> set[int]:
+    """Of this process: its children, and theirs."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as file:
+                    parents[int(entry)] = int(file.read().rpartition(")")[2].split()[1])
+            except (OSError, IndexError):
+                pass
+    found = {os.getpid()}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        if not more:
+            return found - {os.getpid()}
+        found |= more

@@ -1,0 +1,864 @@
+"""brig.compat.jeeves: what JeevesAgent's SubprocessSandbox promised. The letters are the rows of the
+defects table in notes/seeds.md."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import dataclasses
+import datetime
+import decimal
+import importlib.util
+import multiprocessing.resource_tracker
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
+
+import pytest
+
+from brig.compat.jeeves import (
+    ConfigError,
+    InProcessToolHost,
+    JeevesError,
+    SubprocessSandbox,
+    Tool,
+    ToolDef,
+    ToolEvent,
+    ToolResult,
+    tool,
+)
+
+AT_ONCE = 15.0  # seconds; tells at once from never
+
+by_value = pytest.mark.skipif(
+    importlib.util.find_spec("cloudpickle") is None,
+    reason="functions that no module has by name need cloudpickle",
+)
+
+
+# --- tools ---
+
+
+def add(a: int, b: int = 1) -> int:
+    """Adds two integers.
+
+    With a longer story below.
+    """
+    return a + b
+
+
+@tool
+def decorated(text: str) -> str:
+    """Shouts."""
+    return text.upper()
+
+
+async def slowly(value: int) -> int:
+    await asyncio.sleep(0.01)
+    return value * 2
+
+
+def half(value: float) -> float:
+    return value / 2
+
+
+def blob(size: int) -> bytes:
+    return b"x" * size
+
+
+def echo(value: Any) -> Any:
+    return value
+
+
+def sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def shout(text: str) -> str:
+    print(text)
+    os.write(1, text.encode())
+    os.write(2, b"\xff\xfe")
+    subprocess.run(["echo", text], check=True)
+    return "said"
+
+
+def fails(text: str) -> None:
+    raise KeyError(text)
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def fails_unprintably() -> None:
+    raise Unprintable
+
+
+def crash() -> None:
+    ctypes.string_at(0)
+
+
+def leave(code: int) -> None:
+    os._exit(code)
+
+
+REDUCED: List[str] = []
+
+
+class Hostile:
+    def __reduce__(self) -> Any:
+        return REDUCED.append, ("code ran",)
+
+
+def hostile() -> Any:
+    return Hostile()
+
+
+def socket_result() -> Any:
+    return socket.socket(socket.AF_UNIX)
+
+
+def linger(how: str, mark: str, seconds: float = 0.0, closed: bool = True) -> str:
+    line = {
+        "plain": f"sleep {mark} &",
+        "ignores_sigterm": f"(trap '' TERM; exec sleep {mark}) &",
+        "setsid": f"setsid sleep {mark} &",
+        "double_fork": f"(setsid sh -c 'sleep {mark} &')",
+    }[how]
+    stream = subprocess.DEVNULL if closed else None
+    subprocess.run(["sh", "-c", line], stdout=stream, stderr=stream, check=True)
+    time.sleep(seconds)
+    return "done"
+
+
+def stubborn() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(1)
+
+
+def environment() -> Dict[str, str]:
+    return dict(os.environ)
+
+
+def look_around() -> List[str]:
+    seen = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            seen.append(path.read_bytes().decode("utf-8", "replace"))
+        except OSError:
+            continue
+    return seen
+
+
+def connect(port: int) -> None:
+    socket.create_connection(("127.0.0.1", port), timeout=2).close()
+
+
+def fill(path: str, megabytes: int) -> int:
+    with open(path, "wb") as file:
+        for _ in range(megabytes):
+            file.write(bytes(1 << 20))
+    return megabytes
+
+
+def spawn(count: int, mark: str) -> int:
+    children = []
+    for _ in range(count):
+        try:
+            children.append(subprocess.Popen(["sleep", mark]))
+        except OSError:
+            break
+    return len(children)
+
+
+def bomb() -> None:
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            continue
+
+
+def read(path: str) -> str:
+    return Path(path).read_text()
+
+
+def kill(pid: int) -> str:
+    for target in (pid, os.getppid()):
+        try:
+            os.kill(target, signal.SIGKILL)
+        except OSError:
+            continue
+    return "alive"
+
+
+def eat(megabytes: int) -> int:
+    return len(bytearray(b"x") * (megabytes << 20))
+
+
+def listing(path: str) -> List[str]:
+    return sorted(os.listdir(path))
+
+
+TOOLS: List[Any] = [
+    add, decorated, slowly, half, blob, echo, sleep, shout, fails, fails_unprintably, crash, leave,
+    hostile, socket_result, linger, stubborn, environment, look_around, connect, fill, spawn, bomb,
+    read, kill, eat, listing,
+]  # fmt: skip
+
+
+# --- helpers ---
+
+
+def call(sandbox: SubprocessSandbox, name: str, call_id: str = "", **arguments: Any) -> ToolResult:
+    return asyncio.run(sandbox.call(name, arguments, call_id=call_id))
+
+
+def output_of(function: Callable[..., Any], **arguments: Any) -> Any:
+    host = InProcessToolHost([Tool("it", "", function)])
+    result = call(SubprocessSandbox(host), "it", **arguments)
+    assert result.ok, result.error
+    return result.output
+
+
+def marker() -> str:
+    """A sleeping time that no other process has: who sleeps for it is ours."""
+    return f"8{uuid.uuid4().int % 10**12}"
+
+
+def alive(mark: str) -> List[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(mark: str) -> bool:
+    """Killed processes may take a moment to leave /proc."""
+    deadline = time.monotonic() + AT_ONCE
+    while alive(mark):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[SubprocessSandbox]:
+    yield SubprocessSandbox(InProcessToolHost(TOOLS))
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[SubprocessSandbox]:
+    yield SubprocessSandbox(InProcessToolHost(TOOLS), timeout_seconds=1.0)
+
+
+HOWS = ["plain", "ignores_sigterm", "setsid", "double_fork"]
+
+
+# --- the types ---
+
+
+def test_results_have_the_seeds_fields() -> None:
+    ok = ToolResult.success("c1", 5)
+    assert (ok.call_id, ok.ok, ok.output, ok.error, ok.denied) == ("c1", True, 5, None, False)
+    assert ok.started_at.tzinfo is datetime.timezone.utc
+    bad = ToolResult.error_(call_id="c2", message="no", duration_ms=1.5)
+    assert (bad.ok, bad.error, bad.duration_ms) == (False, "no", 1.5)
+    denied = ToolResult.denied_(call_id="c3", reason="never")
+    assert (denied.ok, denied.denied, denied.reason) == (False, True, "never")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ok.output = 6  # type: ignore[misc]
+
+
+def test_events_and_definitions_have_the_seeds_fields() -> None:
+    assert [f.name for f in dataclasses.fields(ToolEvent)] == ["kind", "tool", "server", "at"]
+    assert ToolDef("n", "d") == ToolDef("n", "d", {}, None, False)
+
+
+def test_a_tool_is_made_of_a_function() -> None:
+    made = tool(add)
+    assert (made.name, made.description, made.fn) == ("add", "Adds two integers.", add)
+    assert not made.destructive
+
+
+def test_a_default_makes_a_parameter_optional() -> None:
+    assert tool(add).input_schema == {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a"],
+    }
+
+
+def test_the_decorator_takes_a_name_a_description_and_destructive() -> None:
+    made = tool(name="plus", description="Sums.\nMore.", destructive=True)(add)
+    assert (made.name, made.description, made.destructive) == ("plus", "Sums.", True)
+    assert made.to_def() == ToolDef("plus", "Sums.", made.input_schema, destructive=True)
+
+
+def test_hints_become_a_schema() -> None:
+    def function(
+        self, text: str, n: int, x: float, yes: bool, names: List[str], bare, *args: int, **more: int
+    ):  # type: ignore[no-untyped-def]
+        pass
+
+    schema = tool(function).input_schema
+    assert schema["properties"] == {
+        "text": {"type": "string"},
+        "n": {"type": "integer"},
+        "x": {"type": "number"},
+        "yes": {"type": "boolean"},
+        "names": {"type": "array", "items": {"type": "string"}},
+        "bare": {"type": "string"},
+    }
+    assert schema["required"] == ["text", "n", "x", "yes", "names", "bare"]
+
+
+def test_what_has_no_schema_is_a_string() -> None:
+    def function(where: socket.socket, what: "Nowhere") -> None:  # type: ignore # noqa: F821
+        pass
+
+    properties = tool(function).input_schema["properties"]
+    assert properties == {"where": {"type": "string"}, "what": {"type": "string"}}
+
+
+# --- the host ---
+
+
+def test_a_host_takes_tools_and_callables() -> None:
+    host = InProcessToolHost([add, decorated])
+    assert host.get("decorated") is decorated
+    assert host.register(half) is host.get("half")
+    assert host.unregister("half") is True
+    assert host.unregister("half") is False
+    assert host.get("half") is None
+    with pytest.raises(TypeError):
+        host.register(42)  # type: ignore[arg-type]
+
+
+def test_a_host_searches_names_and_descriptions() -> None:
+    host = InProcessToolHost([add, decorated])
+    names = lambda query: [d.name for d in asyncio.run(host.list_tools(query=query))]  # noqa: E731
+    assert names(None) == ["add", "decorated"]
+    assert names("SHOUT") == ["decorated"]
+    assert names("AdD") == ["add"]
+    assert names("nothing") == []
+
+
+def test_a_host_calls_in_process() -> None:
+    host = InProcessToolHost([add, slowly, fails])
+    assert asyncio.run(host.call("add", {"a": "2", "b": 3}, call_id="c")).output == 5
+    assert asyncio.run(host.call("slowly", {"value": 4})).output == 8
+    assert asyncio.run(host.call("nope", {})).error == "unknown tool: nope"
+    assert asyncio.run(host.call("fails", {"text": "x"})).error == "'x'"
+
+
+async def events_of(host: Any) -> List[ToolEvent]:
+    return [event async for event in host.watch()]
+
+
+def test_a_static_host_has_no_events() -> None:
+    host = InProcessToolHost([add])
+    assert asyncio.run(events_of(host)) == []
+    assert asyncio.run(events_of(SubprocessSandbox(host))) == []
+
+
+class Watched(InProcessToolHost):
+    async def watch(self) -> Any:
+        yield ToolEvent("added", "add")
+
+
+def test_events_of_the_host_are_passed_on() -> None:
+    events = asyncio.run(events_of(SubprocessSandbox(Watched([add]))))
+    assert [(e.kind, e.tool) for e in events] == [("added", "add")]
+
+
+# --- the sandbox ---
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0])
+def test_a_timeout_that_is_not_positive_is_a_value_error(seconds: float) -> None:
+    with pytest.raises(ValueError, match="^timeout_seconds must be positive$"):
+        SubprocessSandbox(InProcessToolHost(), timeout_seconds=seconds)
+
+
+def test_another_host_is_a_config_error() -> None:
+    class Remote:
+        pass
+
+    with pytest.raises(ConfigError) as caught:
+        SubprocessSandbox(Remote())  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "SubprocessSandbox wraps InProcessToolHost only "
+        "(it needs access to the registered Tool.fn callable). Got Remote."
+    )
+    assert isinstance(caught.value, JeevesError)
+
+
+def test_the_frameworks_own_host_is_taken() -> None:
+    class Theirs:
+        def get(self, name: str) -> Optional[Tool]:
+            return Tool("add", "", add) if name == "add" else None
+
+    Theirs.__name__ = "InProcessToolHost"
+    assert call(SubprocessSandbox(Theirs()), "add", a=1).output == 2  # type: ignore[arg-type]
+
+
+def test_properties_are_the_seeds() -> None:
+    host = InProcessToolHost()
+    sandbox = SubprocessSandbox(host)
+    assert sandbox.inner is host
+    assert sandbox.timeout_seconds == 30.0
+
+
+def test_tools_are_listed_as_the_host_has_them(box: SubprocessSandbox) -> None:
+    assert asyncio.run(box.list_tools(query="adds")) == [tool(add).to_def()]
+
+
+def test_a_call_gives_its_output(box: SubprocessSandbox) -> None:
+    result = call(box, "add", call_id="c7", a=2, b=3)
+    assert (result.call_id, result.ok, result.output, result.error) == ("c7", True, 5, None)
+    assert result.duration_ms is not None and result.duration_ms > 0
+
+
+def test_any_mapping_will_do_for_arguments(box: SubprocessSandbox) -> None:
+    class Arguments(Mapping[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            return {"a": 2}[key]
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(["a"])
+
+        def __len__(self) -> int:
+            return 1
+
+    assert asyncio.run(box.call("add", Arguments())).output == 3
+
+
+def test_an_unknown_tool_is_told(box: SubprocessSandbox) -> None:
+    result = call(box, "nope", call_id="c")
+    assert (result.call_id, result.ok, result.error) == ("c", False, "unknown tool: nope")
+
+
+def test_a_tool_registered_later_is_seen() -> None:
+    host = InProcessToolHost([add])
+    sandbox = SubprocessSandbox(host)
+    assert call(sandbox, "add", a=1).output == 2
+    host.register(half)
+    assert call(sandbox, "half", value=3.0).output == 1.5
+    host.register(Tool("add", "", half))
+    assert call(sandbox, "add", value=5.0).output == 2.5
+    host.unregister("add")
+    assert call(sandbox, "add", value=5.0).error == "unknown tool: add"
+    assert call(sandbox, "half", value=3.0).ok
+
+
+def test_a_call_in_flight_outlives_a_registration() -> None:
+    host = InProcessToolHost([sleep])
+    sandbox = SubprocessSandbox(host)
+
+    async def both() -> List[ToolResult]:
+        await sandbox.call("sleep", {"seconds": 0})
+        slow = asyncio.ensure_future(sandbox.call("sleep", {"seconds": 1.0}))
+        await asyncio.sleep(0.1)
+        host.register(add)
+        return [await sandbox.call("add", {"a": 1}), await slow]
+
+    assert all(result.ok for result in asyncio.run(both()))
+
+
+@by_value
+def test_x1_lambdas_and_closures_can_be_called() -> None:
+    offset = 40
+    assert output_of(lambda x: x + offset, x=2) == 42
+
+    async def local(x: int) -> int:
+        return x * offset
+
+    assert output_of(local, x=2) == 80
+
+
+def test_x1_a_decorated_function_can_be_called(box: SubprocessSandbox) -> None:
+    assert call(box, "decorated", text="hey").output == "HEY"
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def next(self) -> int:
+        self.count += 1
+        return self.count
+
+
+@by_value
+def test_x1_a_method_sees_its_object_as_it_is_now() -> None:
+    counter = Counter()
+    sandbox = SubprocessSandbox(InProcessToolHost([counter.next]))
+    assert call(sandbox, "next").output == 1
+    counter.count = 10
+    assert call(sandbox, "next").output == 11
+    assert counter.count == 10
+
+
+def test_x1_an_argument_that_can_not_be_carried_is_an_error(box: SubprocessSandbox) -> None:
+    class Local:
+        pass
+
+    result = call(box, "echo", value=Local())
+    assert not result.ok
+    assert result.error is not None
+    assert result.error.startswith(
+        "SubprocessSandbox: tool 'echo' or its arguments are not picklable ("
+    )
+    assert "Local" in result.error
+
+
+def test_x1_a_function_that_can_not_be_carried_is_an_error() -> None:
+    lock = __import__("threading").Lock()
+    host = InProcessToolHost([Tool("locked", "", lambda: lock.locked()), add])
+    sandbox = SubprocessSandbox(host)
+    result = call(sandbox, "locked")
+    assert not result.ok
+    assert "SubprocessSandbox: tool 'locked' or its arguments" in (result.error or "")
+    assert call(sandbox, "add", a=1).output == 2
+
+
+def test_a_module_that_fails_where_it_is_loaded_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"module_{uuid.uuid4().hex}"
+    (tmp_path / f"{name}.py").write_text(
+        "import os\nif 'HERE' not in os.environ: raise OSError('not here')\ndef f(): pass\n"
+    )
+    monkeypatch.setenv("HERE", "yes")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    function = importlib.import_module(name).f
+    sandbox = SubprocessSandbox(InProcessToolHost([function, add]))
+    error = call(sandbox, "f").error or ""
+    assert "OSError: not here" in error
+    assert "picklable" not in error
+    assert call(sandbox, "add", a=1).output == 2
+
+
+def test_x1_a_result_that_can_not_be_carried_is_told(box: SubprocessSandbox) -> None:
+    result = call(box, "socket_result")
+    assert not result.ok
+    assert "socket" in (result.error or "")
+    assert "without producing a result" not in (result.error or "")
+
+
+def test_a_function_of_a_script_can_be_called(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import asyncio\n"
+        "from brig.compat.jeeves import InProcessToolHost, SubprocessSandbox, tool\n"
+        "@tool\n"
+        "def twice(n: int) -> int:\n"
+        "    return n * 2\n"
+        "if __name__ == '__main__':\n"
+        "    sandbox = SubprocessSandbox(InProcessToolHost([twice]))\n"
+        "    print(asyncio.run(sandbox.call('twice', {'n': '21'})))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "output=42" in done.stdout, done.stdout + done.stderr
+
+
+def test_an_async_tool_is_awaited(box: SubprocessSandbox) -> None:
+    assert call(box, "slowly", value=4).output == 8
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [1, 2.5, "x", {"k": True}],
+        b"\0\xff",
+        (1, (2, 3)),
+        {1, 2},
+        datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.timezone.utc),
+        decimal.Decimal("1.10"),
+    ],
+)
+def test_values_keep_their_types(box: SubprocessSandbox, value: Any) -> None:
+    result = call(box, "echo", value=value)
+    assert result.output == value
+    assert type(result.output) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "output"),
+    [("half", "8", 4.0), ("half", "8.5", 4.25), ("add", "8", 9), ("add", "8.0", 9)],
+)
+def test_x6_numbers_in_strings_are_coerced(
+    box: SubprocessSandbox, name: str, given: str, output: float
+) -> None:
+    result = call(box, name, **{"half": {"value": given}, "add": {"a": given}}[name])
+    assert result.output == output
+
+
+def test_x6_what_does_not_fit_is_passed_as_it_is() -> None:
+    def kinds(n: int, x: float, yes: bool, text: str) -> None:
+        pass
+
+    seen: List[Any] = []
+    made = tool(kinds)
+    made.fn = lambda **arguments: seen.append(arguments)
+    for given in (
+        {"n": "8.5", "x": "eight", "yes": "maybe", "text": "8"},
+        {"n": "8.0", "x": "8", "yes": "Yes", "text": ""},
+        {"n": 8.5, "x": 3, "yes": "", "text": 5},
+    ):
+        asyncio.run(made.execute(given))
+    assert seen == [
+        {"n": "8.5", "x": "eight", "yes": "maybe", "text": "8"},
+        {"n": 8, "x": 8.0, "yes": True, "text": ""},
+        {"n": 8.5, "x": 3, "yes": False, "text": 5},
+    ]
+
+
+def test_x6_no_resource_tracker_is_left(box: SubprocessSandbox) -> None:
+    assert call(box, "add", a=1).ok
+    tracker = multiprocessing.resource_tracker._resource_tracker  # type: ignore[attr-defined]
+    assert tracker._fd is None
+
+
+# --- how calls end ---
+
+
+@pytest.mark.parametrize("size", [65_507, 65_508, 16 << 20])
+def test_a_big_results_arrive(box: SubprocessSandbox, size: int) -> None:
+    assert call(box, "blob", size=size).output == b"x" * size
+
+
+def test_b_a_hostile_result_runs_nothing_here(box: SubprocessSandbox) -> None:
+    result = call(box, "hostile")
+    assert not result.ok
+    assert REDUCED == []
+
+
+def test_c_prints_do_not_reach_the_hosts_stdout(
+    box: SubprocessSandbox, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert call(box, "shout", text="loud").output == "said"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_exception_is_told_by_type_and_message(box: SubprocessSandbox) -> None:
+    result = call(box, "fails", text="x")
+    assert result.error == "SubprocessSandbox: tool raised KeyError: 'x'"
+
+
+def test_a_missing_argument_is_told(box: SubprocessSandbox) -> None:
+    result = call(box, "add", b=1)
+    assert "TypeError: add() missing 1 required positional argument: 'a'" in (result.error or "")
+
+
+def test_x2_a_crash_is_told_by_its_signal(box: SubprocessSandbox) -> None:
+    error = call(box, "crash").error or ""
+    assert error.startswith("SubprocessSandbox: subprocess exited without producing a result")
+    assert "SIGSEGV" in error
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_x2_an_exit_is_told_by_its_code(box: SubprocessSandbox, code: int) -> None:
+    error = call(box, "leave", code=code).error or ""
+    assert error.startswith("SubprocessSandbox: subprocess exited without producing a result")
+    assert f"exit code {code}" in error
+
+
+def test_x2_an_exception_without_words_is_told_by_its_type(box: SubprocessSandbox) -> None:
+    error = call(box, "fails_unprintably").error or ""
+    assert error.startswith("SubprocessSandbox: tool raised Unprintable")
+
+
+def test_a_timeout_is_told_as_in_the_seed(hasty: SubprocessSandbox) -> None:
+    result = call(hasty, "sleep", call_id="c", seconds=60)
+    assert (result.call_id, result.ok) == ("c", False)
+    assert result.error == "SubprocessSandbox: tool exceeded 1.0s"
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_d_no_descendant_survives_a_timeout(hasty: SubprocessSandbox, how: str) -> None:
+    mark = marker()
+    result = call(hasty, "linger", how=how, mark=mark, seconds=60)
+    assert "exceeded" in (result.error or "")
+    assert gone(mark)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_d2_no_descendant_survives_success(box: SubprocessSandbox, how: str) -> None:
+    mark = marker()
+    assert call(box, "linger", how=how, mark=mark).output == "done"
+    assert gone(mark)
+
+
+def test_d3_ignoring_sigterm_does_not_help(hasty: SubprocessSandbox) -> None:
+    began = time.monotonic()
+    assert "exceeded" in (call(hasty, "stubborn").error or "")
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_e_a_child_that_holds_stdout_does_not_delay_the_result(box: SubprocessSandbox) -> None:
+    mark = marker()
+    began = time.monotonic()
+    assert call(box, "linger", how="plain", mark=mark, closed=False).output == "done"
+    assert time.monotonic() - began < AT_ONCE
+    assert gone(mark)
+
+
+def test_f_a_result_beyond_the_limit_is_refused(box: SubprocessSandbox) -> None:
+    result = call(box, "blob", size=200 << 20)
+    assert not result.ok
+    assert "without producing a result" not in (result.error or "")
+
+
+# --- the jail ---
+
+
+def test_y1_a_call_has_a_private_tmp_and_still_answers(
+    box: SubprocessSandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "here").touch()
+    result = call(box, "listing", path="/tmp")
+    assert result.ok
+    assert not set(result.output) & set(tmp_path.parts)
+
+
+def test_y1_a_module_below_tmp_can_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"module_{uuid.uuid4().hex}"
+    (tmp_path / f"{name}.py").write_text("def triple(n):\n    return n * 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert output_of(importlib.import_module(name).triple, n=3) == 9
+
+
+def test_f4_the_environment_is_not_seen(
+    box: SubprocessSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert "OPENAI_API_KEY" not in call(box, "environment").output
+
+
+def test_f4_a_secret_that_the_host_was_started_with_is_not_seen() -> None:
+    secret = f"sk-{uuid.uuid4()}"
+    program = (
+        "import asyncio, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import test_compat_jeeves as t\n"
+        "print(t.output_of(t.environment), t.output_of(t.look_around))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "OPENAI_API_KEY": secret},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "PATH" in done.stdout
+    assert secret not in done.stdout
+
+
+def test_h_the_host_can_not_be_reached(box: SubprocessSandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        assert not call(box, "connect", port=server.getsockname()[1]).ok
+        with pytest.raises(socket.timeout):
+            server.accept()
+
+
+def test_h2_half_a_gigabyte_of_disk_is_not_given(box: SubprocessSandbox) -> None:
+    assert not call(box, "fill", path="/tmp/fill", megabytes=512).ok
+
+
+def test_h3_300_processes_are_not_left(box: SubprocessSandbox) -> None:
+    mark = marker()
+    result = call(box, "spawn", count=300, mark=mark)
+    assert not result.ok or result.output < 300
+    assert gone(mark)
+
+
+def test_x7_a_fork_bomb_is_gone_when_the_call_returns(hasty: SubprocessSandbox) -> None:
+    began = time.monotonic()
+    assert not call(hasty, "bomb").ok
+    assert time.monotonic() - began < AT_ONCE
+    assert call(hasty, "add", a=1).output == 2
+
+
+def test_h4_the_host_can_be_neither_read_nor_killed(
+    box: SubprocessSandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "private").write_text("mine")
+    for path in ("/etc/shadow", str(tmp_path / "private")):
+        assert not call(box, "read", path=path).ok
+    call(box, "kill", pid=os.getpid())
+
+
+def test_h5_memory_has_a_limit_and_that_is_told(box: SubprocessSandbox) -> None:
+    result = call(box, "eat", megabytes=3000)
+    assert not result.ok
+    assert "memory" in (result.error or "").lower()
+
+
+# --- the event loop ---
+
+
+async def ticks_during(work: Any) -> int:
+    task = asyncio.ensure_future(work)
+    ticks = 0
+    while not task.done():
+        await asyncio.sleep(0.001)
+        ticks += 1
+    assert (await task).ok
+    return ticks
+
+
+def test_x4_the_loop_runs_on_while_a_sandbox_starts() -> None:
+    sandbox = SubprocessSandbox(InProcessToolHost([add]))
+    assert asyncio.run(ticks_during(sandbox.call("add", {"a": 1}))) > 5
+
+
+def test_many_calls_at_once_all_have_their_full_time() -> None:
+    sandbox = SubprocessSandbox(InProcessToolHost([sleep]), timeout_seconds=AT_ONCE)
+
+    async def many() -> List[ToolResult]:
+        await sandbox.call("sleep", {"seconds": 0})
+        return await asyncio.gather(*(sandbox.call("sleep", {"seconds": 1}) for _ in range(24)))
+
+    began = time.monotonic()
+    assert all(result.ok for result in asyncio.run(many()))
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_cancelling_the_task_ends_the_call(box: SubprocessSandbox) -> None:
+    mark = marker()
+
+    async def cancelled() -> None:
+        work = box.call("linger", {"how": "plain", "mark": mark, "seconds": 60})
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(work, 0.5)
+
+    began = time.monotonic()
+    asyncio.run(cancelled())
+    assert time.monotonic() - began < AT_ONCE
+    assert gone(mark)
+
+
+def test_calls_may_come_from_many_loops(box: SubprocessSandbox) -> None:
+    assert [call(box, "add", a=n).output for n in range(5)] == [1, 2, 3, 4, 5]

@@ -1,0 +1,53 @@
+// Commands, and what stands by itself, in C.
+#include <brig/capabilities.h>
+#include <brig/runner.h>
+#include <brig/seed.h>
+
+#include "base/error.h"
+#include "c_api/c_config.h"
+
+using namespace brig;
+
+namespace {
+
+template <typename T>
+T member_or_none(const Json& json, const char* name) {
+  try {
+    return json.value(name, T());
+  } catch (const Json::exception&) {
+    throw_error(ErrorKind::config, "{}: expected strings", name);
+  }
+}
+
+}  // namespace
+
+char* brig_c_run(const char* request, size_t size, const char* input, size_t input_size, int cancel,
+                 size_t* result_size, char** error) {
+  return guarded<char*>(nullptr, error, [&] {
+    const Json json = json_of(request, size);
+    Command command;
+    command.argv = member_or_none<std::vector<std::string>>(json, "argv");
+    if (input) command.stdin_bytes.emplace(input, input_size);
+    command.cancel_fd = cancel;
+    const Policy policy = policy_of(json.value("policy", Json::object()));
+    return text_for_c(to_json(run(command, policy)), result_size);
+  });
+}
+
+char* brig_c_capabilities(const char* policy, size_t size, char** error) {
+  return guarded<char*>(nullptr, error, [&] {
+    return text_for_c(to_json(probe(policy ? policy_of(json_of(policy, size)) : Policy())));
+  });
+}
+
+char* brig_c_safe_environment(const char* request, size_t size, char** error) {
+  return guarded<char*>(nullptr, error, [&] {
+    const Json json = json_of(request, size);
+    const Json environment =
+        build_safe_env(member_or_none<std::vector<std::string>>(json, "passthrough"),
+                       member_or_none<std::map<std::string, std::string>>(json, "extra"));
+    return text_for_c(environment.dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
+}
+
+void brig_c_kill_process_tree(int pid) { kill_process_tree(pid); }

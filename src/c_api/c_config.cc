@@ -1,0 +1,213 @@
+#include "c_api/c_config.h"
+
+#include <brig/manifest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cell/policy_toml.h"
+#include "tool/json_text.h"
+#include "tool/python.h"
+
+namespace brig {
+namespace {
+
+[[noreturn]] void wrong(const std::string& what, const char* expected) {
+  throw_error(ErrorKind::config, "{}: expected {}", what, expected);
+}
+
+const Json* member(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found == json.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::string string_of(const Json& json, const char* name) {
+  const Json* found = member(json, name);
+  if (!found) return "";
+  if (!found->is_string()) wrong(name, "a string");
+  return found->get<std::string>();
+}
+
+bool flag_of(const Json& json, const char* name, bool otherwise) {
+  const Json* found = member(json, name);
+  if (!found) return otherwise;
+  if (!found->is_boolean()) wrong(name, "true or false");
+  return found->get<bool>();
+}
+
+void read_number(const Json& json, const char* name, unsigned& target) {
+  const Json* found = member(json, name);
+  if (!found) return;
+  if (!found->is_number_unsigned() || *found > std::numeric_limits<unsigned>::max())
+    wrong(name, "a whole number, 0 or more");
+  target = found->get<unsigned>();
+}
+
+std::vector<std::string> strings_of(const Json& json, const char* name) {
+  std::vector<std::string> result;
+  const Json* found = member(json, name);
+  if (!found) return result;
+  if (!found->is_array()) wrong(name, "an array of strings");
+  for (const Json& each : *found) {
+    if (!each.is_string()) wrong(name, "an array of strings");
+    result.push_back(each.get<std::string>());
+  }
+  return result;
+}
+
+const Json& list_of(const Json& json, const char* name) {
+  static const Json kNone = Json::array();
+  const Json* found = member(json, name);
+  if (found && !found->is_array()) wrong(name, "an array");
+  if (found)
+    for (const Json& each : *found)
+      if (!each.is_object()) wrong(name, "an array of objects");
+  return found ? *found : kNone;
+}
+
+// One reader of policies, and the same words for what is wrong with them. Without a source there are no
+// lines to tell.
+toml::array toml_array(const Json& json);
+toml::table toml_table(const Json& json);
+
+template <typename Insert>
+void insert(const Json& json, const Insert& into) {
+  switch (json.type()) {
+    case Json::value_t::string: return into(json.get_ref<const std::string&>());
+    case Json::value_t::boolean: return into(json.get<bool>());
+    case Json::value_t::number_integer: return into(json.get<std::int64_t>());
+    case Json::value_t::number_unsigned:
+      if (json > std::numeric_limits<std::int64_t>::max()) return into(json.get<double>());
+      return into(json.get<std::int64_t>());
+    case Json::value_t::number_float: return into(json.get<double>());
+    case Json::value_t::array: return into(toml_array(json));
+    case Json::value_t::object: return into(toml_table(json));
+    default: return;  // null: as if it were not there
+  }
+}
+
+toml::array toml_array(const Json& json) {
+  toml::array array;
+  for (const Json& each : json)
+    insert(each, [&](auto value) { array.push_back(std::move(value)); });
+  return array;
+}
+
+toml::table toml_table(const Json& json) {
+  toml::table table;
+  for (const auto& [key, each] : json.items())
+    insert(each, [&, &name = key](auto value) { table.insert(name, std::move(value)); });
+  return table;
+}
+
+Tool tool_of(const Json& json, const Policy& policy,
+             const std::shared_ptr<const PythonRuntime>& python) {
+  Tool tool;
+  tool.name = string_of(json, "name");
+  tool.description = string_of(json, "description");
+  tool.input_schema = json.value("input_schema", Json{{"type", "object"}});
+  if (const Json* schema = member(json, "output_schema")) tool.output_schema = *schema;
+  ToolAnnotations& is = tool.options.annotations;
+  is.read_only = flag_of(json, "read_only", is.read_only);
+  is.destructive = flag_of(json, "destructive", is.destructive);
+  is.idempotent = flag_of(json, "idempotent", is.idempotent);
+  is.open_world = flag_of(json, "open_world", is.open_world);
+  tool.options.coerce = flag_of(json, "coerce", tool.options.coerce);
+  if (const Json* given = member(json, "policy")) tool.options.policy = policy_of(*given, policy);
+  tool.argv = strings_of(json, "argv");
+  if (tool.argv.empty()) tool.python = python;
+  return tool;
+}
+
+std::optional<Policy> own_policy(const Json& json, const Policy& base) {
+  const Json* given = member(json, "policy");
+  return given ? std::optional(policy_of(*given, base)) : std::nullopt;
+}
+
+}  // namespace
+
+Json json_of(const char* text, std::size_t size, std::span<const brig_c_blob> blobs) {
+  std::string fault;
+  std::size_t next = 0;
+  GapFiller filler;
+  if (!blobs.empty())
+    filler = [&](std::string& string, std::size_t expected) {
+      if (next == blobs.size() || blobs[next].size != expected) return false;
+      const brig_c_blob& blob = blobs[next++];
+      const std::string_view bytes(blob.bytes, blob.size);
+      string += blob.base64 ? base64(bytes) : bytes;
+      return true;
+    };
+  std::optional<Json> json = json_from({text, size}, fault, filler);
+  if (!json) throw_error(ErrorKind::config, "not JSON: {}", fault);
+  if (!json->is_object()) throw Error(ErrorKind::config, "expected a JSON object");
+  return std::move(*json);
+}
+
+Policy policy_of(const Json& json, const Policy& base) {
+  if (!json.is_object()) wrong("policy", "an object");
+  TomlFaults faults("policy");
+  const PolicyPlace place{{"", ""}, 0, true};
+  const toml::table table = toml_table(json);
+  Policy policy = read_policy(table, place, base, faults);
+  faults.throw_if_any();
+  return policy;
+}
+
+Config config_of(const Json& json) {
+  Config config;
+  if (const std::string path = string_of(json, "manifest"); !path.empty()) {
+    Manifest manifest = manifest_from_toml_file(path);
+    config.policy = std::move(manifest.policy);
+    config.tools = std::move(manifest.tools);
+  }
+  if (const Json* given = member(json, "policy")) config.policy = policy_of(*given, config.policy);
+  if (const Json* given = member(json, "options")) {
+    if (!given->is_object()) wrong("options", "an object");
+    read_number(*given, "concurrency", config.options.concurrency);
+    read_number(*given, "queue", config.options.queue);
+    read_number(*given, "ready_min", config.options.ready_min);
+    read_number(*given, "ready_max", config.options.ready_max);
+  }
+  std::shared_ptr<const PythonRuntime> python;
+  if (const Json* given = member(json, "python")) {
+    if (!given->is_object()) wrong("python", "an object");
+    const std::string interpreter = string_of(*given, "interpreter");
+    python = python_runtime("python " + in_quotes(interpreter), interpreter,
+                            strings_of(*given, "read"), given->value("spec", Json::object()));
+  }
+  for (const Json& each : list_of(json, "tools"))
+    config.tools.add(tool_of(each, config.policy, python));
+  for (const Json& each : list_of(json, "modules"))
+    config.tools.add_python(
+        {string_of(each, "interpreter"), strings_of(each, "modules"), strings_of(each, "path")},
+        own_policy(each, config.policy));
+  for (const Json& each : list_of(json, "libraries"))
+    config.tools.add_library(string_of(each, "path"), own_policy(each, config.policy));
+  return config;
+}
+
+char* text_for_c(std::string_view text, std::size_t* size) noexcept {
+  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (!copy) return nullptr;
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  if (size) *size = text.size();
+  return copy;
+}
+
+void tell_error(char** error, const char* kind, const char* message) noexcept {
+  if (!error) return;
+  *error = nullptr;
+  try {
+    const Json json{{"kind", kind}, {"message", message}};
+    *error = text_for_c(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } catch (const std::exception&) {
+    // No memory to say so: who finds nothing has failed all the same.
+  }
+}
+
+}  // namespace brig

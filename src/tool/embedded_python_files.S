@@ -1,0 +1,1 @@
+#include "../cell/embedded_image.S"

@@ -1,0 +1,193 @@
+#include "tool/python.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/text.h"
+
+extern "C" const char brig_python_begin[], brig_python_end[];
+extern "C" const char brig_python_files_begin[], brig_python_files_end[];
+
+namespace brig {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs before there is a line of anybody else's.
+constexpr const char* kBoot =
+    "import sys; sys.path.insert(0, '/proc/self/fd/7'); from brig._cell import main; main()";
+
+bool is_program(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char magic[4] = {};
+  return file && read(file.get(), magic, sizeof magic) == sizeof magic &&
+         memcmp(magic,
+                "\x7f"
+                "ELF",
+                4) == 0 &&
+         access(path.c_str(), X_OK) == 0;
+}
+
+// In PATH; scripts that look for an interpreter (pyenv has such) would not find it in the jail.
+std::string find_interpreter() {
+  const char* path = std::getenv("PATH");
+  for (std::string_view rest = path ? path : "/usr/bin:/bin"; !rest.empty();) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    const fs::path candidate = fs::path(rest.substr(0, colon)) / "python3";
+    if (candidate.is_absolute() && is_program(candidate)) return candidate;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  throw Error(ErrorKind::config,
+              "python: there is no python3 in PATH that is a program; install one, or name it with "
+              "interpreter = \"/...\"");
+}
+
+bool is_below(const fs::path& path, const fs::path& top) {
+  const auto [end, ignored] = std::mismatch(top.begin(), top.end(), path.begin(), path.end());
+  return end == top.end();
+}
+
+// Every cell has these.
+bool is_system(const fs::path& path) {
+  for (const char* top : {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"})
+    if (is_below(path, top)) return true;
+  return false;
+}
+
+// What is there, once, and not below another of them.
+std::vector<std::string> to_mount(std::vector<std::string> paths) {
+  for (std::string& path : paths) path = fs::path(path).lexically_normal();
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> result;
+  for (std::string& path : paths) {
+    if (path.size() > 1 && path.back() == '/') path.pop_back();
+    struct stat info;
+    if (path.size() < 2 || path[0] != '/' || is_system(path) || stat(path.c_str(), &info) != 0)
+      continue;
+    if (!result.empty() && is_below(path, result.back())) continue;
+    result.push_back(std::move(path));
+  }
+  return result;
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+// `home` of a virtual environment's pyvenv.cfg: where the interpreter that it was made from is.
+std::string base_of_environment(const fs::path& directory) {
+  std::ifstream file(directory / "pyvenv.cfg");
+  std::string line;
+  for (int i = 0; i < 100 && std::getline(file, line); ++i) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || trimmed(line.substr(0, equals)) != "home") continue;
+    return trimmed(line.substr(equals + 1));
+  }
+  return "";
+}
+
+// Not the whole of it: the directory above could be somebody's home.
+void add_parts(const fs::path& prefix, std::vector<std::string>& parts) {
+  if (!prefix.has_relative_path()) return;
+  for (const char* part : {"bin", "lib", "lib64", "pyvenv.cfg"}) parts.push_back(prefix / part);
+}
+
+// What an interpreter is made of: beside each of the links that lead to it, and its environment's base.
+std::vector<std::string> parts_of(const std::string& interpreter) {
+  std::vector<std::string> parts;
+  fs::path at = interpreter;
+  std::error_code error;
+  for (int links = 0; links < 40; ++links) {
+    const fs::path prefix = at.parent_path().parent_path();
+    add_parts(prefix, parts);
+    if (const fs::path base = base_of_environment(prefix); base.is_absolute())
+      add_parts(base.parent_path(), parts);
+    const fs::path target = fs::read_symlink(at, error);
+    if (error) break;
+    at = (at.parent_path() / target).lexically_normal();
+  }
+  const fs::path real = fs::canonical(interpreter, error);
+  if (!error) add_parts(real.parent_path().parent_path(), parts);
+  return parts;
+}
+
+}  // namespace
+
+bool is_module_name(const std::string& name) {
+  bool first = true;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '.' ? first : !(c == '_' || byte >= 0x80 || (first ? isalpha(byte) : isalnum(byte))))
+      return false;
+    first = c == '.';
+  }
+  return !first && name.size() <= 255 && is_valid_utf8(name);
+}
+
+std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
+                                                    const std::string& interpreter,
+                                                    const std::vector<std::string>& read,
+                                                    const Json& spec) {
+  static std::atomic<unsigned> made{0};
+  if (!fs::path(interpreter).is_absolute() || !is_program(interpreter))
+    throw_error(ErrorKind::config,
+                "{}: interpreter {}: it is not a program; give the absolute path of a CPython",
+                title, in_quotes(interpreter));
+  auto payload = std::make_shared<Payload>();
+  payload->title = title;
+  // -I: neither the environment nor the directory that it is started in say what is imported.
+  payload->runtime = {interpreter, "-I", "-X", "utf8", "-c", kBoot};
+  // Their threads would be lost in every copy; and the processors are the calls' to share.
+  for (const char* name : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})
+    payload->runtime_environment[name] = "1";
+  payload->runtime_image = {brig_python_begin, brig_python_end};
+  payload->runtime_files = {brig_python_files_begin, brig_python_files_end};
+  payload->runtime_spec = spec.dump(-1, ' ', true, Json::error_handler_t::replace);
+  auto runtime = std::make_shared<PythonRuntime>();
+  runtime->key = fmt::format("python {}", ++made);
+  std::vector<std::string> paths = parts_of(interpreter);
+  paths.insert(paths.end(), read.begin(), read.end());
+  runtime->read = to_mount(std::move(paths));
+  runtime->payload = std::move(payload);
+  return runtime;
+}
+
+std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
+  if (python.modules.empty()) throw Error(ErrorKind::config, "python: names no module");
+  for (const std::string& module : python.modules)
+    if (!is_module_name(module))
+      throw_error(ErrorKind::config, "python: {} is not the name of a module", in_quotes(module));
+  for (const std::string& path : python.path) {
+    std::error_code error;
+    if (!fs::path(path).is_absolute() || !fs::is_directory(path, error))
+      throw_error(ErrorKind::config, "python: path {}: it is not a directory", in_quotes(path));
+  }
+  std::vector<std::string> search = python.path, read = python.path;
+  if (!python.home.empty()) {
+    search.push_back(python.home);
+    for (const std::string& module : python.modules) {
+      const fs::path top = fs::path(python.home) / module.substr(0, module.find('.'));
+      read.push_back(top);
+      read.push_back(top.string() + ".py");
+    }
+  }
+  return python_runtime("python module " + in_quotes(python.modules[0]),
+                        python.interpreter.empty() ? find_interpreter() : python.interpreter, read,
+                        {{"path", search}, {"discover", python.modules}});
+}
+
+}  // namespace brig
