@@ -1,7 +1,7 @@
 /* brig in C: a small, stable interface for other languages. JSON in, JSON out.
  *
  * What this header declares keeps its meaning as long as BRIG_C_VERSION stays; more may come. All functions
- * may be called from any thread, and none calls back. Texts are UTF-8, and need no NUL behind them where a
+ * may be called from any thread, and none calls back but where it says so. Texts are UTF-8, and need no NUL behind them where a
  * size is given. A text that a function returns has a NUL behind it, and is freed with brig_c_free().
  *
  * A function that can fail has an `error`: null, or where to put {"kind": "config", "message": "..."}, to
@@ -56,10 +56,12 @@ typedef struct {
   int base64; /* not text: these bytes, to be given as base64. The size in the request is this one */
 } brig_c_blob;
 
-/* `request`: {"tool": "add", "arguments": {...}, "call_id": "", "caller": ""}. The result, as JSON: all of
- * brig::ToolResult. It never is null, but when there is no memory. */
+/* `request`: {"tool": "add", "arguments": {...}, "call_id": "", "caller": ""}. The result is two
+ * lines of JSON: all of brig::ToolResult but its report, and that. It never is null, but when there is no memory. `interrupted`, unless null, is called on
+ * this thread when a signal has interrupted the wait: not 0 ends the call at once. */
 char* brig_c_sandbox_call(brig_c_sandbox* sandbox, const char* request, size_t size,
-                          const brig_c_blob* blobs, size_t blob_count, size_t* result_size);
+                          const brig_c_blob* blobs, size_t blob_count, int (*interrupted)(void),
+                          size_t* result_size);
 
 /* Where results arrive. Its descriptor is readable while there are any, for an event loop. */
 typedef struct brig_c_queue brig_c_queue;

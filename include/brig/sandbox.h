@@ -45,6 +45,9 @@ struct SandboxOptions {
 struct CallOptions {
   std::string call_id;  // for cancel() and watchers; empty: one is made
   std::string caller;   // who asks: waiting calls are admitted in turn, one of each caller
+  // Asked, by call() alone, when a signal has interrupted its wait: true ends the call at once. For a
+  // language whose signal handlers run only when it is back in charge.
+  std::function<bool()> interrupted;
 };
 
 // Thread-safe. A call never throws: how it ended is in its result.
@@ -99,5 +102,7 @@ class Sandbox {
 
 // The result as one JSON object, its report included.
 std::string to_json(const ToolResult& result, int indent = -1);
+// The same in two lines, the report in the second, for who need not look at that.
+std::string to_json_lines(const ToolResult& result);
 
 }  // namespace brig

@@ -25,9 +25,12 @@ from brig._tool import Tool, marked_tools, tool_of
 from brig._values import dumps, pack, unpack
 
 _CATALOG = 5
+# json.loads() without what a text that brig has written does not need.
+_scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 _PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
 _MAX_TEXT = 16 * 1024
 _FORKED = 97
+_MOST_TOUCHED = 64  # tools that are made ready ahead of their call
 _MAIN = "__brig_main__"  # so that `if __name__ == "__main__"` is left out
 
 
@@ -55,6 +58,8 @@ def main() -> None:
         _fields_ = [("load", load), ("fork", fork), ("rehearse", rehearse), ("run", run)]
 
     hooks = Hooks(load(runtime.load), fork(_fork), rehearse(runtime.rehearse), run(run_tool))
+    text = ctypes.create_string_buffer(b'{"a":1,"b":[2.5,"text",null,true]}')
+    runtime.practice = lambda: hooks.run(b"", ctypes.addressof(text), len(text.value), -1, -1)
     library.brig_runtime_serve(ctypes.byref(hooks))
 
 
@@ -118,6 +123,20 @@ class _Entry:
         return pack(result) if self.typed else result
 
 
+def _set_environment(environment: list[bytes]) -> None:
+    """Python's view of it; putenv() is not for a process that is about to be copied."""
+    data = os.environ._data  # type: ignore[attr-defined]
+    data.clear()
+    data.update(each.split(b"=", 1) for each in environment if b"=" in each)
+
+
+def _nothing(typed: bool) -> _Entry:
+    entry = _Entry.__new__(_Entry)
+    entry.function, entry.typed, entry.is_async = (lambda **_: None), typed, False
+    entry.bind = None if typed else (lambda arguments: ([], arguments))
+    return entry
+
+
 def _is_async(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & 0x80)  # CO_COROUTINE
@@ -128,7 +147,10 @@ class _Runtime:
         self._spec = spec
         self._library = library
         self._tools: dict[str, _Entry] = {}
-        self._environment: list[bytes] = []
+        self._environment = b""
+        # A call without a tool: it touches the memory that every call needs a copy of.
+        self.practice: Callable[[], None] = lambda: None
+        self._nothing = [_nothing(typed) for typed in (True, False)]
 
     # --- in the zygote ---
 
@@ -277,10 +299,19 @@ class _Runtime:
                 reconfigure(line_buffering=True)  # what was printed is there whatever comes
             if stream:
                 stream.flush()
-        self._environment = self._current_environment()
-        self._practice()
+        self._settle_environment()
+        if not any(entry.typed for entry in self._tools.values()):
+            del self._nothing[0]
+        self.practice()
         gc.collect()
         gc.freeze()
+
+    def _settle_environment(self) -> None:
+        """As the cells' will most likely be: what is only the interpreter's is taken out."""
+        mine = {b"OPENBLAS_NUM_THREADS", b"OMP_NUM_THREADS", b"MKL_NUM_THREADS", b"LD_BIND_NOW"}
+        left = [each for each in self._current_environment() if each.partition(b"=")[0] not in mine]
+        _set_environment(left)
+        self._environment = b"".join(each + b"\0" for each in left)
 
     # --- in a cell ---
 
@@ -292,13 +323,13 @@ class _Runtime:
 
     def rehearse(self) -> None:
         """Whatever can be done before there is a request."""
-        environment = self._current_environment()
-        if environment != self._environment:
-            data = os.environ._data  # type: ignore[attr-defined]
-            data.clear()
-            data.update(each.split(b"=", 1) for each in environment if b"=" in each)
+        if not self._library.brig_runtime_environment_is(self._environment, len(self._environment)):
+            _set_environment(self._current_environment())
         self._refresh()
-        self._practice()
+        for entry in list(self._tools.values())[:_MOST_TOUCHED]:
+            entry.function, entry.bind, entry.typed = entry.function, entry.bind, entry.typed
+            getattr(entry.function, "__code__", None), getattr(entry.function, "__dict__", None)
+        self.practice()
 
     def _refresh(self) -> None:
         """State that no two cells may share. (random sees to itself.)"""
@@ -309,17 +340,16 @@ class _Runtime:
         if numpy:
             numpy.seed()
 
-    def _practice(self) -> None:
-        """A call without a tool: it touches the memory that every call needs a copy of."""
-        entry = _Entry.__new__(_Entry)
-        entry.function, entry.typed, entry.is_async = (lambda **_: None), False, False
-        entry.bind = lambda arguments: ([], arguments)
-        self._answer(entry, b'{"a":1,"b":[2.5,"text",null,true]}', -1)
-
     def run(self, name: str, text: bytes, gaps: int, answer: int) -> None:
         state.answer = answer
         entry = self._tools.get(name)
         code = 0
+        if not name:
+            for nothing in self._nothing:
+                kind, payload = self._answer(nothing, text, gaps)
+                _flush()
+                struct.pack("=II", kind, len(payload)) + payload
+            return
         try:
             if entry is None:
                 kind, payload = _error("UnknownTool", "this interpreter has no such function", None)
@@ -337,7 +367,7 @@ class _Runtime:
         try:
             if gaps >= 0:
                 text = _filled(text, gaps)
-            result = entry.call(json.loads(text))
+            result = entry.call(_scan(text.decode(), 0)[0])
         except SystemExit:
             raise
         except BaseException as error:

@@ -29,6 +29,7 @@ class Blob(ctypes.Structure):
 
 
 _blobs = ctypes.POINTER(Blob)
+Interrupted = ctypes.CFUNCTYPE(_int)
 
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "version": (_int, []),
@@ -38,7 +39,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sandbox_free": (None, [_void_p]),
     "sandbox_set_tools": (_int, [_void_p, _char_p, _size_t, _error]),
     "sandbox_tools": (_void_p, [_void_p, _char_p]),
-    "sandbox_call": (_void_p, [_void_p, _char_p, _size_t, _blobs, _size_t, _size]),
+    "sandbox_call": (_void_p, [_void_p, _char_p, _size_t, _blobs, _size_t, Interrupted, _size]),
     "queue_new": (_void_p, [_error]),
     "queue_descriptor": (_int, [_void_p]),
     "queue_take": (_void_p, [_void_p, ctypes.POINTER(_uint64), _size]),

@@ -5,16 +5,24 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 
 class Report:
     """All that is known of one finished call."""
 
-    __slots__ = ("_json",)
+    __slots__ = ("_text", "_told")
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._json = told
+    def __init__(self, told: Union[bytes, dict[str, Any]]) -> None:
+        # Few look at it: its text is read when someone does.
+        self._text = told if isinstance(told, bytes) else b""
+        self._told = told if isinstance(told, dict) else None
+
+    @property
+    def _json(self) -> dict[str, Any]:
+        if self._told is None:
+            self._told = json.loads(self._text)
+        return self._told
 
     def _stream(self, name: str) -> bytes:
         encoded: Optional[str] = self._json.get(name + "_base64")
@@ -79,7 +87,7 @@ class ToolResult:
     duration_ms: float
     report: Report
 
-    def __init__(self, told: dict[str, Any]) -> None:
+    def __init__(self, told: dict[str, Any], report: Report) -> None:
         self.call_id = told["call_id"]
         self.ok = told["ok"]
         self.output = told["output"]
@@ -89,7 +97,7 @@ class ToolResult:
         self.denied = told["denied"]
         self.reason = told["reason"]
         self.duration_ms = told["duration_ms"]
-        self.report = Report(told["report"])
+        self.report = report
         self._started_at = float(told["started_at"])
 
     @property
@@ -117,9 +125,15 @@ def refused(call_id: str, error: str) -> ToolResult:
     """Of a call that did not come to the library."""
     report = {"outcome": "invalid_arguments", "message": error, "exit_code": None, "signal": None}
     told: dict[str, Any] = dict.fromkeys(("output", "error_type", "traceback", "reason"))
-    told.update(call_id=call_id, ok=False, error=error, denied=False, duration_ms=0.0, report=report)
+    told.update(call_id=call_id, ok=False, error=error, denied=False, duration_ms=0.0)
     told["started_at"] = datetime.datetime.now(datetime.timezone.utc).timestamp()
-    return ToolResult(told)
+    return ToolResult(told, Report(report))
+
+
+def result_of(text: bytes) -> ToolResult:
+    """Of two lines, as brig/c.h has it."""
+    line = text.index(b"\n")
+    return ToolResult(json.loads(text[:line]), Report(text[line + 1 :]))
 
 
 class Event:

@@ -9,16 +9,14 @@ import itertools
 import json
 import os
 import secrets
-import select
 import threading
 import weakref
-from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
-from brig import _native
 from brig._errors import ConfigError, Error
-from brig._native import Blob, ErrorSlot, blob_of, library, taken
+from brig._native import Blob, ErrorSlot, Interrupted, blob_of, library, taken
 from brig._policy import Duration, Paths, Size, policy_json
-from brig._result import Event, ToolResult, refused
+from brig._result import Event, ToolResult, refused, result_of
 from brig._spec import python_json
 from brig._tool import Tool, as_tool
 from brig._values import dumps, pack, unpack
@@ -51,16 +49,21 @@ class ToolInfo:
         return f"brig.ToolInfo({self.name!r}, {self.description!r})"
 
 
+_NO_BLOBS: Any = (Blob * 0)()
+
+
 class _Request:
     """A call as the library takes it: long strings stay where they are."""
 
     def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
         self._kept: list[Any] = []
-        lifted = self._lift(arguments, 0)
-        text = dumps(
-            {"tool": tool, "arguments": lifted, "call_id": call_id, "caller": caller},
-            subject="the request",
-        )
+        asked = {"tool": tool, "call_id": call_id, "caller": caller}
+        if arguments != {}:
+            asked["arguments"] = self._lift(arguments, 0)
+        text = dumps(asked, subject="the request")
+        if not self._kept:
+            self.text, self.blobs, self.size = text, _NO_BLOBS, len(text)
+            return
         blobs = []
         for i, value in enumerate(self._kept):
             blob = blob_of(value)
@@ -97,7 +100,7 @@ class _Queue:
         if not self.handle:
             raise error.error()
         self.descriptor: int = library().brig_c_queue_descriptor(self.handle)
-        self.waiting: dict[int, Callable[[dict[str, Any]], None]] = {}
+        self.waiting: dict[int, Callable[[bytes], None]] = {}
         self._close = weakref.finalize(self, _free_queue, self.handle, os.getpid())
 
     def take(self) -> None:
@@ -107,7 +110,7 @@ class _Queue:
             text = library().brig_c_queue_take(self.handle, ctypes.byref(ticket), ctypes.byref(size))
             if not text:
                 return
-            told = json.loads(taken(text, size))
+            told = taken(text, size)
             done = self.waiting.pop(ticket.value, None)
             if done:
                 done(told)
@@ -164,6 +167,37 @@ def _start(config: bytes) -> _Native:
 _numbers = itertools.count(1)
 
 
+class _Signals:
+    """Python's signal handlers run when the interpreter is back in charge. So that Ctrl-C ends a call, it is for
+    a moment whenever a signal interrupts one, in the main thread."""
+
+    def __init__(self) -> None:
+        self._raised: Optional[BaseException] = None
+        # A generator's: a handler that raises does so where it was left off, and not in the entrance of a
+        # function, before any `try`, where ctypes would swallow it.
+        watching = self._watch()
+        next(watching)
+        self.check = Interrupted(watching.__next__)
+        self.nobody = Interrupted()
+
+    def _watch(self) -> Iterator[int]:
+        while True:
+            try:
+                yield int(self._raised is not None)
+            except GeneratorExit:
+                return
+            except BaseException as raised:
+                self._raised = raised
+
+    def throw(self) -> None:
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
+
+
+_signals = _Signals()
+
+
 class Sandbox:
     """Tools behind a policy. Thread-safe; usable from many event loops.
 
@@ -195,7 +229,7 @@ class Sandbox:
         scratch: Optional[Size] = None,
         concurrency: int = 0,
         queue: int = 1024,
-        ready_min: int = 1,
+        ready_min: int = 2,
         ready_max: int = 16,
         interpreter: Optional[str] = None,
         paths: Sequence[str] = (),
@@ -224,7 +258,6 @@ class Sandbox:
         self._typed: set[str] = set()
         self._bytes: set[str] = set()
         self._queues: weakref.WeakKeyDictionary[Any, _Queue] = weakref.WeakKeyDictionary()
-        self._local = threading.local()
         self._active: dict[str, None] = {}
         self._closed = False
         config = self._config(self._tools)
@@ -277,8 +310,8 @@ class Sandbox:
         except (ValueError, TypeError, RecursionError) as error:
             return refused(call_id, str(error))
 
-    def _result(self, tool: str, told: dict[str, Any]) -> ToolResult:
-        result = ToolResult(told)
+    def _result(self, tool: str, told: bytes) -> ToolResult:
+        result = result_of(told)
         if not result.ok or not (tool in self._typed or tool in self._bytes):
             return result
         try:
@@ -307,37 +340,19 @@ class Sandbox:
             return request
         with self._starting.result() as handle:
             self._active[call_id] = None
+            size = ctypes.c_size_t()
+            in_main = threading.current_thread() is threading.main_thread()
             try:
-                if threading.current_thread() is threading.main_thread():
-                    told = self._wait(handle, request, call_id)
-                else:
-                    size = ctypes.c_size_t()
-                    text = library().brig_c_sandbox_call(handle, *request.arguments(), ctypes.byref(size))
-                    told = json.loads(taken(text, size))
+                text = library().brig_c_sandbox_call(
+                    handle, *request.arguments(), _signals.check if in_main else _signals.nobody,
+                    ctypes.byref(size),
+                )  # fmt: skip
             finally:
                 self._active.pop(call_id, None)
+            told = taken(text, size)
+        if in_main:
+            _signals.throw()
         return self._result(tool, told)
-
-    def _wait(self, handle: int, request: _Request, call_id: str) -> dict[str, Any]:
-        """In the main thread, where Python handles signals: so that Ctrl-C ends a call."""
-        queue: Optional[_Queue] = getattr(self._local, "queue", None)
-        if queue is None:
-            queue = self._local.queue = _Queue()
-            self._local.poll = select.poll()
-            self._local.poll.register(queue.descriptor, select.POLLIN)
-        arrived: list[dict[str, Any]] = []
-        ticket = next(_numbers)
-        queue.waiting[ticket] = arrived.append
-        try:
-            library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
-            while not arrived:
-                self._local.poll.poll()
-                queue.take()
-        except BaseException:
-            queue.waiting.pop(ticket, None)
-            library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
-            raise
-        return arrived[0]
 
     async def call(
         self,
@@ -355,10 +370,10 @@ class Sandbox:
             return request
         loop = asyncio.get_running_loop()
         queue = self._queue(loop)
-        future: asyncio.Future[dict[str, Any]] = loop.create_future()
+        future: asyncio.Future[bytes] = loop.create_future()
         ticket = next(_numbers)
 
-        def done(told: dict[str, Any]) -> None:
+        def done(told: bytes) -> None:
             if not future.done():
                 future.set_result(told)
 
@@ -542,5 +557,3 @@ class _Watch(AsyncIterator[Event]):
         finally:
             loop.remove_reader(self._descriptor)
 
-
-_ = _native

@@ -503,19 +503,21 @@ def test_x1_a_partial_can_be_called(run: Run) -> None:
     assert run(functools.partial(add, 2), b=3) == 5
 
 
-def test_x1_a_function_of_a_script_can_be_called(tmp_path: Path) -> None:
+@pytest.mark.parametrize("guard", ["if __name__ == '__main__':", "if True:"])
+def test_x1_a_function_of_a_script_can_be_called(tmp_path: Path, guard: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from brig.compat.calute import SandboxConfig, SubprocessSandboxBackend\n"
+        "backend = SubprocessSandboxBackend(SandboxConfig())\n"
         "def twice(n):\n"
         "    return n * 2\n"
-        "if __name__ == '__main__':\n"
-        "    print(SubprocessSandboxBackend(SandboxConfig()).execute('t', twice, {'n': 21}))\n"
+        f"{guard}\n"
+        "    print(backend.execute('twice', twice, {'n': 21}))\n"
     )
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.stdout == "42\n", done.stderr
+    assert (done.stdout, done.stderr) == ("42\n", "")
 
 
 def test_x1_what_can_not_be_carried_is_a_runtime_error(run: Run) -> None:

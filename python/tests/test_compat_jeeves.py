@@ -1,5 +1,5 @@
-"""brig.compat.jeeves: what JeevesAgent's SubprocessSandbox promised. The letters are the rows of the
-defects table in notes/seeds.md."""
+"""brig.compat.jeeves: what JeevesAgent's SubprocessSandbox promised. The letters are the rows of
+the defects table in notes/seeds.md."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from pathlib import Path
@@ -309,9 +310,9 @@ def test_the_decorator_takes_a_name_a_description_and_destructive() -> None:
 
 
 def test_hints_become_a_schema() -> None:
-    def function(
-        self, text: str, n: int, x: float, yes: bool, names: List[str], bare, *args: int, **more: int
-    ):  # type: ignore[no-untyped-def]
+    def function(  # type: ignore[no-untyped-def]
+        self, text: str, n: int, x: float, yes: bool, names: List[str], bare, *args: int, **kw: int
+    ):
         pass
 
     schema = tool(function).input_schema
@@ -350,7 +351,10 @@ def test_a_host_takes_tools_and_callables() -> None:
 
 def test_a_host_searches_names_and_descriptions() -> None:
     host = InProcessToolHost([add, decorated])
-    names = lambda query: [d.name for d in asyncio.run(host.list_tools(query=query))]  # noqa: E731
+
+    def names(query: Optional[str]) -> List[str]:
+        return [found.name for found in asyncio.run(host.list_tools(query=query))]
+
     assert names(None) == ["add", "decorated"]
     assert names("SHOUT") == ["decorated"]
     assert names("AdD") == ["add"]
@@ -465,6 +469,14 @@ def test_a_tool_registered_later_is_seen() -> None:
     assert call(sandbox, "half", value=3.0).ok
 
 
+def test_a_tool_whose_function_is_exchanged_calls_the_new_one() -> None:
+    made = Tool("it", "", add)
+    sandbox = SubprocessSandbox(InProcessToolHost([made]))
+    assert call(sandbox, "it", a=1).output == 2
+    made.fn = half
+    assert call(sandbox, "it", value=1).output == 0.5
+
+
 def test_a_call_in_flight_outlives_a_registration() -> None:
     host = InProcessToolHost([sleep])
     sandbox = SubprocessSandbox(host)
@@ -527,7 +539,7 @@ def test_x1_an_argument_that_can_not_be_carried_is_an_error(box: SubprocessSandb
 
 
 def test_x1_a_function_that_can_not_be_carried_is_an_error() -> None:
-    lock = __import__("threading").Lock()
+    lock = threading.Lock()
     host = InProcessToolHost([Tool("locked", "", lambda: lock.locked()), add])
     sandbox = SubprocessSandbox(host)
     result = call(sandbox, "locked")
@@ -560,22 +572,25 @@ def test_x1_a_result_that_can_not_be_carried_is_told(box: SubprocessSandbox) -> 
     assert "without producing a result" not in (result.error or "")
 
 
-def test_a_function_of_a_script_can_be_called(tmp_path: Path) -> None:
+@pytest.mark.parametrize("guard", ["if __name__ == '__main__':", "if True:"])
+def test_a_function_of_a_script_can_be_called(tmp_path: Path, guard: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import asyncio\n"
         "from brig.compat.jeeves import InProcessToolHost, SubprocessSandbox, tool\n"
+        "host = InProcessToolHost()\n"
+        "sandbox = SubprocessSandbox(host)\n"
         "@tool\n"
         "def twice(n: int) -> int:\n"
         "    return n * 2\n"
-        "if __name__ == '__main__':\n"
-        "    sandbox = SubprocessSandbox(InProcessToolHost([twice]))\n"
-        "    print(asyncio.run(sandbox.call('twice', {'n': '21'})))\n"
+        "host.register(twice)\n"
+        f"{guard}\n"
+        "    print(asyncio.run(sandbox.call('twice', {'n': '21'})).output)\n"
     )
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
     )
-    assert "output=42" in done.stdout, done.stdout + done.stderr
+    assert (done.stdout, done.stderr) == ("42\n", "")
 
 
 def test_an_async_tool_is_awaited(box: SubprocessSandbox) -> None:
@@ -612,28 +627,31 @@ def test_x6_numbers_in_strings_are_coerced(
 
 
 def test_x6_what_does_not_fit_is_passed_as_it_is() -> None:
-    def kinds(n: int, x: float, yes: bool, text: str) -> None:
+    def kinds(n: int, x: float, yes: bool, text: str, maybe: Optional[int] = None) -> None:
         pass
 
     seen: List[Any] = []
     made = tool(kinds)
     made.fn = lambda **arguments: seen.append(arguments)
-    for given in (
+    given: List[Dict[str, Any]] = [
         {"n": "8.5", "x": "eight", "yes": "maybe", "text": "8"},
         {"n": "8.0", "x": "8", "yes": "Yes", "text": ""},
         {"n": 8.5, "x": 3, "yes": "", "text": 5},
-    ):
-        asyncio.run(made.execute(given))
+        {"n": "9007199254740993", "x": "1e3", "yes": "0", "text": "no", "maybe": "8"},
+    ]
+    for each in given:
+        asyncio.run(made.execute(each))
     assert seen == [
         {"n": "8.5", "x": "eight", "yes": "maybe", "text": "8"},
         {"n": 8, "x": 8.0, "yes": True, "text": ""},
         {"n": 8.5, "x": 3, "yes": False, "text": 5},
+        {"n": 9007199254740993, "x": 1000.0, "yes": False, "text": "no", "maybe": 8},
     ]
 
 
 def test_x6_no_resource_tracker_is_left(box: SubprocessSandbox) -> None:
     assert call(box, "add", a=1).ok
-    tracker = multiprocessing.resource_tracker._resource_tracker  # type: ignore[attr-defined]
+    tracker: Any = multiprocessing.resource_tracker._resource_tracker
     assert tracker._fd is None
 
 

@@ -447,3 +447,25 @@ def test_a_call_in_another_thread_is_cancelled_by_close() -> None:
     box.close()
     thread.join(15)
     assert results and results[0].report.outcome == "cancelled"
+
+
+def test_ctrl_c_ends_a_call() -> None:
+    with brig.Sandbox([sleeps], timeout=60) as box:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            box.call_sync("sleeps", {"seconds": 60})
+        assert time.monotonic() - begun < 15
+        assert box.call_sync("sleeps", {"seconds": 0}).ok
+
+
+def test_other_signals_are_handled_and_end_nothing() -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: seen.append(number))
+    try:
+        with brig.Sandbox([sleeps], timeout=60) as box:
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            assert box.call_sync("sleeps", {"seconds": 1}).output == "slept"
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == [signal.SIGUSR1]

@@ -60,7 +60,7 @@ Asked asked_of(const char* request, std::size_t size, std::span<const brig_c_blo
     if (!found->is_string()) throw_error(ErrorKind::config, "{}: expected a string", name);
     return std::move(found->get_ref<std::string&>());
   };
-  Asked asked{text("tool"), nullptr, {text("call_id"), text("caller")}};
+  Asked asked{text("tool"), nullptr, {text("call_id"), text("caller"), {}}};
   if (const auto found = json.find("arguments"); found != json.end())
     asked.arguments = std::move(*found);
   return asked;
@@ -73,7 +73,7 @@ std::string refusal(const std::string& why) {
   result.report.outcome = Outcome::invalid_arguments;
   result.report.message = why;
   result.started_at = std::chrono::system_clock::now();
-  return to_json(result);
+  return to_json_lines(result);
 }
 
 Json listed(const Tool& tool) {
@@ -140,13 +140,15 @@ char* brig_c_sandbox_tools(brig_c_sandbox* sandbox, const char* query) {
 }
 
 char* brig_c_sandbox_call(brig_c_sandbox* sandbox, const char* request, size_t size,
-                          const brig_c_blob* blobs, size_t blob_count, size_t* result_size) {
+                          const brig_c_blob* blobs, size_t blob_count, int (*interrupted)(),
+                          size_t* result_size) {
   return guarded<char*>(nullptr, nullptr, [&] {
     try {
       Asked asked = asked_of(request, size, {blobs, blob_count});
+      if (interrupted) asked.options.interrupted = [=] { return interrupted() != 0; };
       const ToolResult result =
           sandbox->sandbox.call(asked.tool, std::move(asked.arguments), std::move(asked.options));
-      return text_for_c(to_json(result), result_size);
+      return text_for_c(to_json_lines(result), result_size);
     } catch (const Error& failure) {
       return text_for_c(refusal(failure.what()), result_size);
     }
@@ -197,7 +199,7 @@ void brig_c_sandbox_submit(brig_c_sandbox* sandbox, brig_c_queue* queue, uint64_
       Asked asked = asked_of(request, size, {blobs, blob_count});
       sandbox->sandbox.call_async(
           asked.tool, std::move(asked.arguments), std::move(asked.options),
-          [state, ticket](const ToolResult& result) { state->put(ticket, to_json(result)); });
+          [state, ticket](const ToolResult& result) { state->put(ticket, to_json_lines(result)); });
     } catch (const Error& failure) {
       state->put(ticket, refusal(failure.what()));
     }

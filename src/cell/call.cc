@@ -209,6 +209,10 @@ void Call::drive() {
   timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
                 (left % std::chrono::seconds(1)).count()};
   const int count = ppoll(polls, kSources, &wait, nullptr);
+  if (count < 0 && errno == EINTR && request_.interrupted && request_.interrupted()) {
+    cancel();
+    cancel();
+  }
   if (count > 0 && (polls[kListener].revents & (POLLIN | POLLHUP)) == POLLHUP) {
     polls[kListener].revents = 0;
     unwatched_ = true;  // not closed here: that is slow

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,6 +51,8 @@ struct CellRequest {
   UniqueFd arguments_file;
   std::uint32_t arguments_size = 0;  // of what is in the file
   ProgressCallback on_progress;
+  std::function<bool()>
+      interrupted;  // asked, if the caller drives, when a signal came: true ends it
   Clock::time_point asked = Clock::now();  // the clock of the wall limit starts here
 };
 // Gives the request a function's arguments, the text of these pieces: large ones in a file. Throws Error;
@@ -100,6 +103,7 @@ class Call {
 
   // -1 where there is nothing to poll (any more). All for reading, but kStdin, which is for writing.
   std::array<int, kSources> descriptors() const;
+  const std::function<bool()>& interrupted() const { return request_.interrupted; }
   void on_ready(Source source);
   // When to call on_timer next.
   Clock::time_point timer() const { return timer_; }

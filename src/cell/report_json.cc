@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 namespace brig {
 namespace {
@@ -23,67 +25,120 @@ std::string dump(const Json& json, int indent) {
   return json.dump(std::clamp(indent, -1, kMaxIndent), ' ', false, Json::error_handler_t::replace);
 }
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-// "SIGSEGV"; null for a number that is no signal.
-Json signal_name(const std::optional<int>& signal) {
-  if (!signal) return nullptr;
-  if (const char* name = ::sigabbrev_np(*signal)) return fmt::format("SIG{}", name);
-  if (*signal == SIGRTMIN) return "SIGRTMIN";
-  if (*signal > SIGRTMIN && *signal <= SIGRTMAX) {
-    return fmt::format("SIGRTMIN+{}", *signal - SIGRTMIN);
+// Every call of every language asks for a report: its text is written, not made from a value.
+class Writer {
+ public:
+  template <typename T>
+  void number(std::string_view key, T value) {
+    fmt::format_to(std::back_inserter(text_), "{}\"{}\":{}", comma(), key, value);
   }
-  return nullptr;
-}
-
-Json milliseconds(std::chrono::microseconds duration) {
-  return static_cast<double>(duration.count()) / 1000.0;
-}
-
-void add_bytes(Json& json, const std::string& name, const Output& output) {
-  if (is_valid_utf8(output.bytes)) {
-    json[name] = output.bytes;
-  } else {
-    json[name + "_base64"] = base64(output.bytes);
+  template <typename T>
+  void number_or_null(std::string_view key, const std::optional<T>& value) {
+    value ? number(key, *value) : number(key, "null");
   }
+  void milliseconds(std::string_view key, std::chrono::microseconds value) {
+    std::string text = fmt::format("{}.{:03}", value.count() / 1000, value.count() % 1000);
+    while (text.ends_with('0') && !text.ends_with(".0")) text.pop_back();
+    number(key, text);
+  }
+  void flag(std::string_view key, bool value) { number(key, value ? "true" : "false"); }
+  void string(std::string_view key, const std::string& value) { number(key, quoted(value)); }
+  void bytes(const std::string& key, const Output& output) {
+    is_valid_utf8(output.bytes) ? string(key, output.bytes)
+                                : string(key + "_base64", base64(output.bytes));
+  }
+  // A value in {} or [], whose parts are written by `inner`.
+  template <typename Inner>
+  void group(std::string_view key, const char* brackets, const Inner& inner) {
+    number(key, brackets[0]);
+    first_ = true;
+    inner();
+    text_ += brackets[1];
+    first_ = false;
+  }
+  void item(const std::string& value) { text_.append(comma()).append(quoted(value)); }
+  // One of an array's objects.
+  template <typename Inner>
+  void object(const Inner& inner) {
+    text_.append(comma()) += '{';
+    first_ = true;
+    inner();
+    text_ += '}';
+    first_ = false;
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  const char* comma() {
+    const bool first = std::exchange(first_, false);
+    return first ? "" : ",";
+  }
+  static std::string quoted(const std::string& value) {
+    const bool plain = std::all_of(value.begin(), value.end(), [](unsigned char c) {
+      return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+    });
+    return plain ? '"' + value + '"' : dump(value, -1);
+  }
+
+  std::string text_;
+  bool first_ = true;
+};
+
+// "SIGSEGV"; nothing for a number that is no signal.
+std::optional<std::string> signal_name(const std::optional<int>& signal) {
+  if (!signal) return std::nullopt;
+  if (const char* name = ::sigabbrev_np(*signal)) return fmt::format("\"SIG{}\"", name);
+  if (*signal == SIGRTMIN) return "\"SIGRTMIN\"";
+  if (*signal > SIGRTMIN && *signal <= SIGRTMAX)
+    return fmt::format("\"SIGRTMIN+{}\"", *signal - SIGRTMIN);
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::string to_json(const Report& report, int indent) {
-  Json json;
-  json["outcome"] = to_string(report.outcome);
-  json["exit_code"] = or_null(report.exit_code);
-  json["signal"] = or_null(report.signal);
-  json["signal_name"] = signal_name(report.signal);
-  json["message"] = report.message;
-  add_bytes(json, "stdout", report.out);
-  add_bytes(json, "stderr", report.err);
-  json["stdout_bytes"] = report.out.total;
-  json["stderr_bytes"] = report.err.total;
-  json["stdout_truncated"] = report.out.truncated;
-  json["stderr_truncated"] = report.err.truncated;
-  // Offsets in bytes: into the UTF-8, or into what the base64 decodes to.
-  if (report.out.truncated) json["stdout_cut_at"] = report.out.cut;
-  if (report.err.truncated) json["stderr_cut_at"] = report.err.cut;
-  json["usage"] = {{"wall_ms", milliseconds(report.usage.wall)},
-                   {"cpu_ms", milliseconds(report.usage.cpu)},
-                   {"memory_peak_bytes", report.usage.memory_peak},
-                   {"processes_peak", or_null(report.usage.processes_peak)}};
-  json["steps"] = {{"queue_ms", milliseconds(report.steps.queue)},
-                   {"dispatch_ms", milliseconds(report.steps.dispatch)},
-                   {"run_ms", milliseconds(report.steps.run)},
-                   {"teardown_ms", milliseconds(report.steps.teardown)}};
-  json["enforced"] = report.enforced;
-  Json& violations = json["violations"] = Json::array();
-  for (const Violation& violation : report.violations) {
-    violations.push_back(
-        {{"layer", violation.layer}, {"what", violation.what}, {"count", violation.count}});
-  }
-  return dump(json, indent);
+  Writer writer;
+  writer.object([&] {
+    writer.string("outcome", to_string(report.outcome));
+    writer.number_or_null("exit_code", report.exit_code);
+    writer.number_or_null("signal", report.signal);
+    writer.number_or_null("signal_name", signal_name(report.signal));
+    writer.string("message", report.message);
+    writer.bytes("stdout", report.out);
+    writer.bytes("stderr", report.err);
+    writer.number("stdout_bytes", report.out.total);
+    writer.number("stderr_bytes", report.err.total);
+    writer.flag("stdout_truncated", report.out.truncated);
+    writer.flag("stderr_truncated", report.err.truncated);
+    // Offsets in bytes: into the UTF-8, or into what the base64 decodes to.
+    if (report.out.truncated) writer.number("stdout_cut_at", report.out.cut);
+    if (report.err.truncated) writer.number("stderr_cut_at", report.err.cut);
+    writer.group("usage", "{}", [&] {
+      writer.milliseconds("wall_ms", report.usage.wall);
+      writer.milliseconds("cpu_ms", report.usage.cpu);
+      writer.number("memory_peak_bytes", report.usage.memory_peak);
+      writer.number_or_null("processes_peak", report.usage.processes_peak);
+    });
+    writer.group("steps", "{}", [&] {
+      writer.milliseconds("queue_ms", report.steps.queue);
+      writer.milliseconds("dispatch_ms", report.steps.dispatch);
+      writer.milliseconds("run_ms", report.steps.run);
+      writer.milliseconds("teardown_ms", report.steps.teardown);
+    });
+    writer.group("enforced", "[]", [&] {
+      for (const std::string& layer : report.enforced) writer.item(layer);
+    });
+    writer.group("violations", "[]", [&] {
+      for (const Violation& violation : report.violations)
+        writer.object([&] {
+          writer.string("layer", violation.layer);
+          writer.string("what", violation.what);
+          writer.number("count", violation.count);
+        });
+    });
+  });
+  std::string text = writer.take();
+  return indent < 0 ? text : dump(Json::parse(text), indent);
 }
 
 std::string to_json(const Capabilities& capabilities, int indent) {

@@ -109,9 +109,8 @@ class Warden {
   void watch_cancel_fd(std::uint64_t id, AsyncCall& async);
   void drop_cancel_fd(AsyncCall& async);
   void leave_queue(std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message);
-  // Waits for one, until the deadline, or until `cancel` (or -1) is readable.
-  std::optional<ReadyCell> take_cell(Clock::time_point deadline, int cancel, Outcome& outcome,
-                                     std::string& message);
+  // Waits for one, until the call's deadline, or until it is cancelled.
+  std::optional<ReadyCell> take_cell(const Call& call, Outcome& outcome, std::string& message);
   void watch(int fd, std::uint64_t key, std::uint32_t events = 1 /* EPOLLIN */);
   void wake() const;
 

@@ -211,7 +211,7 @@ void Warden::release(unsigned slot, ReadyCell remains) {
   if (gone) wake();
 }
 
-std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, int cancel, Outcome& outcome,
+std::optional<ReadyCell> Warden::take_cell(const Call& call, Outcome& outcome,
                                            std::string& message) {
   std::unique_lock lock(mutex_);
   if (waiters_.empty() && !ready_.empty() && busy_ < options_.max_cells) {
@@ -242,21 +242,24 @@ std::optional<ReadyCell> Warden::take_cell(Clock::time_point deadline, int cance
   waiters_.push_back(waiter);
   lock.unlock();
   wake();
-  pollfd events[] = {{waiter->arrived.get(), POLLIN, 0}, {cancel, POLLIN, 0}};
+  pollfd events[] = {{waiter->arrived.get(), POLLIN, 0},
+                     {call.descriptors()[Call::kCancel], POLLIN, 0}};
   int count;
+  bool enough = false;
   do {
-    const auto left = std::max(Clock::duration::zero(), deadline - Clock::now());
+    const auto left = std::max(Clock::duration::zero(), call.deadline() - Clock::now());
     const timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
                         (left % std::chrono::seconds(1)).count()};
     count = ppoll(events, 2, &wait, nullptr);
-  } while (count < 0 && errno == EINTR);
+    if (count < 0 && errno == EINTR) enough = call.interrupted() && call.interrupted()();
+  } while (count < 0 && errno == EINTR && !enough);
   lock.lock();
   if (waiter->cell) return std::move(*waiter->cell);
   std::erase(waiters_, waiter);
   if (!waiter->failure.empty()) {
     outcome = Outcome::internal;
     message = waiter->failure;
-  } else if (count > 0) {
+  } else if (count > 0 || enough) {
     outcome = Outcome::cancelled;
     message = kCancelledEarly;
   } else {
@@ -273,13 +276,12 @@ CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
     call.refuse(Outcome::invalid_arguments, defect);
     return call.take();
   }
-  const int cancel = call.descriptors()[Call::kCancel];
   Outcome outcome = Outcome::internal;
   std::string message;
   unsigned slot = 0;
   bool started = false;
   for (int attempt = 0; !started && attempt < kMaxStarts; ++attempt) {
-    std::optional<ReadyCell> cell = take_cell(call.deadline(), cancel, outcome, message);
+    std::optional<ReadyCell> cell = take_cell(call, outcome, message);
     if (!cell) {
       call.refuse(outcome, message);
       return call.take();

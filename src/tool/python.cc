@@ -151,8 +151,10 @@ std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
   payload->title = title;
   // -I: neither the environment nor the directory that it is started in say what is imported.
   payload->runtime = {interpreter, "-I", "-X", "utf8", "-c", kBoot};
-  // Their threads would be lost in every copy; and the processors are the calls' to share.
-  for (const char* name : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})
+  // Their threads would be lost in every copy, and the processors are the calls' to share; and what the
+  // linker does late it would do in every copy. brig._cell takes them out of what tools see.
+  for (const char* name :
+       {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "LD_BIND_NOW"})
     payload->runtime_environment[name] = "1";
   payload->runtime_image = {brig_python_begin, brig_python_end};
   payload->runtime_files = {brig_python_files_begin, brig_python_files_end};

@@ -3,10 +3,9 @@
 // every other tool.
 //
 // Not linked with libstdc++ nor with Python: it has to fit into whatever interpreter there is.
-#include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cell/guest.h"
@@ -55,3 +54,11 @@ BRIG_EXPORT int brig_runtime_threads() { return brig::count_threads(); }
 
 // The environment as it is, not as the interpreter found it when it began.
 BRIG_EXPORT char** brig_runtime_environment() { return environ; }
+
+// Whether it is this one: strings, each with its NUL. Looked at in every cell, so without a copy.
+BRIG_EXPORT int brig_runtime_environment_is(const char* strings, size_t size) {
+  char** variable = environ;
+  for (const char* at = strings; at < strings + size; at += strlen(at) + 1, ++variable)
+    if (!*variable || strcmp(*variable, at) != 0) return 0;
+  return !*variable;
+}

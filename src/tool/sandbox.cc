@@ -97,7 +97,7 @@ ToolResult Sandbox::call(const std::string& tool, Json arguments, CallOptions op
 }
 
 ToolResult Sandbox::call(const std::string& tool, Json arguments, std::string call_id) {
-  return call(tool, std::move(arguments), CallOptions{std::move(call_id), ""});
+  return call(tool, std::move(arguments), CallOptions{std::move(call_id), "", {}});
 }
 
 std::future<ToolResult> Sandbox::call_async(const std::string& tool, Json arguments,

@@ -52,6 +52,7 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
     if (!faults.empty()) return refused(Outcome::invalid_arguments, told(faults));
     CellRequest& request = flight->request;
     request.asked = flight->asked;
+    request.interrupted = std::move(options.interrupted);
     if (flight->tool->command) {
       request.command.argv = flight->tool->command->expand(arguments);
     } else {
@@ -170,7 +171,15 @@ Admission::Verdict Sandbox::Impl::await_turn(Flight& flight, const std::string& 
                                                 });
   has_ticket(flight, ticket);
   std::unique_lock lock(turn->mutex);
-  turn->decided.wait(lock, [&] { return turn->verdict.has_value(); });
+  const auto decided = [&] { return turn->verdict.has_value(); };
+  const auto& interrupted = flight.request.interrupted;
+  // No signal ends this wait: who wants to know is asked now and then.
+  while (interrupted && !turn->decided.wait_for(lock, std::chrono::milliseconds(100), decided)) {
+    lock.unlock();
+    if (interrupted()) admission_.cancel(ticket);
+    lock.lock();
+  }
+  turn->decided.wait(lock, decided);
   return *turn->verdict;
 }
 
@@ -206,16 +215,25 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
 
 void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std::string& caller) {
   const auto entry = enlist(flight);
-  // Reading a large result takes a while: not on the thread that drives the other calls. Nor may that be
-  // the last to hold the flight, and by it the warden whose thread it is.
+  // A small result is read at once, by the thread that drives the call: to wake another takes longer.
+  // Reading a large one takes a while, in which the other calls would wait.
   const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how,
-                                 std::size_t to_read) {
-    constexpr std::size_t kLong = 256 * 1024;
+                                 std::optional<std::size_t> to_read) {
+    constexpr std::size_t kShort = 16 * 1024, kLong = 256 * 1024;
     std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how)] {
       how(*ending);
-      delist(entry);
       ending->on_done(std::move(ending->result));
+      // Who ends the Sandbox may go on when it is off the list: nothing here may then be the last to hold
+      // a warden, whose thread this may be.
+      std::shared_ptr<const PreparedTool> tool;
+      {
+        const std::lock_guard lock(mutex_);
+        tool = std::move(ending->tool);
+      }
+      tool.reset();
+      delist(entry);
     };
+    if (to_read && *to_read <= kShort) return job();
     later(std::move(job), to_read > kLong);
   };
   const auto run = [this, flight, end] {
@@ -236,13 +254,13 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
     flight->warden_call = id;
     if (flight->cancelled) stop(*flight, flight->at_once);
   };
-  const std::uint64_t ticket =
-      admission_.enter(caller, flight->asked + flight->tool->wall_time,
-                       [this, flight, run, end](Admission::Verdict verdict) {
-                         if (verdict == Admission::Verdict::admitted) return run();
-                         end(
-                             flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, 0);
-                       });
+  const std::uint64_t ticket = admission_.enter(
+      caller, flight->asked + flight->tool->wall_time,
+      [this, flight, run, end](Admission::Verdict verdict) {
+        if (verdict == Admission::Verdict::admitted) return run();
+        end(
+            flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, std::nullopt);
+      });
   has_ticket(*flight, ticket);
 }
 
@@ -281,7 +299,7 @@ void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
 void Sandbox::Impl::stop(Flight& flight, bool at_once) {
   flight.cancelled = true;
   flight.at_once = at_once;
-  if (flight.warden_call) {
+  if (flight.warden_call && flight.tool) {  // without one, it has just ended
     flight.tool->warden->cancel(flight.warden_call);
     if (at_once) flight.tool->warden->cancel(flight.warden_call);
   }

@@ -86,30 +86,34 @@ void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) 
   if (!result.ok) result.output = nullptr;
 }
 
-std::string to_json(const ToolResult& result, int indent) {
-  const auto text_or_null = [](const std::string& text, bool is_there) {
-    return is_there ? Json(text) : Json();
+namespace {
+
+// All but the report, without the brace that ends it.
+std::string head_of(const ToolResult& result) {
+  const auto quoted = [](const std::string& text, bool is_there = true) {
+    return is_there ? Json(text).dump(-1, ' ', false, Json::error_handler_t::replace) : "null";
   };
-  Json json{{"call_id", result.call_id}, {"ok", result.ok}};
-  json["error"] = text_or_null(result.error, !result.ok);
-  json["error_type"] = text_or_null(result.error_type, !result.error_type.empty());
-  json["traceback"] = text_or_null(result.traceback, !result.traceback.empty());
-  json["denied"] = result.denied;
-  json["reason"] = text_or_null(result.reason, result.denied);
-  json["duration_ms"] = static_cast<double>(result.duration.count()) / 1000;
-  json["started_at"] = fmt::format(
-      "{:.3f}", std::chrono::duration<double>(result.started_at.time_since_epoch()).count());
-  constexpr auto kReplace = Json::error_handler_t::replace;
-  if (indent >= 0) {
-    json["output"] = result.output;
-    json["report"] = Json::parse(to_json(result.report));
-    return json.dump(indent, ' ', false, kReplace);
-  }
-  // What can be large is not made into another value first.
-  std::string text = json.dump(-1, ' ', false, kReplace), fault;
-  text.back() = ',';
-  text += "\"output\":" + json_text(result.output, fault).value_or("null");
-  return text + ",\"report\":" + to_json(result.report) + "}";
+  std::string fault;
+  return fmt::format(
+      R"({{"call_id":{},"ok":{},"output":{},"error":{},"error_type":{},"traceback":{},"denied":{},)"
+      R"("reason":{},"duration_ms":{:.3f},"started_at":"{:.3f}")",
+      quoted(result.call_id), result.ok, json_text(result.output, fault).value_or("null"),
+      quoted(result.error, !result.ok), quoted(result.error_type, !result.error_type.empty()),
+      quoted(result.traceback, !result.traceback.empty()), result.denied,
+      quoted(result.reason, result.denied), static_cast<double>(result.duration.count()) / 1000,
+      std::chrono::duration<double>(result.started_at.time_since_epoch()).count());
+}
+
+}  // namespace
+
+std::string to_json(const ToolResult& result, int indent) {
+  const std::string text = head_of(result) + ",\"report\":" + to_json(result.report) + "}";
+  if (indent < 0) return text;
+  return nlohmann::ordered_json::parse(text).dump(indent, ' ', false);
+}
+
+std::string to_json_lines(const ToolResult& result) {
+  return head_of(result) + "}\n" + to_json(result.report);
 }
 
 }  // namespace brig

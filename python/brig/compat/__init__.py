@@ -8,6 +8,7 @@ better served by :class:`brig.Sandbox` and :func:`brig.run`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import threading
@@ -55,7 +56,7 @@ class FunctionSandbox:
 
     def __init__(self, capacity: int, **options: Any) -> None:
         self._capacity = capacity
-        # Wide limits where the seeds have none: what they could do should not fail for brig's defaults.
+        # Wide where the seeds have no limit at all: what they could do should still be possible.
         self._options: Dict[str, Any] = {
             "concurrency": 40,
             "processes": 256,
@@ -64,6 +65,14 @@ class FunctionSandbox:
         }
         self._loading = threading.Lock()
         self._current: Optional[_Generation] = None
+        self._remembered = functools.lru_cache(capacity)(typed_tool)
+
+    def tool_of(self, function: Callable[..., Any]) -> brig.Tool:
+        """The same one for the same function, so that it is loaded once."""
+        try:
+            return self._remembered(function)
+        except TypeError:  # it can't be hashed, so not be remembered
+            return typed_tool(function)
 
     def ready(self, tool: brig.Tool) -> Optional[brig.Sandbox]:
         """The sandbox that has it, if that can be told without waiting."""

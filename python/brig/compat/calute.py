@@ -17,7 +17,6 @@ import ...`` to ``from brig.compat.calute import ...``. What differs, because it
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import threading
@@ -26,7 +25,7 @@ from enum import Enum
 from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Tuple
 
 import brig
-from brig.compat import LONGEST, FunctionSandbox, require_host, typed_tool
+from brig.compat import LONGEST, FunctionSandbox, require_host
 
 __all__ = [
     "ExecutionContext",
@@ -86,8 +85,8 @@ class SandboxExecutionUnavailableError(RuntimeError):
 class SandboxBackendConfig:
     """What a backend may be told besides the limits.
 
-    `mount_paths` maps a host's path to where it is seen; in a cell that is the same path. `image` and
-    `extra_args` are for backends of your own.
+    `mount_paths` maps a host's path to where it is seen; in a cell that is the same path. `image`
+    and `extra_args` are for backends of your own.
     """
 
     image: str = "python:3.12-slim"
@@ -171,7 +170,6 @@ class SubprocessSandboxBackend:
         self._changing = threading.Lock()
         self._made_for: Any = None
         self._functions: Optional[FunctionSandbox] = None
-        self._tool_of = functools.lru_cache(_WARM_FUNCTIONS)(typed_tool)
 
     def execute(
         self, tool_name: str, func: Callable[..., Any], arguments: Dict[str, Any]
@@ -204,10 +202,7 @@ class SubprocessSandboxBackend:
 
     def _call(self, func: Callable[..., Any], arguments: Dict[str, Any]) -> brig.ToolResult:
         functions = self._current()
-        try:
-            tool = self._tool_of(func)
-        except TypeError:  # not hashable, so it can't be remembered
-            tool = typed_tool(func)
+        tool = functions.tool_of(func)
         sandbox = functions.ready(tool) or functions.load(tool)
         return sandbox.call_sync(tool.name, arguments)
 
@@ -283,15 +278,16 @@ _backends: Dict[str, Callable[[SandboxConfig], SandboxBackend]] = {
 }
 
 
-def register_backend(name: str, backend_cls: Callable[[SandboxConfig], SandboxBackend]) -> None:
+def register_backend(name: str, cls: Callable[[SandboxConfig], SandboxBackend]) -> None:
     """Make a backend known by `name`, in place of another of that name."""
-    _backends[name] = backend_cls
+    _backends[name] = cls
 
 
 def get_backend(name: str, sandbox_config: SandboxConfig) -> SandboxBackend:
     """A new backend of that name. ValueError if there is none."""
     if name not in _backends:
-        message = f"Unknown sandbox backend {name!r}. Available backends: {', '.join(list_backends())}"
+        names = ", ".join(list_backends())
+        message = f"Unknown sandbox backend {name!r}. Available backends: {names}"
         if name == "docker":
             message += "; use 'subprocess': its cells keep files and network apart without Docker"
         raise ValueError(message)

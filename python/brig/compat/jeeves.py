@@ -15,7 +15,6 @@ it was broken there:
 
 from __future__ import annotations
 
-import functools
 import inspect
 import types
 import typing
@@ -31,6 +30,7 @@ from typing import (
     Optional,
     Protocol,
     Sequence,
+    Tuple,
     Union,
     overload,
 )
@@ -144,10 +144,13 @@ class Tool:
             destructive=self.destructive,
         )
 
-    # Where brig looks for the function, as @tool has taken its place in the module.
-    @functools.cached_property
+    @property
     def __brig_tool__(self) -> brig.Tool:
-        return typed_tool(self.fn, self.name)
+        """Where brig finds the function, whose place in its module @tool has taken."""
+        made: Optional[brig.Tool] = self.__dict__.get("_made")
+        if made is None or made.function is not self.fn:
+            made = self.__dict__["_made"] = typed_tool(self.fn, self.name)
+        return made
 
     async def execute(self, args: Mapping[str, Any]) -> Any:
         """Call the function here, in this process: an async one on the loop, others on a thread."""
@@ -244,30 +247,56 @@ def _coerced(args: Mapping[str, Any], schema: Mapping[str, Any]) -> Dict[str, An
     """The arguments, with strings that stand for a number or a boolean turned into that."""
     properties = schema.get("properties", {})
     return {
-        name: _primitive(value, properties.get(name, {}).get("type"))
-        if isinstance(value, str)
-        else value
+        name: _primitive(value, properties.get(name)) if isinstance(value, str) else value
         for name, value in args.items()
     }
 
 
-def _primitive(text: str, kind: Any) -> Any:
-    """`text` itself if it does not stand for one of that kind: the tool will say it better."""
-    word = text.strip().lower()
-    if kind == "boolean" and word in _TRUE + _FALSE:
-        return word in _TRUE
-    try:
-        if kind == "number":
-            return float(text)
-        if kind == "integer":
-            return int(text) if "." not in text else _whole(float(text), text)
-    except ValueError:
-        pass
+def _primitive(text: str, schema: Any) -> Any:
+    """`text` itself if it stands for nothing that the schema wants: the tool will say it better."""
+    kinds = _kinds(schema)
+    for kind, read in _READERS:
+        if kind in kinds and "string" not in kinds:
+            try:
+                return read(text)
+            except ValueError:
+                continue
     return text
 
 
-def _whole(number: float, text: str) -> Any:
-    return int(number) if number.is_integer() else text
+def _kinds(schema: Any) -> List[Any]:
+    """The types that a schema names."""
+    kinds: List[Any] = []
+    if isinstance(schema, Mapping):
+        kind = schema.get("type")
+        kinds += kind if isinstance(kind, list) else [kind]
+        for each in schema.get("anyOf", ()):
+            kinds += _kinds(each)
+    return kinds
+
+
+def _integer(text: str) -> int:
+    number = float(text)
+    if not number.is_integer():
+        raise ValueError(text)
+    try:
+        return int(text)
+    except ValueError:
+        return int(number)
+
+
+def _boolean(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUE + _FALSE:
+        raise ValueError(text)
+    return word in _TRUE
+
+
+_READERS: List[Tuple[str, Callable[[str], Any]]] = [
+    ("integer", _integer),
+    ("number", float),
+    ("boolean", _boolean),
+]
 
 
 class InProcessToolHost:
@@ -334,8 +363,6 @@ class SubprocessSandbox:
         self._inner: Any = inner
         self._timeout = timeout_seconds
         self._functions = FunctionSandbox(_WARM_TOOLS, timeout=min(timeout_seconds, LONGEST))
-        # For tools of the framework's own class.
-        self._tool_of = functools.lru_cache(_WARM_TOOLS)(typed_tool)
 
     @property
     def inner(self) -> ToolHost:
@@ -378,8 +405,8 @@ class SubprocessSandbox:
 
         if isinstance(registered, Tool):
             made = registered.__brig_tool__
-        else:
-            made = self._tool_of(registered.fn)
+        else:  # the framework's own
+            made = self._functions.tool_of(registered.fn)
         sandbox = self._functions.ready(made)
         if sandbox is None:
             sandbox = await asyncio.to_thread(self._functions.load, made)
@@ -394,7 +421,7 @@ class SubprocessSandbox:
         if report.outcome == "invalid_arguments":
             return _not_carried(tool, result.error)
         if report.outcome in ("exit", "signal"):
-            how = f"signal {report.signal_name}" if report.signal else f"exit code {report.exit_code}"
+            how = report.signal_name if report.signal else f"exit code {report.exit_code}"
             return f"SubprocessSandbox: subprocess exited without producing a result ({how})"
         return f"SubprocessSandbox: {result.error_message}"
 
