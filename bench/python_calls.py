@@ -33,12 +33,14 @@ def in_a_spawned_process(queue: Any) -> None:
     queue.put(nothing())
 
 
+_PAUSE = 0.005  # before each measurement
 # What a zygote has loaded, and a fork for each line that comes.
 FORKER = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
 import ctypes, linecache, traceback, brig._cell
 for line in sys.stdin:
+    time.sleep(0.005)  # as the others: what was waiting for a pipe a moment ago is warm
     begun = time.perf_counter()
     pid = os.fork()
     if pid == 0:
@@ -103,7 +105,7 @@ def race(runners: dict[str, Callable[[], float]], rounds: dict[str, int]) -> dic
     for i in range(max(rounds.values())):
         for name, runner in runners.items():
             if i < rounds[name]:
-                time.sleep(0.02)
+                time.sleep(_PAUSE)
                 times[name].append(runner() * 1e6)
     return {name: sorted(each) for name, each in times.items()}
 

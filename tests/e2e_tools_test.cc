@@ -146,7 +146,8 @@ TEST_F(Tools, AreListedAsOpenAiWantsThem) {
   EXPECT_EQ(named(listed("openai-responses"), "shell"), (Json{{"type", "function"},
                                                               {"name", "shell"},
                                                               {"description", "Runs a line."},
-                                                              {"parameters", expected}}));
+                                                              {"parameters", expected},
+                                                              {"strict", false}}));
 }
 
 TEST_F(Tools, AreListedAsMcpWantsThem) {

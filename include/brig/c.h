@@ -37,7 +37,7 @@ typedef struct brig_c_sandbox brig_c_sandbox;
  *    "python": {"interpreter": "/usr/bin/python3", "read": ["/path"], "spec": {...}},  see brig._cell
  *    "modules": [{"modules": ["weather"], "path": [], "interpreter": "", "policy": {...}}],
  *    "libraries": [{"path": "", "policy": {...}}],
- *    "manifest": "/path/brig.toml"}             its tools too; its policy unless there is one here */
+ *    "manifest": "/path/brig.toml"}             its tools too; its policy, but for what "policy" says */
 brig_c_sandbox* brig_c_sandbox_new(const char* config, size_t size, char** error);
 /* Cancels what is running, and waits for its end. */
 void brig_c_sandbox_free(brig_c_sandbox* sandbox);

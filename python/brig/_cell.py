@@ -59,7 +59,11 @@ def main() -> None:
 
     hooks = Hooks(load(runtime.load), fork(_fork), rehearse(runtime.rehearse), run(run_tool))
     text = ctypes.create_string_buffer(b'{"a":1,"b":[2.5,"text",null,true]}')
-    runtime.practice = lambda: hooks.run(b"", ctypes.addressof(text), len(text.value), -1, -1)
+
+    def practice() -> None:
+        hooks.run(b"", ctypes.addressof(text), len(text.value), -1, -1)
+
+    runtime.practice = practice
     library.brig_runtime_serve(ctypes.byref(hooks))
 
 
@@ -120,7 +124,7 @@ class _Entry:
             import asyncio
 
             result = asyncio.run(result)
-        return pack(result) if self.typed else result
+        return result
 
 
 def _set_environment(environment: list[bytes]) -> None:
@@ -316,7 +320,8 @@ class _Runtime:
     # --- in a cell ---
 
     def _current_environment(self) -> list[bytes]:
-        listed, result = self._library.brig_runtime_environment(), []
+        listed = self._library.brig_runtime_environment()
+        result: list[bytes] = []
         while listed[len(result)] is not None:
             result.append(listed[len(result)])
         return result
@@ -373,7 +378,7 @@ class _Runtime:
         except BaseException as error:
             return _error(type(error).__name__, _text_of(error), error)
         try:
-            return RESULT, dumps(result)
+            return RESULT, dumps(pack(result) if entry.typed else result)
         except ValueError as error:
             return _error("InvalidResult", str(error), None)
         except BaseException as error:

@@ -7,6 +7,9 @@ import datetime
 import json
 from typing import Any, Optional, Union
 
+# json.loads() without what a text that brig has written does not need.
+_scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
+
 
 class Report:
     """All that is known of one finished call."""
@@ -132,8 +135,8 @@ def refused(call_id: str, error: str) -> ToolResult:
 
 def result_of(text: bytes) -> ToolResult:
     """Of two lines, as brig/c.h has it."""
-    line = text.index(b"\n")
-    return ToolResult(json.loads(text[:line]), Report(text[line + 1 :]))
+    head, _, report = text.partition(b"\n")
+    return ToolResult(_scan(head.decode(), 0)[0], Report(report))
 
 
 class Event:
@@ -154,7 +157,10 @@ class Event:
     def data(self) -> bytes:
         """Of `output`: the bytes."""
         encoded: Optional[str] = self._json.get("text_base64")
-        return base64.b64decode(encoded) if encoded is not None else self.text.encode("utf-8")
+        if encoded is not None:
+            return base64.b64decode(encoded)
+        text: str = self._json["text"]
+        return text.encode("utf-8")
 
     @property
     def at(self) -> datetime.datetime:

@@ -9,8 +9,10 @@ import itertools
 import json
 import os
 import secrets
+import sys
 import threading
 import weakref
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 from brig._errors import ConfigError, Error
@@ -57,10 +59,11 @@ class _Request:
 
     def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
         self._kept: list[Any] = []
-        asked = {"tool": tool, "call_id": call_id, "caller": caller}
+        head = f'{{"tool":{_quoted(tool)},"call_id":{_quoted(call_id)},"caller":{_quoted(caller)}'
+        text = head.encode()
         if arguments != {}:
-            asked["arguments"] = self._lift(arguments, 0)
-        text = dumps(asked, subject="the request")
+            text += b',"arguments":' + dumps(self._lift(arguments, 0), subject="the request")
+        text += b"}"
         if not self._kept:
             self.text, self.blobs, self.size = text, _NO_BLOBS, len(text)
             return
@@ -178,7 +181,7 @@ class _Signals:
         watching = self._watch()
         next(watching)
         self.check = Interrupted(watching.__next__)
-        self.nobody = Interrupted()
+        self.nobody = Interrupted(0)
 
     def _watch(self) -> Iterator[int]:
         while True:
@@ -261,6 +264,7 @@ class Sandbox:
         self._active: dict[str, None] = {}
         self._closed = False
         config = self._config(self._tools)
+        self._running: Optional[_Native] = None  # once it is
         self._starting: concurrent.futures.Future[_Native] = concurrent.futures.Future()
         self._starting.set_running_or_notify_cancel()  # a task that no longer waits for it does not end it
         if _in_event_loop():
@@ -273,7 +277,8 @@ class Sandbox:
 
     def _begin(self, config: bytes) -> None:
         try:
-            self._starting.set_result(_start(config))
+            self._running = _start(config)
+            self._starting.set_result(self._running)
         except BaseException as error:
             self._starting.set_exception(error)
 
@@ -291,7 +296,11 @@ class Sandbox:
             config["python"] = python_json(list(tools.values()), self._interpreter, self._paths)
         if self._modules:
             config["modules"] = [
-                {"modules": self._modules, "path": self._paths, "interpreter": self._interpreter}
+                {
+                    "modules": self._modules,
+                    "path": [os.path.realpath(path) for path in self._paths],
+                    "interpreter": self._interpreter or sys.executable,
+                }
             ]
         if self._manifest:
             config["manifest"] = os.fspath(self._manifest)
@@ -338,7 +347,7 @@ class Sandbox:
         request = self._request(tool, arguments, call_id, caller)
         if isinstance(request, ToolResult):
             return request
-        with self._starting.result() as handle:
+        with self._running if self._running is not None else self._starting.result() as handle:
             self._active[call_id] = None
             size = ctypes.c_size_t()
             in_main = threading.current_thread() is threading.main_thread()
@@ -400,7 +409,9 @@ class Sandbox:
         return self._result(tool, told)
 
     async def _native(self) -> _Native:
-        return self._starting.result() if self._starting.done() else await asyncio.wrap_future(self._starting)
+        if self._running is not None:
+            return self._running
+        return await asyncio.wrap_future(self._starting)
 
     def _queue(self, loop: asyncio.AbstractEventLoop) -> _Queue:
         queue = self._queues.get(loop)

@@ -24,7 +24,7 @@ def python_json(
     if not (interpreter or sys.executable):
         raise ConfigError("python: this program has no sys.executable; name an interpreter=")
     same = chosen == os.path.abspath(sys.executable or "")
-    given = [os.path.abspath(path) for path in paths]
+    given = [os.path.realpath(path) for path in paths]
     search = _search_path() if same else []
     read = _Needed(search, given)
     spec: dict[str, Any] = {"exact": same, "path": given + search, "tools": []}
@@ -45,7 +45,7 @@ def _search_path() -> list[str]:
     own = str(Path(__file__).resolve().parent.parent)
     found: list[str] = []
     for entry in sys.path:
-        path = os.path.abspath(entry or os.getcwd())
+        path = os.path.realpath(entry or os.getcwd())  # links on the way are not there in a cell
         if os.path.exists(path) and path not in found and (path != own or _holds_more(path)):
             found.append(path)
     return found
@@ -70,7 +70,7 @@ def _where(tool: Tool, same: bool) -> dict[str, Any]:
         else:
             file = getattr(module, "__file__", None)
             if file and os.path.isfile(file):
-                return {"main": os.path.abspath(file), "qualname": qualname}
+                return {"main": os.path.realpath(file), "qualname": qualname}
     if not same:
         raise ConfigError(
             f"tool {tool.name!r}: another interpreter can only import it: define it at the top of a module"
@@ -95,7 +95,8 @@ class _Needed:
     def __init__(self, search: Sequence[str], given: Sequence[str]) -> None:
         self.paths: set[str] = set()
         prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix}
-        self._covered = [os.path.join(prefix, "lib") for prefix in prefixes] + ["/usr", *given]
+        self._covered = [os.path.realpath(os.path.join(prefix, "lib")) for prefix in prefixes]
+        self._covered += ["/usr", *given]
         for entry in search:
             if _holds_more(entry) or os.path.isfile(entry):
                 self._covered.append(entry)
@@ -124,7 +125,7 @@ class _Needed:
             self.add_file(spec.origin)
 
     def add_file(self, path: str) -> None:
-        path = os.path.abspath(path)
+        path = os.path.realpath(path)
         if self._is_covered(path):
             return
         self.paths.add(path)
@@ -140,6 +141,9 @@ class _Needed:
                 values.append(cell.cell_contents)
             except ValueError:
                 pass  # not set yet
+        # What stands behind a method, a partial, an object that can be called.
+        values += [function, getattr(function, "__self__", None), getattr(function, "func", None)]
+        values += [type(value) for value in values]
         for value in values:
             name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
             if isinstance(name, str) and name != "__main__":
@@ -153,7 +157,7 @@ class _Needed:
         return any(path == top or path.startswith(top + os.sep) for top in self._covered)
 
     def _add_package(self, directory: str) -> None:
-        directory = os.path.abspath(directory)
+        directory = os.path.realpath(directory)
         if self._is_covered(directory):
             return
         self.paths.add(directory)

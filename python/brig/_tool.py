@@ -39,7 +39,8 @@ class Tool:
         if not callable(function):
             raise ConfigError(f"a tool must be a function, not {type(function).__name__}")
         self.function = function
-        self.name: str = name or getattr(function, "__name__", type(function).__name__)
+        own: str = getattr(function, "__name__", type(function).__name__)
+        self.name = name or own
         if not name and self.name == "<lambda>":
             raise ConfigError("a lambda has no name: use brig.Tool(function, name=...)")
         self.description = description

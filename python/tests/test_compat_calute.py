@@ -499,8 +499,8 @@ def test_x1_a_method_sees_its_object_as_it_is_now(run: Run) -> None:
 
 
 @by_value
-def test_x1_a_partial_can_be_called(run: Run) -> None:
-    assert run(functools.partial(add, 2), b=3) == 5
+def test_x1_a_partial_can_be_called() -> None:
+    assert execute(SandboxConfig(), functools.partial(add, 2), b=3) == 5
 
 
 @pytest.mark.parametrize("guard", ["if __name__ == '__main__':", "if True:"])

@@ -318,3 +318,45 @@ def test_what_is_no_interpreter_is_refused(interpreter: str, module: Callable[..
     with pytest.raises(brig.Error) as caught:
         brig.Sandbox([made.tool], interpreter=interpreter, timeout=3)
     assert interpreter in str(caught.value)
+
+
+def test_a_virtual_environment_is_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (site,) = venv.glob("lib/python3*/site-packages")
+    write(site / "only_in_the_venv.py", "WORD = 'found'")
+    script = write(
+        tmp_path / "agent.py",
+        """
+        import brig, sys
+        import only_in_the_venv
+
+        def word() -> list:
+            return [only_in_the_venv.WORD, sys.prefix]
+
+        with brig.Sandbox([word]) as box:
+            print(*box.call_sync("word").output)
+        """,
+    )
+    link = tmp_path / "link"
+    link.symlink_to(venv)
+    for environment in (venv, link):
+        done = subprocess.run(
+            [environment / "bin" / "python", script], capture_output=True, text=True,
+            env=dict(os.environ, PYTHONPATH=str(PACKAGE)), timeout=120,
+        )  # fmt: skip
+        assert done.stdout == f"found {venv}\n", done.stderr
+
+
+def test_links_on_the_way_are_followed(tmp_path: Path) -> None:
+    write(tmp_path / "real" / "agent.py", SCRIPT)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert python(str(tmp_path / "link" / "agent.py")) == "True 5 ok\n"
+    assert python("-m", "agent", cwd=tmp_path / "link") == "True 5 ok\n"
+
+
+def test_modules_are_imported_by_this_interpreter(tmp_path: Path, sandbox: Any) -> None:
+    tmp_path.chmod(0o755)
+    write(tmp_path / "who_of_test.py", "import brig, sys\n@brig.tool\ndef who() -> str:\n    return sys.version\n")
+    assert sandbox(modules=["who_of_test"], paths=[str(tmp_path)]).call_sync("who").output == sys.version

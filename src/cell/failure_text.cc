@@ -25,8 +25,7 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::none: return "nothing";
     case Stage::plan: return "plan: reading it in the helper";
     case Stage::runtime:
-      return fmt::format("python: executing '{}' in the jail",
-                         plan.runtime.count ? text(plan, *begin_of(plan, plan.runtime)) : "?");
+      return fmt::format("python: executing '{}' in the jail", text(plan, plan.runtime_program));
     case Stage::sockets: return "sockets: socketpair";
     case Stage::clone_zygote: return "namespaces: clone of the zygote";
     case Stage::clone_cell: return "namespaces: clone of a cell";

@@ -114,6 +114,7 @@ struct Plan {
   PlanText library;  // of tools, for the zygote to load; or none
   // A program that takes the zygote's place, in the jail, and serves as it: argv and environment, or
   // none. It loads the rest of the helper, `runtime_image`, and finds what is its own in `runtime_files`.
+  PlanText runtime_program;
   PlanList<PlanText> runtime;
   PlanList<PlanText> runtime_environment;
   PlanList<char> runtime_image;

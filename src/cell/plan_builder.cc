@@ -329,6 +329,7 @@ class Planner {
     for (const auto& [name, value] : built_.environment) environment[name] = value;
     for (const auto& [name, value] : environment)
       variables.push_back(writer_.text(name + "=" + value));
+    plan_.runtime_program = writer_.text(payload_.runtime_program);
     plan_.runtime = writer_.list(words);
     plan_.runtime_environment = writer_.list(variables);
     plan_.runtime_image = writer_.list(std::span<const char>(payload_.runtime_image));

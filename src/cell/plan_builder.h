@@ -31,6 +31,7 @@ struct Payload {
   std::string title;    // for messages: "library '/x/libgeo.so'"
   std::string library;  // of tools, for the helper to load
   // A program to execute instead of the helper: see Plan::runtime.
+  std::string runtime_program;
   std::vector<std::string> runtime;
   std::map<std::string, std::string> runtime_environment;  // where the policy has none of the name
   std::string_view runtime_image, runtime_files;           // outlive the plan's making

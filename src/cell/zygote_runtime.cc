@@ -82,7 +82,8 @@ void become_runtime(const Plan& plan, int janitor_socket, int catalog) {
   if (sys::close_range(kRuntimeFiles + 1, kAbove - 1, 0) != 0) die(copies[0], Stage::runtime, 1);
   if (plan.floor == Floor::jail && !keep_capability()) die(copies[0], Stage::runtime, 2);
   char** const argv = strings(plan, plan.runtime, g_words);
-  execve(argv[0], argv, strings(plan, plan.runtime_environment, g_variables));
+  execve(text(plan, plan.runtime_program), argv,
+         strings(plan, plan.runtime_environment, g_variables));
   die(copies[0], Stage::runtime, 3);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,16 +66,20 @@ bool is_system(const fs::path& path) {
   return false;
 }
 
+// Without the links on its way, which are not there in a cell. Empty if it does not exist.
+std::string real_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path found = fs::canonical(path, error);
+  return error ? "" : found.string();
+}
+
 // What is there, once, and not below another of them.
 std::vector<std::string> to_mount(std::vector<std::string> paths) {
-  for (std::string& path : paths) path = fs::path(path).lexically_normal();
+  for (std::string& path : paths) path = real_path(path);
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> result;
   for (std::string& path : paths) {
-    if (path.size() > 1 && path.back() == '/') path.pop_back();
-    struct stat info;
-    if (path.size() < 2 || path[0] != '/' || is_system(path) || stat(path.c_str(), &info) != 0)
-      continue;
+    if (path.size() < 2 || is_system(path)) continue;
     if (!result.empty() && is_below(path, result.back())) continue;
     result.push_back(std::move(path));
   }
@@ -120,8 +123,7 @@ std::vector<std::string> parts_of(const std::string& interpreter) {
     if (error) break;
     at = (at.parent_path() / target).lexically_normal();
   }
-  const fs::path real = fs::canonical(interpreter, error);
-  if (!error) add_parts(real.parent_path().parent_path(), parts);
+  add_parts(fs::path(real_path(interpreter)).parent_path().parent_path(), parts);
   return parts;
 }
 
@@ -149,8 +151,12 @@ std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
                 title, in_quotes(interpreter));
   auto payload = std::make_shared<Payload>();
   payload->title = title;
-  // -I: neither the environment nor the directory that it is started in say what is imported.
-  payload->runtime = {interpreter, "-I", "-X", "utf8", "-c", kBoot};
+  // By the name that it was given, a virtual environment's finds that; -I: neither the variables nor the
+  // directory that it is started in say what is imported.
+  const fs::path named = interpreter;
+  payload->runtime_program = real_path(named);
+  payload->runtime = {
+      fs::path(real_path(named.parent_path())) / named.filename(), "-I", "-X", "utf8", "-c", kBoot};
   // Their threads would be lost in every copy, and the processors are the calls' to share; and what the
   // linker does late it would do in every copy. brig._cell takes them out of what tools see.
   for (const char* name :
@@ -178,11 +184,13 @@ std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
     if (!fs::path(path).is_absolute() || !fs::is_directory(path, error))
       throw_error(ErrorKind::config, "python: path {}: it is not a directory", in_quotes(path));
   }
-  std::vector<std::string> search = python.path, read = python.path;
+  std::vector<std::string> search, read = python.path;
+  for (const std::string& path : python.path) search.push_back(real_path(path));
   if (!python.home.empty()) {
-    search.push_back(python.home);
+    const std::string home = real_path(python.home);
+    search.push_back(home);
     for (const std::string& module : python.modules) {
-      const fs::path top = fs::path(python.home) / module.substr(0, module.find('.'));
+      const fs::path top = fs::path(home) / module.substr(0, module.find('.'));
       read.push_back(top);
       read.push_back(top.string() + ".py");
     }

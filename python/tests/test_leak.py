@@ -1,0 +1,114 @@
+"""Many calls, good and evil, and nothing left. BRIG_SOAK_CALLS says how many."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import resource
+import threading
+from pathlib import Path
+from typing import Any
+
+from conftest import comes_true, processes
+
+import brig
+
+CALLS = int(os.environ.get("BRIG_SOAK_CALLS", "400"))
+THREADS = 8
+
+
+def good(a: int) -> int:
+    return a + 1
+
+
+def raises() -> None:
+    raise RuntimeError("no")
+
+
+def exits() -> None:
+    os._exit(3)
+
+
+def crashes() -> None:
+    os.abort()
+
+
+def forks() -> str:
+    if os.fork() == 0:
+        os.setsid()
+        os.execv("/bin/sleep", ["sleep", "600"])
+    return "left one"
+
+
+def prints() -> str:
+    print("x" * 10000)
+    return "printed"
+
+
+def grows() -> int:
+    return len(bytearray(100 << 20))
+
+
+def sleeps() -> None:
+    import time
+
+    time.sleep(600)
+
+
+EXPECTED = {
+    "good": "ok", "raises": "tool_error", "exits": "exit", "crashes": "signal", "forks": "ok", "prints": "ok",
+    "grows": "ok", "sleeps": "timeout",
+}  # fmt: skip
+TOOLS: list[Any] = [good, raises, exits, crashes, forks, prints, grows]
+
+
+def count() -> dict[str, Any]:
+    cgroups = [
+        place
+        for top in ("/sys/fs/cgroup",)
+        for place, _, _ in os.walk(top)
+        if "brig" in os.path.basename(place)
+    ]
+    return {
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": len(os.listdir("/proc/self/task")),
+        "processes": len(processes()),
+        "cgroups": len(cgroups),
+        "mounts": Path("/proc/self/mountinfo").read_text().count("\n"),
+    }
+
+
+def one(box: brig.Sandbox, i: int, wrong: list[str]) -> None:
+    name = random.choices([*EXPECTED], [20, 3, 1, 1, 1, 3, 1, 0.2])[0]
+    result = box.call_sync(name, {"a": i} if name == "good" else None)
+    right = result.report.outcome == EXPECTED[name] and (name != "good" or result.output == i + 1)
+    if not right:
+        wrong.append(f"{name}: {result}")
+
+
+def test_nothing_is_left_of_many_calls() -> None:
+    slow = brig.Tool(sleeps, policy={"timeout": "300ms", "grace": "0ms"})
+    brig.Sandbox([good]).close()  # what is made once is there
+    before = count()
+    wrong: list[str] = []
+    with brig.Sandbox([*TOOLS, slow], timeout=60, memory="256M") as box:
+
+        def work(k: int) -> None:
+            for i in range(CALLS // THREADS):
+                one(box, k * 1000 + i, wrong)
+
+        for part in range(2):
+            threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            if part == 0:
+                gc.collect()
+                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        # The second half may not need more than the first did.
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    assert wrong == []
+    assert grown < 16 * 1024, f"{grown} KiB"
+    assert comes_true(lambda: count() == before), (before, count())

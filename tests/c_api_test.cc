@@ -1,0 +1,221 @@
+// brig/c.h, as another language uses it.
+#include <brig/c.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "e2e_support.h"
+
+namespace brig {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string taken(char* text) {
+  if (!text) return "";
+  std::string copy = text;
+  brig_c_free(text);
+  return copy;
+}
+
+Json first_line(const std::string& text) { return Json::parse(text.substr(0, text.find('\n'))); }
+Json second_line(const std::string& text) { return Json::parse(text.substr(text.find('\n') + 1)); }
+
+const char kEcho[] =
+    R"({"policy":{"timeout":"10s"},"tools":[
+        {"name":"say","description":"Says it.","argv":["echo","{text}"],"read_only":true,
+         "input_schema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},
+        {"name":"nap","argv":["sleep","60"]}]})";
+
+class CApi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char* error = nullptr;
+    box_ = brig_c_sandbox_new(kEcho, sizeof kEcho - 1, &error);
+    ASSERT_NE(box_, nullptr) << taken(error);
+  }
+  void TearDown() override { brig_c_sandbox_free(box_); }
+
+  std::string call(const std::string& request, std::initializer_list<brig_c_blob> blobs = {}) {
+    std::size_t size = 0;
+    std::string text = taken(brig_c_sandbox_call(box_, request.data(), request.size(),
+                                                 std::data(blobs), blobs.size(), nullptr, &size));
+    EXPECT_EQ(text.size(), size);
+    return text;
+  }
+
+  brig_c_sandbox* box_ = nullptr;
+};
+
+TEST_F(CApi, HasAVersion) {
+  EXPECT_EQ(brig_c_version(), BRIG_C_VERSION);
+  EXPECT_EQ(std::string(brig_c_library_version()).find("0."), 0u);
+}
+
+TEST_F(CApi, CallsATool) {
+  const std::string text = call(R"({"tool":"say","arguments":{"text":"hi"},"call_id":"x"})");
+  EXPECT_EQ(first_line(text)["output"], "hi");
+  EXPECT_EQ(first_line(text)["call_id"], "x");
+  EXPECT_EQ(second_line(text)["outcome"], "ok");
+}
+
+TEST_F(CApi, TakesLongStringsBesideTheRequest) {
+  const std::string long_text(100'000, 'x'), bytes("\0\xff", 2);
+  const std::string gap = "\x01" + std::to_string(long_text.size()) + "\x01";
+  std::string request = R"({"tool":"say","arguments":{"text":")" + gap + "\"}}";
+  EXPECT_EQ(first_line(call(request, {{long_text.data(), long_text.size(), 0}}))["output"],
+            long_text);
+  request =
+      "{\"tool\":\"say\",\"arguments\":{\"text\":\"\x01"
+      "2\x01\"}}";
+  EXPECT_EQ(first_line(call(request, {{bytes.data(), 2, 1}}))["output"], "AP8=");
+  // A size that is not the blob's, and a gap without one.
+  EXPECT_EQ(second_line(call(request, {{bytes.data(), 1, 1}}))["outcome"], "invalid_arguments");
+  EXPECT_EQ(second_line(call(request))["outcome"], "invalid_arguments");
+}
+
+TEST_F(CApi, AnswersWhatIsNoRequest) {
+  for (const char* request : {"", "[]", "{", R"({"tool":7})", "{\"tool\":\"say\"}", "\xff"}) {
+    const Json report = second_line(call(request));
+    EXPECT_EQ(report["outcome"], "invalid_arguments") << request;
+  }
+  EXPECT_EQ(second_line(call("{}"))["outcome"], "unknown_tool");
+}
+
+TEST_F(CApi, ListsTools) {
+  const Json list = Json::parse(taken(brig_c_sandbox_tools(box_, "SAYS")));
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0]["name"], "say");
+  EXPECT_EQ(list[0]["read_only"], true);
+  EXPECT_EQ(Json::parse(taken(brig_c_sandbox_tools(box_, nullptr))).size(), 2u);
+}
+
+TEST_F(CApi, DeliversResultsThroughAQueue) {
+  brig_c_queue* queue = brig_c_queue_new(nullptr);
+  ASSERT_NE(queue, nullptr);
+  std::uint64_t ticket = 0;
+  std::size_t size = 0;
+  EXPECT_EQ(brig_c_queue_take(queue, &ticket, &size), nullptr);
+  const std::string request = R"({"tool":"say","arguments":{"text":"later"}})";
+  brig_c_sandbox_submit(box_, queue, 42, request.data(), request.size(), nullptr, 0);
+  pollfd poll_fd{brig_c_queue_descriptor(queue), POLLIN, 0};
+  ASSERT_EQ(poll(&poll_fd, 1, 15'000), 1);
+  const std::string text = taken(brig_c_queue_take(queue, &ticket, &size));
+  EXPECT_EQ(ticket, 42u);
+  EXPECT_EQ(text.size(), size);
+  EXPECT_EQ(first_line(text)["output"], "later");
+  EXPECT_EQ(poll(&poll_fd, 1, 0), 0) << "readable without a result";
+  brig_c_queue_free(queue);
+}
+
+TEST_F(CApi, CancelsAtOnceAndDropsWhatNobodyWaitsFor) {
+  brig_c_queue* queue = brig_c_queue_new(nullptr);
+  const std::string request = R"({"tool":"nap","call_id":"n"})";
+  brig_c_sandbox_submit(box_, queue, 1, request.data(), request.size(), nullptr, 0);
+  brig_c_queue_free(queue);
+  EXPECT_EQ(brig_c_sandbox_cancel(box_, "n", 1), 1);
+  EXPECT_TRUE(e2e::comes_true([&] { return brig_c_sandbox_cancel(box_, "n", 1) == 0; }));
+}
+
+TEST_F(CApi, ASignalEndsACallIfItsHandlerSaysSo) {
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) {};
+  sigaction(SIGUSR2, &action, &before);
+  const pthread_t self = pthread_self();
+  std::thread other([&] {
+    usleep(300'000);
+    pthread_kill(self, SIGUSR2);
+  });
+  const std::string request = R"({"tool":"nap"})";
+  std::size_t size = 0;
+  const std::string text = taken(brig_c_sandbox_call(
+      box_, request.data(), request.size(), nullptr, 0, [] { return 1; }, &size));
+  other.join();
+  sigaction(SIGUSR2, &before, nullptr);
+  EXPECT_EQ(second_line(text)["outcome"], "cancelled");
+}
+
+TEST_F(CApi, TellsWhatHappens) {
+  brig_c_watch* watch = brig_c_sandbox_watch(box_, 64, nullptr);
+  pollfd poll_fd{brig_c_watch_descriptor(watch), POLLIN, 0};
+  EXPECT_EQ(poll(&poll_fd, 1, 0), 0);
+  call(R"({"tool":"say","arguments":{"text":"hi"},"call_id":"x"})");
+  std::vector<std::string> kinds;
+  std::size_t size = 0;
+  while (poll(&poll_fd, 1, 0) == 1)
+    kinds.push_back(Json::parse(taken(brig_c_watch_next(watch, 0, &size)))["kind"]);
+  EXPECT_EQ(kinds, (std::vector<std::string>{"queued", "started", "output", "finished"}));
+  EXPECT_EQ(brig_c_watch_next(watch, 0, &size), nullptr);
+  EXPECT_EQ(brig_c_watch_ended(watch), 0);
+  brig_c_sandbox_free(box_);
+  box_ = nullptr;
+  EXPECT_EQ(brig_c_watch_ended(watch), 1);
+  EXPECT_EQ(poll(&poll_fd, 1, 0), 1) << "who polls for the end does not hear of it";
+  brig_c_watch_free(watch);
+}
+
+TEST_F(CApi, ChangesItsToolsOrLeavesThemAsTheyWere) {
+  char* error = nullptr;
+  const std::string bad = R"({"tools":[{"name":"a b","argv":["true"]}]})",
+                    good = R"({"tools":[{"name":"t","argv":["true"]}]})";
+  EXPECT_EQ(brig_c_sandbox_set_tools(box_, bad.data(), bad.size(), &error), -1);
+  EXPECT_EQ(Json::parse(taken(error))["kind"], "config");
+  EXPECT_EQ(Json::parse(taken(brig_c_sandbox_tools(box_, ""))).size(), 2u);
+  EXPECT_EQ(brig_c_sandbox_set_tools(box_, good.data(), good.size(), &error), 0);
+  EXPECT_EQ(Json::parse(taken(brig_c_sandbox_tools(box_, "")))[0]["name"], "t");
+}
+
+std::string refusal(const std::string& config) {
+  char* error = nullptr;
+  brig_c_sandbox* box = brig_c_sandbox_new(config.data(), config.size(), &error);
+  EXPECT_EQ(box, nullptr) << config;
+  return Json::parse(taken(error))["message"];
+}
+
+TEST(CApiConfig, IsCheckedInTheWordsOfAPolicyFile) {
+  EXPECT_EQ(refusal(R"({"policy":{"memory":"much"}})"),
+            "policy: memory: expected a size such as \"512M\", got 'much'");
+  EXPECT_EQ(refusal(R"({"policy":{"tiemout":1}})"),
+            "policy: unknown key 'tiemout'; did you mean 'timeout'?");
+  EXPECT_EQ(refusal(R"({"policy":[]})"), "policy: expected an object");
+  EXPECT_EQ(refusal(R"({"options":{"queue":-1}})"), "queue: expected a whole number, 0 or more");
+  EXPECT_EQ(refusal(R"({"tools":[7]})"), "tools: expected an array of objects");
+  EXPECT_EQ(refusal("nonsense").find("not JSON"), 0u);
+  EXPECT_EQ(brig_c_sandbox_new("x", 1, nullptr), nullptr) << "without a place for the error";
+}
+
+TEST(CApiRun, RunsACommandUntilItIsCancelled) {
+  std::size_t size = 0;
+  const std::string request = R"({"argv":["cat"],"policy":{"timeout":10}})";
+  const Json report =
+      Json::parse(taken(brig_c_run(request.data(), request.size(), "in", 2, -1, &size, nullptr)));
+  EXPECT_EQ(report["stdout"], "in");
+  const int cancel = eventfd(1, EFD_CLOEXEC);
+  const std::string nap = R"({"argv":["sleep","60"],"policy":{"timeout":70}})";
+  EXPECT_EQ(Json::parse(taken(
+                brig_c_run(nap.data(), nap.size(), nullptr, 0, cancel, &size, nullptr)))["outcome"],
+            "cancelled");
+  close(cancel);
+  char* error = nullptr;
+  EXPECT_EQ(brig_c_run("{\"argv\":7}", 10, nullptr, 0, -1, &size, &error), nullptr);
+  EXPECT_EQ(Json::parse(taken(error))["kind"], "config");
+}
+
+TEST(CApiEnvironment, IsTheSafeOne) {
+  const std::string request = R"({"extra":{"A":"b"}})";
+  const Json made =
+      Json::parse(taken(brig_c_safe_environment(request.data(), request.size(), nullptr)));
+  EXPECT_EQ(made["A"], "b");
+  EXPECT_TRUE(made.contains("PATH"));
+}
+
+}  // namespace
+}  // namespace brig
