@@ -1,4 +1,4 @@
-# `cmake --install`: headers, libbrig.so, the program, and what finds them.
+# `cmake --install`: headers, libbrig.so, the program, the Python package, and what finds them.
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
@@ -18,6 +18,27 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/brigConfig.cmake
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/brig.pc.in brig.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/brig.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The Python package goes where the system's python3 looks below the prefix: Debian's looks at
+# /usr/local/lib/python3.11/dist-packages and /usr/lib/python3/dist-packages. Below any other prefix it is
+# lib/python3/dist-packages, for PYTHONPATH. Asked when installing: the prefix is not known before.
+install(CODE [[
+  set(brig_python_dir lib/python3/dist-packages)
+  execute_process(COMMAND /usr/bin/python3 -c "import site; print(';'.join(site.getsitepackages()))"
+                  OUTPUT_VARIABLE site_packages OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  foreach(dir IN LISTS site_packages)
+    cmake_path(RELATIVE_PATH dir BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}")
+    if(dir MATCHES "^lib/")
+      set(brig_python_dir "${dir}")
+      break()
+    endif()
+  endforeach()
+]])
+include(${PROJECT_SOURCE_DIR}/python/files.cmake)  # sets brig_python_files
+foreach(file IN LISTS brig_python_files)
+  cmake_path(GET file PARENT_PATH folder)
+  install(FILES python/${file} DESTINATION "\${brig_python_dir}/${folder}")
+endforeach()
 
 # OPTIONAL: installed once they exist.
 set(share ${CMAKE_INSTALL_DATADIR})

@@ -12,7 +12,7 @@ import secrets
 import sys
 import threading
 import weakref
-from json.encoder import encode_basestring_ascii as _quoted
+from json.encoder import encode_basestring_ascii as _quoted  # type: ignore[attr-defined]
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 from brig._errors import ConfigError, Error
