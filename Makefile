@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PRESETS := dev tsan release tidy
 FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) 2>/dev/null
 
-.PHONY: soak build deps run test test-release test-vm bench tsan tidy format format-check lint install clean help
+.PHONY: soak build deps run test test-release test-python test-vm bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -31,7 +31,7 @@ run:  ## a short tour: what happens to good and bad commands in a cell
 	@$(MAKE) --no-print-directory build
 	@scripts/tour
 
-test:  ## all tests, sanitized, as root and as an unprivileged user
+test:  ## all tests in C++, sanitized, as root and as an unprivileged user
 	@scripts/deps build
 	@$(MAKE) --no-print-directory build-dev
 	@$(MAKE) --no-print-directory build/release/build.ninja
@@ -43,6 +43,11 @@ test-release:  ## the same tests, compiled as a release
 	@$(MAKE) --no-print-directory build-release
 	@scripts/test release
 
+test-python:  ## the Python package: every CPython that is here, a venv, an installed one
+	@scripts/deps build python
+	@$(MAKE) --no-print-directory build
+	@scripts/test-python
+
 test-vm:  ## the tests on other kernels, in virtual machines
 	@scripts/test-vm
 
@@ -52,7 +57,7 @@ soak:  ## 20,000 mixed calls, counting what is left behind
 	@BRIG_SOAK_CALLS=$${BRIG_SOAK_CALLS:-20000} BRIG_GUESTS=$(CURDIR)/build/release/guests build/release/bin/soak_test
 
 bench:  ## the benchmarks, against bubblewrap and bare processes
-	@scripts/deps build bench
+	@scripts/deps build bench python
 	@cmake --preset release -DBRIG_BENCH=ON >/dev/null
 	@$(MAKE) --no-print-directory build-release
 	@if [ -x scripts/bench ]; then scripts/bench; else echo 'no scripts/bench yet'; fi

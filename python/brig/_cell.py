@@ -303,6 +303,7 @@ class _Runtime:
                 reconfigure(line_buffering=True)  # what was printed is there whatever comes
             if stream:
                 stream.flush()
+        del sys.path[0]  # this package's, whose descriptor no cell has
         self._settle_environment()
         if not any(entry.typed for entry in self._tools.values()):
             del self._nothing[0]

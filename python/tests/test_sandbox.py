@@ -153,6 +153,7 @@ def sees() -> dict[str, Any]:
     return {
         "environment": dict(os.environ),
         "argv": sys.argv,
+        "path": sys.path,
         "descriptors": sorted(os.listdir("/proc/self/fd")),
         "processes": [p for p in os.listdir("/proc") if p.isdigit()],
         "pid": os.getpid(),
@@ -352,6 +353,18 @@ def test_a_tool_has_a_policy_of_its_own(sandbox: Callable[..., brig.Sandbox]) ->
     box = sandbox([brig.Tool(sleeps, name="short", policy={"timeout": "500ms"}), sleeps], timeout=20)
     assert box.call_sync("short", {"seconds": 60}).report.outcome == "timeout"
     assert box.call_sync("sleeps", {"seconds": 0.6}).ok
+
+
+def test_on_the_landlock_floor_a_cell_has_its_own_directory(sandbox: Callable[..., brig.Sandbox]) -> None:
+    box = sandbox([sees], policy={"isolation": "landlock"})
+    homes = {box.call_sync("sees").output["environment"]["HOME"] for _ in range(2)}
+    assert all(home.startswith("/tmp/brig-") for home in homes)
+
+
+def test_an_import_finds_what_the_host_would_find(box: brig.Sandbox) -> None:
+    seen = box.call_sync("sees").output["path"]
+    assert not [path for path in seen if path.startswith("/proc")]
+    assert set(seen) <= {os.path.realpath(path) for path in sys.path}
 
 
 def test_a_cell_makes_no_sandbox(box: brig.Sandbox) -> None:
