@@ -186,13 +186,24 @@ async def stalls() -> None:
 
 
 def pss() -> int:
-    """Of all of brig's processes below this one, in KiB."""
-    total = 0
-    for entry in os.listdir("/proc"):
+    """Of all processes below this one, in KiB."""
+    parents = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if entry.isdigit() and Path(f"/proc/{entry}/comm").read_text().startswith("brig-"):
-                text = Path(f"/proc/{entry}/smaps_rollup").read_text()
-                total += next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
+            parents[entry] = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            pass
+    below = {str(os.getpid())}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in below} - below
+        if not more:
+            break
+        below |= more
+    total = 0
+    for pid in below - {str(os.getpid())}:
+        try:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
         except OSError:
             pass
     return total

@@ -73,6 +73,7 @@ def _candidates() -> Iterator[str]:
             yield str(above / _NAME)
             yield from (str(path) for path in above.glob(f"*-linux-gnu/{_NAME}"))
             break
+    yield f"/usr/local/lib/{_NAME}"  # where `make install` puts it, without telling the linker
     yield _NAME
 
 

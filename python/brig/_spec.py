@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import os
 import sys
@@ -173,11 +174,10 @@ class _Needed:
         if self._files > _MAX_FILES or not path.endswith(".py"):
             return
         try:
-            with open(path, "rb") as file:
-                tree = ast.parse(file.read())
-        except (OSError, SyntaxError, ValueError):
-            return  # it fails where it is imported, with the reason
-        for name in _imports(tree):
+            changed = os.stat(path).st_mtime_ns
+        except OSError:
+            return
+        for name in _imports_of(path, changed):
             self.add_module(name)
 
 
@@ -191,6 +191,16 @@ def _names(code: types.CodeType) -> set[str]:
         if isinstance(constant, types.CodeType):
             names |= _names(constant)
     return names
+
+
+@functools.lru_cache(maxsize=_MAX_FILES)
+def _imports_of(path: str, _changed: int) -> frozenset[str]:
+    """Kept: a host may make many sandboxes."""
+    try:
+        with open(path, "rb") as file:
+            return frozenset(_imports(ast.parse(file.read())))
+    except (OSError, SyntaxError, ValueError):
+        return frozenset()  # it fails where it is imported, with the reason
 
 
 def _imports(tree: ast.AST) -> Iterable[str]:

@@ -12,7 +12,9 @@ import pytest
 
 # The package beside these tests, unless they are run against an installed one.
 if not os.environ.get("BRIG_TEST_INSTALLED"):
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    package = str(Path(__file__).resolve().parent.parent)
+    sys.path.insert(0, package)
+    os.environ["PYTHONPATH"] = package  # for the programs that tests start
 
 import brig  # noqa: E402
 
@@ -32,6 +34,17 @@ def sandbox() -> Iterator[Callable[..., brig.Sandbox]]:
     yield make
     for box in made:
         box.close()
+
+
+def memory_is_the_trees() -> bool:
+    """Whether the memory limit holds for all processes of a call together, which takes a cgroup."""
+    layers = brig.capabilities()["layers"]
+    return any(layer["name"] == "cgroup_memory" and layer["present"] for layer in layers)
+
+
+needs_tree_memory = pytest.mark.skipif(
+    not memory_is_the_trees(), reason="no memory cgroup for this user: the limit is per process"
+)
 
 
 def comes_true(fact: Callable[[], bool], patience: float = SOON) -> bool:

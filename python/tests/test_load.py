@@ -50,6 +50,7 @@ def python(*words: str, stdin: str = "", cwd: Any = None, **environment: str) ->
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     """Makes a module, and imports it here."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    tmp_path.chmod(0o755)  # pytest's own directories are its user's alone
     made = []
 
     def make(text: str, name: str = "made_for_a_test") -> Any:

@@ -107,7 +107,7 @@ std::string head_of(const ToolResult& result) {
 }  // namespace
 
 std::string to_json(const ToolResult& result, int indent) {
-  const std::string text = head_of(result) + ",\"report\":" + to_json(result.report) + "}";
+  std::string text = head_of(result) + ",\"report\":" + to_json(result.report) + "}";
   if (indent < 0) return text;
   return nlohmann::ordered_json::parse(text).dump(indent, ' ', false);
 }
