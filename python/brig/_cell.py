@@ -25,6 +25,7 @@ from brig._tool import Tool, marked_tools, tool_of
 from brig._values import dumps, pack, unpack
 
 _CATALOG = 5
+_OWN = "/proc/self/fd/7"  # this package, as libbrig carries it
 # json.loads() without what a text that brig has written does not need.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 _PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
@@ -188,11 +189,8 @@ class _Runtime:
         os.pwrite(_CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
 
     def _load(self) -> list[dict[str, Any]]:
-        own = sys.path[0]
         path = self._spec.get("path", [])
-        sys.path[:] = (
-            [own, *path] if self._spec.get("exact") else [own, *path, *sys.path[1:]]
-        )
+        sys.path[:] = [_OWN, *path] if self._spec.get("exact") else [_OWN, *path, *sys.path[1:]]
         state.loading = True
         for each in self._spec.get("tools", []):
             self._tools[each["name"]] = _Entry(self._resolve(each), bool(each.get("typed")))
@@ -303,7 +301,8 @@ class _Runtime:
                 reconfigure(line_buffering=True)  # what was printed is there whatever comes
             if stream:
                 stream.flush()
-        del sys.path[0]  # this package's, whose descriptor no cell has
+        if _OWN in sys.path:
+            sys.path.remove(_OWN)  # no cell has its descriptor
         self._settle_environment()
         if not any(entry.typed for entry in self._tools.values()):
             del self._nothing[0]

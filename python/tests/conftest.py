@@ -42,9 +42,10 @@ def memory_is_the_trees() -> bool:
     return any(layer["name"] == "cgroup_memory" and layer["present"] for layer in layers)
 
 
-needs_tree_memory = pytest.mark.skipif(
-    not memory_is_the_trees(), reason="no memory cgroup for this user: the limit is per process"
-)
+@pytest.fixture
+def tree_memory() -> None:
+    if not memory_is_the_trees():
+        pytest.skip("no memory cgroup for this user: the limit is per process")
 
 
 def comes_true(fact: Callable[[], bool], patience: float = SOON) -> bool:

@@ -26,8 +26,6 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 
-from conftest import needs_tree_memory
-
 from brig.compat.calute import (
     ExecutionContext,
     ExecutionDecision,
@@ -604,7 +602,7 @@ def test_f_a_flood_does_not_fill_the_host(run: Run) -> None:
     assert peak_kib < 200 * 1024
 
 
-@needs_tree_memory
+@pytest.mark.usefixtures("tree_memory")
 def test_f_a_result_beyond_the_limit_is_refused(run: Run) -> None:
     with pytest.raises(RuntimeError, match="^Subprocess sandbox execution of tool 'it' failed"):
         run(blob, size=200 << 20)
@@ -758,7 +756,7 @@ def test_h5_memory_beyond_the_limit_is_told(run: Run) -> None:
         run(eat, megabytes=600)
 
 
-@needs_tree_memory
+@pytest.mark.usefixtures("tree_memory")
 def test_h5_the_limit_holds_for_all_processes_together(run: Run) -> None:
     try:
         assert run(eat_in_children, children=4, megabytes=400) != [0, 0, 0, 0]
@@ -766,6 +764,6 @@ def test_h5_the_limit_holds_for_all_processes_together(run: Run) -> None:
         assert "memory" in str(error).lower()
 
 
-@needs_tree_memory
+@pytest.mark.usefixtures("tree_memory")
 def test_h5_idle_threads_cost_no_memory(run: Run) -> None:
     assert run(idle_threads, count=80) == 80

@@ -17,8 +17,6 @@ from typing import List
 
 import pytest
 
-from conftest import needs_tree_memory
-
 from brig.compat.openjarvis import (
     SandboxResult,
     build_safe_env,
@@ -359,7 +357,7 @@ def test_h4_the_host_can_be_neither_read_nor_killed() -> None:
     assert result.stdout == "tried\n"
 
 
-@needs_tree_memory
+@pytest.mark.usefixtures("tree_memory")
 def test_h5_memory_has_a_limit_and_that_is_told() -> None:
     result = run_sandboxed("exec tail /dev/zero", timeout=60)  # which waits for a line to end
     assert (result.returncode, result.killed, result.timed_out) == (-signal.SIGKILL, True, False)
