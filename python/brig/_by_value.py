@@ -42,11 +42,12 @@ def _name(function: Any) -> str:
     return repr(getattr(function, "__name__", type(function).__name__))
 
 
-def _names(code: types.CodeType) -> set[str]:
+def names_in(code: types.CodeType) -> set[str]:
+    """Of all that it refers to."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
+            names |= names_in(constant)
     return names
 
 
@@ -63,7 +64,7 @@ class _Dumper:
                 "cloudpickle, or define it at the top of a module"
             )
         self._seen[id(function)] = function.__name__
-        used = _names(function.__code__) & function.__globals__.keys()
+        used = names_in(function.__code__) & function.__globals__.keys()
         return {
             "name": function.__name__,
             "code": base64.b64encode(marshal.dumps(function.__code__)).decode(),

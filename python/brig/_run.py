@@ -93,7 +93,7 @@ def build_safe_env(
     passthrough: Optional[Sequence[str]] = None, extra: Optional[Mapping[str, str]] = None
 ) -> dict[str, str]:
     """The variables of this process that are safe for any tool, those named, and `extra`, which wins."""
-    # os.environ, not the C library's: that is where Python's own changes are.
+    # Not by the library, whose JSON has no form for values that are not UTF-8.
     names = ["PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"]
     made = {name: os.environ[name] for name in [*names, *(passthrough or ())] if name in os.environ}
     made.update(extra or {})

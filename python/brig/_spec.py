@@ -11,6 +11,7 @@ import types
 from pathlib import Path
 from typing import Any, Callable, Iterable, Optional, Sequence
 
+from brig._by_value import dump, names_in
 from brig._errors import ConfigError
 from brig._tool import Tool
 
@@ -30,7 +31,7 @@ def python_json(
     read = _Needed(search, given)
     spec: dict[str, Any] = {"exact": same, "path": given + search, "tools": []}
     for tool in tools:
-        where = _where(tool, same)
+        where = where_found(tool, same)
         if "main" in where:
             read.add_file(where["main"])
         elif "module" in where:
@@ -56,7 +57,7 @@ def _holds_more(path: str) -> bool:
     return os.path.basename(path) in ("site-packages", "dist-packages")
 
 
-def _where(tool: Tool, same: bool) -> dict[str, Any]:
+def where_found(tool: Tool, same: bool) -> dict[str, Any]:
     """How the interpreter gets at the function."""
     function: Any = tool.function
     module = sys.modules.get(getattr(function, "__module__", None) or "")
@@ -76,8 +77,6 @@ def _where(tool: Tool, same: bool) -> dict[str, Any]:
         raise ConfigError(
             f"tool {tool.name!r}: another interpreter can only import it: define it at the top of a module"
         )
-    from brig._by_value import dump
-
     return dump(tool.function)
 
 
@@ -136,7 +135,8 @@ class _Needed:
         """For a function that is sent as what it is: the modules of what it uses."""
         code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
         cells = getattr(function, "__closure__", None) or ()
-        values = [variables.get(name) for name in _names(code)] if code else []
+        names = names_in(code) if code else set()
+        values = [variables.get(name) for name in names]
         for cell in cells:
             try:
                 values.append(cell.cell_contents)
@@ -149,10 +149,8 @@ class _Needed:
             name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
             if isinstance(name, str) and name != "__main__":
                 self.add_module(name)
-        if code:
-            for name in _names(code):
-                if importlib_can_find(name):
-                    self.add_module(name)
+        for name in names & sys.modules.keys():  # imported inside of it
+            self.add_module(name)
 
     def _is_covered(self, path: str) -> bool:
         return any(path == top or path.startswith(top + os.sep) for top in self._covered)
@@ -179,18 +177,6 @@ class _Needed:
             return
         for name in _imports_of(path, changed):
             self.add_module(name)
-
-
-def importlib_can_find(name: str) -> bool:
-    return name in sys.modules and hasattr(sys.modules[name], "__spec__")
-
-
-def _names(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names(constant)
-    return names
 
 
 @functools.lru_cache(maxsize=_MAX_FILES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -55,6 +56,28 @@ def comes_true(fact: Callable[[], bool], patience: float = SOON) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def marker() -> str:
+    """A sleeping time that no other process has: who sleeps for it is ours."""
+    return f"8{uuid.uuid4().int % 10**12}"
+
+
+def alive(mark: str) -> list[int]:
+    """Who has it on its command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(mark: str) -> bool:
+    """Killed processes may take a moment to leave /proc."""
+    return comes_true(lambda: not alive(mark))
 
 
 def processes() -> set[int]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import List
 
 import pytest
+from conftest import alive, gone, marker
 
 from brig.compat.openjarvis import (
     SandboxResult,
@@ -25,32 +26,6 @@ from brig.compat.openjarvis import (
 )
 
 AT_ONCE = 15.0  # seconds; tells at once from never
-
-
-def marker() -> str:
-    """A sleeping time that no other process has: who sleeps for it is ours."""
-    return f"8{uuid.uuid4().int % 10**12}"
-
-
-def alive(mark: str) -> List[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def gone(mark: str) -> bool:
-    """Killed processes may take a moment to leave /proc."""
-    deadline = time.monotonic() + AT_ONCE
-    while alive(mark):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def lingering(how: str, mark: str) -> str:

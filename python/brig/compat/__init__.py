@@ -83,11 +83,11 @@ class FunctionSandbox:
 
     def load(self, tool: brig.Tool) -> brig.Sandbox:
         """The sandbox that has it, as it is now. Raises brig.Error if it can't be had there."""
-        from brig._spec import _where
+        from brig._spec import where_found
 
         with self._loading:
             try:
-                where = _where(tool, True)
+                where = where_found(tool, True)
             except ConfigError as error:
                 raise NotCarried(str(error)) from error
             if self._current is None or not self._has(self._current, tool, where):
