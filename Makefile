@@ -11,7 +11,7 @@ FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name 
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
 build: build/release/build.ninja  ## build the release: build/release/bin/brig (the default)
-	@cmake --build --preset release --parallel $(JOBS) --target brig_program brig
+	@cmake --build --preset release --parallel $(JOBS) --target brig_program brig_server brig
 
 deps:  ## install the Debian packages that are missing
 	@scripts/deps build
@@ -35,7 +35,7 @@ test:  ## all tests in C++, sanitized, as root and as an unprivileged user
 	@scripts/deps build
 	@$(MAKE) --no-print-directory build-dev
 	@$(MAKE) --no-print-directory build/release/build.ninja
-	@cmake --build --preset release --parallel $(JOBS) --target brig_program brig faults
+	@cmake --build --preset release --parallel $(JOBS) --target brig_program brig_server brig faults
 	@scripts/test
 
 test-release:  ## the same tests, compiled as a release

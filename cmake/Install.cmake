@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 install(DIRECTORY include/brig TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(TARGETS brig EXPORT brigTargets)
 install(TARGETS brig_program)
+install(TARGETS brig_server DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/brig)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/brig)
 install(EXPORT brigTargets NAMESPACE brig:: DESTINATION ${package_dir})

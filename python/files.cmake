@@ -1,6 +1,7 @@
 # The package's files: carried inside libbrig for the interpreters of zygotes, and installed.
 set(brig_python_files
   brig/__init__.py
+  brig/_builtin.py
   brig/_by_value.py
   brig/_cell.py
   brig/_errors.py

@@ -47,6 +47,14 @@ struct Limits {
   std::optional<double> cpus;
 };
 
+// Less than a policy's limits, for one call. Unset: as the policy has it. More than that is refused.
+struct CallLimits {
+  std::optional<std::chrono::milliseconds> wall_time, cpu_time;
+  std::optional<std::uint64_t> memory;
+  std::optional<std::uint32_t> processes;
+  std::optional<std::uint64_t> output, output_total;
+};
+
 // Paths are absolute and exist; "..", globs and NUL are refused. The tool sees each at the same place.
 struct Files {
   std::vector<std::string> read;   // readable and executable, with all below

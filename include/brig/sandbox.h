@@ -45,9 +45,16 @@ struct SandboxOptions {
 struct CallOptions {
   std::string call_id;  // for cancel() and watchers; empty: one is made
   std::string caller;   // who asks: waiting calls are admitted in turn, one of each caller
+  CallLimits limits;    // narrower ones. Those that can't be enforced for one call end it: denied
   // Asked, by call() alone, when a signal has interrupted its wait: true ends the call at once. For a
   // language whose signal handlers run only when it is back in charge.
   std::function<bool()> interrupted;
+};
+
+// How busy it is.
+struct SandboxState {
+  unsigned running = 0, waiting = 0;  // calls
+  unsigned ready = 0;                 // cells
 };
 
 // Thread-safe. A call never throws: how it ended is in its result.
@@ -84,6 +91,8 @@ class Sandbox {
   std::shared_ptr<Watch> watch(std::size_t buffer = 1024);
   [[nodiscard]] std::shared_ptr<void> watch(std::function<void(const Event&)> callback,
                                             std::size_t buffer = 1024);
+
+  SandboxState state() const;
 
   // Changes of the toolbox; as Toolbox's. A C++ function can be added or replaced only while the
   // process has no threads but brig's own: Error(config) otherwise.

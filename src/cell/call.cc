@@ -34,18 +34,29 @@ constexpr milliseconds kStuck{1000};
 constexpr std::uint64_t kMaxRefusals = 1000;
 constexpr std::size_t kReadSize = 256 * 1024;
 
+Limits narrowed(Limits limits, const CallLimits& own) {
+  if (own.wall_time) limits.wall_time = *own.wall_time;
+  if (own.cpu_time) limits.cpu_time = own.cpu_time;
+  if (own.memory) limits.memory = *own.memory;
+  if (own.processes) limits.processes = *own.processes;
+  if (own.output) limits.output = *own.output;
+  if (own.output_total) limits.output_total = own.output_total;
+  return limits;
+}
+
 }  // namespace
 
 Call::Call(const CallSettings& settings, CellRequest request, OutputCallback on_output)
     : settings_(settings),
       request_(std::move(request)),
+      limits_(narrowed(settings.limits, request_.limits)),
       on_output_(std::move(on_output)),
       asked_(request_.asked),
-      deadline_(asked_ + settings.limits.wall_time),
+      deadline_(asked_ + limits_.wall_time),
       timer_(deadline_),
-      out_(settings.limits.output),
-      err_(settings.limits.output),
-      answer_(settings.limits.result) {}
+      out_(limits_.output),
+      err_(limits_.output),
+      answer_(limits_.result) {}
 
 void Call::refuse(Outcome outcome, std::string message) {
   report_.outcome = outcome;
@@ -58,6 +69,11 @@ bool Call::start(ReadyCell cell) {
   cell_ = std::move(cell);
   begun_ = Clock::now();
   try {
+    if (const std::string why = narrow(); !why.empty()) {
+      sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+      refuse(Outcome::denied, why);
+      return true;
+    }
     if (!send_request()) return false;
     sent_ = Clock::now();
     report_.enforced = settings_.enforced;  // while the cell wakes up
@@ -171,8 +187,7 @@ bool Call::drain(Source source, bool to_the_end) {
     if (piece.size() == 64 * 1024) fcntl(pipe.get(), F_SETPIPE_SZ, 1 << 20);
     buffer.append(piece);
     if (on_output_) on_output_(source == kOut ? Stream::out : Stream::err, piece);
-    if (settings_.limits.output_total &&
-        out_.total() + err_.total() > *settings_.limits.output_total)
+    if (limits_.output_total && out_.total() + err_.total() > *limits_.output_total)
       end(Ending::output);
   } while (to_the_end);
   return true;
@@ -233,18 +248,18 @@ void Call::cancel() {
 void Call::end(Ending why) {
   if (over_ || ending_ != Ending::none) return;
   ending_ = why;
-  kill_at_ = Clock::now() + settings_.limits.grace;
+  kill_at_ = Clock::now() + limits_.grace;
   // The init passes it on to every process of the cell.
-  if (settings_.limits.grace.count() > 0) sys::pidfd_send_signal(cell_.pidfd.get(), SIGTERM);
+  if (limits_.grace.count() > 0) sys::pidfd_send_signal(cell_.pidfd.get(), SIGTERM);
   timer_ = kill_at_;
 }
 
 void Call::arm(Clock::time_point now) {
   timer_ = deadline_;
-  if (!settings_.limits.cpu_time || !cell_.cgroup) return;
+  if (!limits_.cpu_time || !cell_.cgroup) return;
   const auto used = cell_.cgroup->cpu_micros();
   if (!used) return;
-  const microseconds left = *settings_.limits.cpu_time - microseconds(*used);
+  const microseconds left = *limits_.cpu_time - microseconds(*used);
   // The soonest moment at which all cores together could have used up what is left.
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   timer_ = std::min(timer_, now + std::max(left / cores, microseconds(1000)));
@@ -262,7 +277,7 @@ void Call::on_timer(Clock::time_point now) {
   } else if (now >= deadline_) {
     end(Ending::wall);
   } else if (cell_.cgroup &&
-             microseconds(cell_.cgroup->cpu_micros().value_or(0)) >= *settings_.limits.cpu_time) {
+             microseconds(cell_.cgroup->cpu_micros().value_or(0)) >= *limits_.cpu_time) {
     end(Ending::cpu);
   } else {
     arm(now);

@@ -51,6 +51,7 @@ struct CellRequest {
   UniqueFd arguments_file;
   std::uint32_t arguments_size = 0;  // of what is in the file
   ProgressCallback on_progress;
+  CallLimits limits;  // none wider than the policy's
   std::function<bool()>
       interrupted;  // asked, if the caller drives, when a signal came: true ends it
   Clock::time_point asked = Clock::now();  // the clock of the wall limit starts here
@@ -124,6 +125,8 @@ class Call {
  private:
   enum class Ending { none, wall, cpu, output, result, cancelled };
 
+  // What of the request's own limits can't be enforced; empty if all can.
+  std::string narrow();
   bool send_request();
   bool send_function();
   static bool is_dead();
@@ -140,6 +143,7 @@ class Call {
 
   const CallSettings& settings_;
   CellRequest request_;
+  const Limits limits_;  // the policy's, as far as the request has no narrower one
   OutputCallback on_output_;
   Clock::time_point asked_, deadline_, timer_, kill_at_{}, begun_{}, sent_{}, answered_{};
   ReadyCell cell_;

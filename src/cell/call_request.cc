@@ -123,6 +123,21 @@ std::string Call::defect(const CellRequest& request) {
   return "";
 }
 
+std::string Call::narrow() {
+  const CallLimits& own = request_.limits;
+  if (own.cpu_time && !(cell_.cgroup && cell_.cgroup->counts_cpu()))
+    return "cpu_time can't be narrowed for one call here: nothing counts it. Set cpu_time in the "
+           "policy, or run where cgroups can be made";
+  if (!own.memory && !own.processes) return "";
+  if (!cell_.cgroup)
+    return "memory and processes can't be narrowed for one call here: that needs a cgroup; "
+           "`brig doctor` tells how to get one";
+  std::optional<std::uint64_t> tasks;
+  if (own.processes) tasks = *own.processes + settings_.own_tasks;
+  if (cell_.cgroup->narrow(own.memory, tasks)) return "";
+  return fmt::format("the limits of this call could not be set: {}", errno_text(errno));
+}
+
 bool send_equipment(const CallSettings& settings, ReadyCell& cell) {
   std::string strings(sizeof(wire::Request), '\0');
   wire::Request request{};

@@ -19,7 +19,7 @@ std::string signal_name(int number) {
 }  // namespace
 
 void Call::judge(Report& report, const CgroupUsage& usage) {
-  const Limits& limits = settings_.limits;
+  const Limits& limits = limits_;
   if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
   if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
   if (!ended_ && kills_ == 2) report.signal = SIGKILL;

@@ -27,6 +27,12 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
 void add_doctor(CLI::App& app, int& exit_code);
 void add_tools(CLI::App& app, int& exit_code);
 void add_call(CLI::App& app, int& exit_code);
+// --- serve.cc ---
+// So that help lists them. Their options are brig-server's, a program of its own.
+void add_server(CLI::App& app);
+bool is_of_server(std::string_view word);
+// Becomes that program. Throws Error if it is not there.
+void run_server(char** argv);
 
 // --- tools.cc ---
 inline constexpr const char* kManifest = "brig.toml";

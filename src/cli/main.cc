@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
       "  echo hello | brig run --json -- tr a-z A-Z\n"
       "  brig tools --manifest brig.toml\n"
       "  brig call greet '{\"who\": \"you\"}'\n"
+      "  brig serve --manifest brig.toml\n"
       "  brig doctor\n"
       "`brig COMMAND --help` tells more. Exit codes: 124 time was over, 125 brig failed, 126 can't "
       "be\n"
@@ -62,6 +63,7 @@ int main(int argc, char** argv) {
   brig::cli::add_tools(app, exit_code);
   brig::cli::add_call(app, exit_code);
   brig::cli::add_doctor(app, exit_code);
+  brig::cli::add_server(app);
   // Taken off here, untouched: no option parser gets to see the command's own words.
   if (argc > 1 && std::string_view(argv[1]) == run.get_name()) {
     const int at = first_of_command(run, argc, argv);
@@ -69,6 +71,7 @@ int main(int argc, char** argv) {
     argc = std::min(argc, at);
   }
   try {
+    if (argc > 1 && brig::cli::is_of_server(argv[1])) brig::cli::run_server(argv);
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);

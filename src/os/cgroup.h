@@ -77,6 +77,8 @@ class SlotCgroup {
   SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation);
 
   void begin();
+  // Less than the layout's limits until the next begin(); `processes` with brig's own. False: errno is set.
+  bool narrow(std::optional<std::uint64_t> memory, std::optional<std::uint64_t> processes);
   CgroupUsage end();
   // CPU time of the slot since begin(), in microseconds.
   std::optional<std::uint64_t> cpu_micros() const;
@@ -98,6 +100,8 @@ class SlotCgroup {
   UniqueFd memory_peak_, memory_usage_, memory_events_, memory_reclaim_, pids_peak_, pids_events_,
       cpu_;
   std::uint64_t memory_base_ = 0, oom_base_ = 0, forks_base_ = 0, cpu_base_ = 0, pids_floor_ = 0;
+  std::string memory_limit_file_, pids_limit_file_;
+  std::uint64_t full_memory_ = 0, full_pids_ = 0;  // not narrowed
   bool peak_resets_ = false;
   bool stale_ = false;
 };

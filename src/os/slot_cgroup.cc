@@ -39,7 +39,9 @@ constexpr std::uint64_t kBatch = 4 << 20;
 SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation)
     : version_(layout.version),
       memory_limit_(layout.limits.memory),
-      pids_limit_(layout.limits.processes) {
+      pids_limit_(layout.limits.processes),
+      full_memory_(memory_limit_),
+      full_pids_(pids_limit_) {
   const auto must = [](const std::string& path, int flags) {
     UniqueFd file(open(path.c_str(), flags | O_CLOEXEC));
     if (!file) throw_sys("opening '{}'", path);
@@ -57,6 +59,7 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
     if (tree.has_pids) generation_directory_ = at;
     if (tree.has_memory) {
       const bool v2 = version_ == 2;
+      memory_limit_file_ = at + (v2 ? "memory.max" : "memory.limit_in_bytes");
       memory_usage_ = must(at + (v2 ? "memory.current" : "memory.usage_in_bytes"), O_RDONLY);
       memory_events_ = must(at + (v2 ? "memory.events" : "memory.oom_control"), O_RDONLY);
       // Version 2 can reset its peak since Linux 6.12; it has one since 5.19.
@@ -67,6 +70,7 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
       memory_reclaim_ = may(at + (v2 ? "memory.reclaim" : "memory.force_empty"), O_WRONLY);
     }
     if (tree.has_pids) {
+      pids_limit_file_ = at + "pids.max";
       pids_peak_ = may(at + "pids.peak", O_RDONLY);
       pids_events_ = may(at + "pids.events", O_RDONLY);
     }
@@ -90,7 +94,28 @@ std::optional<std::uint64_t> SlotCgroup::cpu_micros() const {
   return now - cpu_base_;
 }
 
+bool SlotCgroup::narrow(std::optional<std::uint64_t> memory,
+                        std::optional<std::uint64_t> processes) {
+  const auto write = [](const std::string& path, std::uint64_t value) {
+    const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    const std::string text = std::to_string(value);
+    return file &&
+           pwrite(file.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  };
+  if (memory) {
+    if (!write(memory_limit_file_, *memory)) return false;
+    memory_limit_ = *memory;
+  }
+  if (processes) {
+    if (!write(pids_limit_file_, *processes)) return false;
+    pids_limit_ = *processes;
+  }
+  return true;
+}
+
 void SlotCgroup::begin() {
+  if (memory_limit_ != full_memory_) narrow(full_memory_, {});
+  if (pids_limit_ != full_pids_) narrow({}, full_pids_);
   if (memory_usage_) {
     if (peak_resets_) (void)!pwrite(memory_peak_.get(), "0", 1, 0);
     memory_base_ = number_of(memory_usage_);

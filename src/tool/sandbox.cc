@@ -1,6 +1,7 @@
 #include <brig/sandbox.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -97,7 +98,7 @@ ToolResult Sandbox::call(const std::string& tool, Json arguments, CallOptions op
 }
 
 ToolResult Sandbox::call(const std::string& tool, Json arguments, std::string call_id) {
-  return call(tool, std::move(arguments), CallOptions{std::move(call_id), "", {}});
+  return call(tool, std::move(arguments), CallOptions{.call_id = std::move(call_id)});
 }
 
 std::future<ToolResult> Sandbox::call_async(const std::string& tool, Json arguments,
@@ -126,6 +127,18 @@ std::shared_ptr<void> Sandbox::watch(std::function<void(const Event&)> callback,
                                      std::size_t buffer) {
   return impl_->watchers_.watch(std::move(callback), buffer);
 }
+
+SandboxState Sandbox::state() const {
+  SandboxState state;
+  state.running = impl_->admission_.running();
+  state.waiting = impl_->admission_.waiting();
+  std::set<const Warden*> seen;  // tools share them
+  const std::lock_guard lock(impl_->mutex_);
+  for (const auto& [name, prepared] : impl_->prepared_)
+    if (seen.insert(prepared->warden.get()).second) state.ready += prepared->warden->ready();
+  return state;
+}
+
 void Sandbox::set_policy(Policy policy) { impl_->set_policy(std::move(policy)); }
 
 }  // namespace brig

@@ -20,6 +20,32 @@ std::string told(const std::vector<SchemaFault>& faults) {
   return text;
 }
 
+// Which of a call's own limits is more than the policy has, or none at all; empty: none is.
+std::string wider(const CallLimits& own, const Limits& policy) {
+  std::string text;
+  const auto check = [&](const char* name, const auto& mine, const auto& theirs,
+                         const auto& format) {
+    if (!text.empty() || !mine) return;
+    if (*mine > theirs)
+      text = fmt::format("limits.{}: {} is more than the {} of the policy", name, format(*mine),
+                         format(theirs));
+    else if (*mine <= std::decay_t<decltype(*mine)>{} && std::string_view(name) != "output")
+      text = fmt::format("limits.{}: must be more than nothing", name);
+  };
+  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  constexpr std::uint64_t kLeastMemory = 4_MiB;
+  check("wall_time", own.wall_time, policy.wall_time, format_duration);
+  check("cpu_time", own.cpu_time, policy.cpu_time.value_or(policy.wall_time * 10'000),
+        format_duration);
+  check("memory", own.memory, policy.memory, format_size);
+  check("processes", own.processes, policy.processes, number);
+  check("output", own.output, policy.output, format_size);
+  check("output_total", own.output_total, policy.output_total.value_or(UINT64_MAX), format_size);
+  if (text.empty() && own.memory && *own.memory < kLeastMemory)
+    text = fmt::format("limits.memory: must be {} or more", format_size(kLeastMemory));
+  return text;
+}
+
 }  // namespace
 
 std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json arguments,
@@ -44,6 +70,11 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
   if (!flight->tool)
     return refused(Outcome::unknown_tool,
                    fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
+  if (const std::string wide = wider(options.limits, flight->tool->limits); !wide.empty())
+    return refused(Outcome::invalid_arguments, wide);
+  flight->request.limits = options.limits;
+  flight->deadline =
+      flight->asked + options.limits.wall_time.value_or(flight->tool->limits.wall_time);
   if (arguments.is_null()) arguments = Json::object();
   const Tool& tool = *flight->tool->tool;
   try {
@@ -163,12 +194,12 @@ Admission::Verdict Sandbox::Impl::await_turn(Flight& flight, const std::string& 
     std::optional<Admission::Verdict> verdict;
   };
   const auto turn = std::make_shared<Turn>();
-  const std::uint64_t ticket = admission_.enter(caller, flight.asked + flight.tool->wall_time,
-                                                [turn](Admission::Verdict verdict) {
-                                                  const std::lock_guard lock(turn->mutex);
-                                                  turn->verdict = verdict;
-                                                  turn->decided.notify_one();
-                                                });
+  const std::uint64_t ticket =
+      admission_.enter(caller, flight.deadline, [turn](Admission::Verdict verdict) {
+        const std::lock_guard lock(turn->mutex);
+        turn->verdict = verdict;
+        turn->decided.notify_one();
+      });
   has_ticket(flight, ticket);
   std::unique_lock lock(turn->mutex);
   const auto decided = [&] { return turn->verdict.has_value(); };
@@ -255,8 +286,7 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
     if (flight->cancelled) stop(*flight, flight->at_once);
   };
   const std::uint64_t ticket = admission_.enter(
-      caller, flight->asked + flight->tool->wall_time,
-      [this, flight, run, end](Admission::Verdict verdict) {
+      caller, flight->deadline, [this, flight, run, end](Admission::Verdict verdict) {
         if (verdict == Admission::Verdict::admitted) return run();
         end(
             flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, std::nullopt);

@@ -30,7 +30,7 @@ struct PreparedTool {
   std::optional<Schema> output;
   std::optional<CommandTemplate> command;
   std::shared_ptr<Warden> warden;
-  std::chrono::milliseconds wall_time;
+  Limits limits;
 };
 
 // One call, from the question to the result.
@@ -40,6 +40,7 @@ struct Flight {
   CellRequest request;
   ToolResult result;
   Clock::time_point asked;
+  Clock::time_point deadline;               // for who waits for a cell
   std::function<void(ToolResult)> on_done;  // of call_async
 
   // For cancel(), under the Sandbox's lock.

@@ -1,0 +1,292 @@
+#include "serve/api.h"
+
+#include <brig/capabilities.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "serve/embedded.h"
+#include "serve/event_json.h"
+#include "serve/problem.h"
+#include "serve/run_request.h"
+#include "serve/sse.h"
+#include "tool/tool_formats.h"
+
+namespace brig::serve {
+namespace {
+
+constexpr std::chrono::seconds kLongestWait{60};
+
+Response not_found() { return problem(404, "", "there is nothing at this path"); }
+
+// Answers what the path does not know.
+bool is_method(Exchange& exchange, std::string_view allowed) {
+  const std::string& method = exchange.request.method;
+  if (method == allowed || (allowed == "GET" && method == "HEAD")) return true;
+  Response response = problem(405, "", fmt::format("the method here is {}", allowed));
+  response.headers.push_back({"Allow", std::string(allowed)});
+  exchange.respond(std::move(response));
+  return false;
+}
+
+Order order_of(const ExchangePtr& exchange, const CallerPtr& caller, const char* via) {
+  Order order;
+  order.caller = caller;
+  order.peer = exchange->request.peer;
+  order.via = via;
+  order.trace = Trace::from(exchange->request.header("traceparent"));
+  return order;
+}
+
+// Takes a member of that type from a body; answers if it has another.
+bool take(Exchange& exchange, Json& body, const char* key, Json::value_t type, Json& value) {
+  const auto found = body.find(key);
+  if (found == body.end()) return true;
+  if (found->type() != type) {
+    exchange.respond(
+        problem(422, "invalid-arguments",
+                fmt::format("{}: expected {}", key,
+                            type == Json::value_t::string ? "a string" : "an object")));
+    return false;
+  }
+  value = std::move(*found);
+  body.erase(found);
+  return true;
+}
+
+bool nothing_else(Exchange& exchange, const Json& body) {
+  if (body.empty()) return true;
+  exchange.respond(problem(422, "invalid-arguments",
+                           fmt::format("{}: no such member here", in_quotes(body.begin().key()))));
+  return false;
+}
+
+}  // namespace
+
+std::optional<Response> problem_of(const ToolResult& result) {
+  switch (result.report.outcome) {
+    case Outcome::unknown_tool: return problem(404, "unknown-tool", result.error);
+    case Outcome::invalid_arguments:
+      return problem(422,
+                     result.error.starts_with("limits.") ? "wider-policy" : "invalid-arguments",
+                     result.error);
+    case Outcome::overloaded:
+      return problem({503, "overloaded", result.error, std::chrono::seconds(1)});
+    default: return {};
+  }
+}
+
+void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
+  std::vector<std::string> parts;
+  std::string_view rest = std::string_view(exchange->request.path).substr(3);  // "/v1"
+  while (rest.starts_with('/')) {
+    rest.remove_prefix(1);
+    const std::size_t end = std::min(rest.find('/'), rest.size());
+    auto part = percent_decoded(rest.substr(0, end));
+    if (!part || parts.size() == 4) return exchange->respond(not_found());
+    parts.push_back(std::move(*part));
+    rest.remove_prefix(end);
+  }
+  const auto is = [&](std::size_t count, std::string_view first) {
+    return parts.size() == count && parts[0] == first;
+  };
+  Exchange& e = *exchange;
+  if (is(1, "tools")) {
+    if (is_method(e, "GET")) list_tools(exchange, caller);
+  } else if (is(3, "tools") && parts[2] == "call") {
+    if (is_method(e, "POST")) call_tool(exchange, caller, parts[1]);
+  } else if (is(1, "run")) {
+    if (is_method(e, "POST")) run(exchange, caller);
+  } else if (is(1, "calls")) {
+    if (is_method(e, "GET")) list_calls(exchange, caller);
+  } else if (is(2, "calls")) {
+    if (is_method(e, "DELETE")) cancel_call(exchange, caller, parts[1]);
+  } else if (is(1, "jobs") && e.request.method == "POST") {
+    submit_job(exchange, caller);
+  } else if (is(1, "jobs")) {
+    if (is_method(e, "GET")) e.respond(json_response({{"jobs", jobs_.list(*caller)}}));
+  } else if (is(2, "jobs") && e.request.method == "DELETE") {
+    remove_job(exchange, caller, parts[1]);
+  } else if (is(2, "jobs")) {
+    if (is_method(e, "GET")) show_job(exchange, caller, parts[1]);
+  } else if (is(1, "capabilities")) {
+    if (is_method(e, "GET")) {
+      // The machine does not change; and to look takes a while.
+      static const std::string kCapabilities = to_json(probe());
+      e.respond({200, "application/json", kCapabilities, {}});
+    }
+  } else if (is(1, "status")) {
+    if (is_method(e, "GET")) e.respond(json_response(status_()));
+  } else if (is(1, "openapi.json")) {
+    if (is_method(e, "GET")) e.respond({200, "application/json", std::string(openapi_text()), {}});
+  } else {
+    e.respond(not_found());
+  }
+}
+
+void Api::list_tools(const ExchangePtr& exchange, const CallerPtr& caller) {
+  Json list = Json::array();
+  for (const auto& tool :
+       service_.tools(*caller, exchange->request.parameter("query").value_or(""))) {
+    Json form = tool_as_json(*tool);
+    if (form["output_schema"].is_null()) form.erase("output_schema");
+    list.push_back(std::move(form));
+  }
+  exchange->respond(json_response({{"tools", std::move(list)}}));
+}
+
+void Api::call_tool(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& tool) {
+  auto body = body_of(*exchange);
+  if (!body) return;
+  Order order = order_of(exchange, caller, "http");
+  order.tool = tool;
+  Json id;
+  if (!take(*exchange, *body, "arguments", Json::value_t::object, order.arguments) ||
+      !take(*exchange, *body, "call_id", Json::value_t::string, id) ||
+      !nothing_else(*exchange, *body))
+    return;
+  if (id.is_string()) order.call_id = id.get<std::string>();
+  start(exchange, std::move(order));
+}
+
+void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
+  auto body = body_of(*exchange);
+  if (!body) return;
+  if (!service_.has_builtins())
+    return exchange->respond(
+        problem(403, "no-commands",
+                "this server offers no commands; start it with --builtins if it should"));
+  Order order = order_of(exchange, caller, "run");
+  order.tool = kRunCommand;
+  Json id, limits;
+  if (!take(*exchange, *body, "call_id", Json::value_t::string, id) ||
+      !take(*exchange, *body, "limits", Json::value_t::object, limits))
+    return;
+  if (id.is_string()) order.call_id = id.get<std::string>();
+  if (const std::string fault = read_limits(limits, order.limits); !fault.empty())
+    return exchange->respond(problem(422, "invalid-arguments", fault));
+  order.arguments = std::move(*body);  // the tool's own schema checks the rest
+  start(exchange, std::move(order));
+}
+
+void Api::start(const ExchangePtr& exchange, Order order) {
+  if (exchange->request.accepts("text/event-stream", true))
+    return stream(exchange, std::move(order));
+  const CallerPtr caller = order.caller;
+  const std::string trace = order.trace.traceparent();
+  Hearing hearing;
+  hearing.on_done = [exchange, trace](ToolResult result) {
+    Response response = problem_of(result).value_or(Response{});
+    if (response.body.empty()) response.body = to_json(result);
+    response.headers.push_back({"traceparent", trace});
+    exchange->respond(std::move(response));
+  };
+  auto started = service_.start(std::move(order), std::move(hearing));
+  if (const auto* refusal = std::get_if<Refusal>(&started))
+    return exchange->respond(problem(*refusal));
+  // Nobody is left to read the result.
+  exchange->on_gone(
+      [this, caller, id = std::get<std::string>(started)] { service_.cancel(id, *caller, true); });
+}
+
+void Api::stream(const ExchangePtr& exchange, Order order) {
+  if (!service_.find(order.tool, *order.caller) && order.caller->may_call(order.tool))
+    return exchange->respond(
+        problem(404, "unknown-tool", "unknown tool: " + in_quotes(order.tool)));
+  const CallerPtr caller = order.caller;
+  const std::string trace = order.trace.traceparent();
+  const auto out = std::make_shared<std::unique_ptr<SseStream>>();
+  Hearing hearing;
+  hearing.on_event = [out](const Event& event) {
+    (*out)->send(to_string(event.kind), data_of(event));
+  };
+  hearing.on_done = [out](ToolResult result) {
+    (*out)->send("result", to_json(result), true);
+    (*out)->end();
+  };
+  auto started = service_.start(std::move(order), std::move(hearing));
+  if (const auto* refusal = std::get_if<Refusal>(&started))
+    return exchange->respond(problem(*refusal));
+  const std::string id = std::get<std::string>(started);
+  *out = std::make_unique<SseStream>(
+      loop_, exchange, std::vector<Header>{{"traceparent", trace}, {"Brig-Call-Id", id}});
+  exchange->on_gone([this, caller, id] { service_.cancel(id, *caller, true); });
+}
+
+void Api::list_calls(const ExchangePtr& exchange, const CallerPtr& caller) {
+  Json list = Json::array();
+  const auto now = std::chrono::system_clock::now();
+  for (const LiveCall& call : service_.calls(*caller))
+    list.push_back(
+        {{"call_id", call.call_id},
+         {"tool", call.tool},
+         {"caller", call.caller},
+         {"status", call.running ? "running" : "queued"},
+         {"started_at", seconds_of(call.since)},
+         {"age_ms", std::chrono::duration<double, std::milli>(now - call.since).count()}});
+  exchange->respond(json_response({{"calls", std::move(list)}}));
+}
+
+void Api::cancel_call(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id) {
+  if (service_.cancel(id, *caller))
+    exchange->respond(json_response({{"cancelled", true}}, 202));
+  else
+    exchange->respond(problem(404, "unknown-call", "no such call is running"));
+}
+
+void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
+  auto body = body_of(*exchange);
+  if (!body) return;
+  Order order = order_of(exchange, caller, "job");
+  Json tool;
+  if (!take(*exchange, *body, "tool", Json::value_t::string, tool) ||
+      !take(*exchange, *body, "arguments", Json::value_t::object, order.arguments) ||
+      !nothing_else(*exchange, *body))
+    return;
+  if (!tool.is_string())
+    return exchange->respond(problem(422, "invalid-arguments", "tool: is missing"));
+  order.tool = tool.get<std::string>();
+  if (order.caller->may_call(order.tool) && !service_.find(order.tool, *caller))
+    return exchange->respond(
+        problem(404, "unknown-tool", "unknown tool: " + in_quotes(order.tool)));
+  const std::string trace = order.trace.traceparent();
+  auto submitted = jobs_.submit(std::move(order));
+  if (const auto* refusal = std::get_if<Refusal>(&submitted))
+    return exchange->respond(problem(*refusal));
+  const std::string id = std::get<std::string>(submitted);
+  Response response = json_response(jobs_.find(id, *caller).value_or(Json()), 202);
+  response.headers = {{"Location", "/v1/jobs/" + id}, {"traceparent", trace}};
+  exchange->respond(std::move(response));
+}
+
+void Api::show_job(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id) {
+  std::chrono::milliseconds time{0};
+  if (const auto wait = exchange->request.parameter("wait")) {
+    const auto parsed = parse_duration(*wait);
+    if (!parsed)
+      return exchange->respond(problem(422, "invalid-arguments", "wait: a number of seconds"));
+    time = std::min<std::chrono::milliseconds>(*parsed, kLongestWait);
+  }
+  const auto answer = [this, exchange, caller, id] {
+    if (auto job = jobs_.find(id, *caller))
+      exchange->respond(json_response(*job));
+    else
+      exchange->respond(problem(404, "unknown-job", "there is no such job, or no longer"));
+  };
+  if (!jobs_.find(id, *caller)) return answer();
+  jobs_.wait(id, time, answer);
+}
+
+void Api::remove_job(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id) {
+  switch (jobs_.remove(id, *caller)) {
+    case Jobs::Removal::none:
+      return exchange->respond(problem(404, "unknown-job", "there is no such job, or no longer"));
+    case Jobs::Removal::cancelled:
+      return exchange->respond(json_response(jobs_.find(id, *caller).value_or(Json()), 202));
+    case Jobs::Removal::forgotten: return exchange->respond({204, "", "", {}});
+  }
+}
+
+}  // namespace brig::serve

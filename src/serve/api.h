@@ -1,0 +1,42 @@
+// Api: the plain HTTP API, /v1. docs/serve.md and openapi.json have its contract.
+#pragma once
+
+#include "serve/caller.h"
+#include "serve/http.h"
+#include "serve/jobs.h"
+#include "serve/loop.h"
+#include "serve/service.h"
+
+namespace brig::serve {
+
+class Api {
+ public:
+  Api(Loop& loop, Service& service, std::function<Json()> status)
+      : loop_(loop), service_(service), jobs_(loop, service), status_(std::move(status)) {}
+
+  // Answers a request for a path below /v1.
+  void handle(const ExchangePtr& exchange, const CallerPtr& caller);
+  const Jobs& jobs() const { return jobs_; }
+
+ private:
+  void list_tools(const ExchangePtr& exchange, const CallerPtr& caller);
+  void call_tool(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& tool);
+  void run(const ExchangePtr& exchange, const CallerPtr& caller);
+  void start(const ExchangePtr& exchange, Order order);
+  void stream(const ExchangePtr& exchange, Order order);
+  void list_calls(const ExchangePtr& exchange, const CallerPtr& caller);
+  void cancel_call(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id);
+  void submit_job(const ExchangePtr& exchange, const CallerPtr& caller);
+  void show_job(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id);
+  void remove_job(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id);
+
+  Loop& loop_;
+  Service& service_;
+  Jobs jobs_;
+  std::function<Json()> status_;
+};
+
+// What a result of a call means to HTTP: a problem, or nothing if it was a call.
+std::optional<Response> problem_of(const ToolResult& result);
+
+}  // namespace brig::serve

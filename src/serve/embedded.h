@@ -1,0 +1,17 @@
+// Files that the program carries.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace brig::serve {
+
+std::string_view openapi_text();
+
+struct EmbeddedFile {
+  std::string_view name, type, bytes;
+};
+// The console's, by name; "index.html" is its page.
+std::span<const EmbeddedFile> console_files();
+
+}  // namespace brig::serve

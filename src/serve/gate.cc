@@ -1,0 +1,84 @@
+#include "serve/gate.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "serve/problem.h"
+
+namespace brig::serve {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return result;
+}
+
+// Without the port.
+std::string_view name_of(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(0, std::min(host.find(']') + 1, host.size()));
+  return host.substr(0, std::min(host.find(':'), host.size()));
+}
+
+bool is_address(const std::string& name) {
+  unsigned char bytes[16];
+  if (name.size() > 2 && name.front() == '[' && name.back() == ']')
+    return inet_pton(AF_INET6, name.substr(1, name.size() - 2).c_str(), bytes) == 1;
+  return inet_pton(AF_INET, name.c_str(), bytes) == 1;
+}
+
+}  // namespace
+
+// A page that had its own name point here asks by that name. No name can be made to look like an address.
+bool Gate::is_host(std::string_view host) const {
+  const std::string name = lower(name_of(host));
+  return name == "localhost" || name.ends_with(".localhost") || is_address(name) ||
+         std::find(options_.hosts.begin(), options_.hosts.end(), name) != options_.hosts.end();
+}
+
+bool Gate::admit(Exchange& exchange) const {
+  const Request& request = exchange.request;
+  const std::string* host = request.header("host");
+  if (host && !host->empty() && !is_host(*host)) {
+    exchange.respond(problem(403, "host-not-allowed",
+                             "the server is not asked by the name " + in_quotes(*host) +
+                                 "; if it should be: --allow-host NAME"));
+    return false;
+  }
+  if (request.count("origin") > 1) {
+    exchange.respond(problem(403, "origin-not-allowed", "a request has one Origin"));
+    return false;
+  }
+  const std::string* origin = request.header("origin");
+  if (!origin) return true;
+  const std::string own =
+      (request.secure ? "https://" : "http://") + (host ? lower(*host) : std::string());
+  const auto& allowed = options_.origins;
+  if (lower(*origin) == own || std::find(allowed.begin(), allowed.end(), *origin) != allowed.end())
+    return true;
+  exchange.respond(problem(403, "origin-not-allowed",
+                           "pages of " + in_quotes(*origin) +
+                               " may not ask this server; if they should: --allow-origin ORIGIN"));
+  return false;
+}
+
+CallerPtr Gate::identify(Exchange& exchange) const {
+  const Request& request = exchange.request;
+  CallerPtr caller =
+      request.count("authorization") > 1 ? nullptr : tokens_.find(request.header("authorization"));
+  if (!caller) {
+    Response response =
+        problem(401, "token-needed",
+                request.header("authorization")
+                    ? "the token is not one of this server's"
+                    : "the server wants a token: send 'Authorization: Bearer TOKEN'");
+    response.headers.push_back({"WWW-Authenticate", "Bearer realm=\"brig\""});
+    exchange.respond(std::move(response));
+  }
+  return caller;
+}
+
+}  // namespace brig::serve

@@ -1,0 +1,81 @@
+// What a handler of HTTP requests sees: a request, and one way to answer it. No sockets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace brig::serve {
+
+struct Header {
+  std::string name, value;  // names of requests in lower case
+};
+
+struct Request {
+  std::string method;  // "GET"
+  std::string path;    // as sent, without the query: "/v1/tools/a%20b"
+  std::string query;   // without the '?'
+  std::vector<Header> headers;
+  std::string body;
+  std::string peer;  // "127.0.0.1:4711", or "unix"
+  bool secure = false;
+
+  // The first of that name (in lower case); null if there is none.
+  const std::string* header(std::string_view name) const;
+  unsigned count(std::string_view name) const;
+  // Whether the client takes that type. Without an Accept header it takes any; `by_name`: only if it says so.
+  bool accepts(std::string_view type, bool by_name = false) const;
+  // Of the query, decoded.
+  std::optional<std::string> parameter(std::string_view name) const;
+};
+
+struct Response {
+  unsigned status = 200;
+  std::string type = "application/json";
+  std::string body;
+  std::vector<Header> headers;
+};
+
+// One request and its answer. Used on the loop's thread alone; an answer to who has left goes nowhere.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // The handler may take its body.
+  Request request;
+
+  // The whole answer, once.
+  virtual void respond(Response response) = 0;
+  // Or its head (the body is not used), pieces of it, and its end.
+  virtual void begin(Response head) = 0;
+  virtual void write(std::string_view piece) = 0;
+  virtual void end() = 0;
+  // What the client has not taken yet. Beyond a bound it is dropped with the next piece.
+  virtual std::size_t unsent() const = 0;
+  // Called at most once, if the client leaves, or takes too little of what is written, before the answer is complete.
+  virtual void on_gone(std::function<void()> job) = 0;
+
+  bool begun() const { return begun_; }
+  bool answered() const { return answered_; }
+
+ protected:
+  bool begun_ = false;     // respond or begin was called
+  bool answered_ = false;  // respond or end was
+};
+
+using ExchangePtr = std::shared_ptr<Exchange>;
+using Handler = std::function<void(const ExchangePtr&)>;
+
+// "%2F" and the like; nothing if it is malformed or holds a NUL. `plus`: '+' is a space, as in queries.
+std::optional<std::string> percent_decoded(std::string_view text, bool plus = false);
+// "Not Found"
+std::string_view reason_of(unsigned status);
+// One server-sent event; `data` has no line break. Without a name it is "message"; without an id, none is sent.
+std::string sse_event(std::string_view name, std::string_view data, std::string_view id = "");
+
+}  // namespace brig::serve

@@ -1,0 +1,217 @@
+#include "serve/http_server.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/ssl/context.hpp>
+#include <boost/beast/core/string.hpp>
+
+#include "base/error.h"
+#include "serve/http_connection.h"
+
+namespace brig::serve {
+namespace {
+
+constexpr std::chrono::milliseconds kSweep{1000}, kPause{200};
+
+std::string name_of(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    const auto& in = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
+    return fmt::format("{}:{}", text, ntohs(in.sin_port));
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& in = reinterpret_cast<const sockaddr_in6&>(address);
+    inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
+    return fmt::format("[{}]:{}", text, ntohs(in.sin6_port));
+  }
+  return "unix";
+}
+
+std::unique_ptr<asio::ssl::context> tls_of(const TlsFiles& files) {
+  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+  error_code error;
+  const auto check = [&](const char* what, const std::string& file) {
+    if (error) throw_error(ErrorKind::config, "TLS {} '{}': {}", what, file, error.message());
+  };
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  context->set_options(asio::ssl::context::no_compression | SSL_OP_NO_RENEGOTIATION |
+                       SSL_OP_CIPHER_SERVER_PREFERENCE);
+  context->use_certificate_chain_file(files.certificate, error);
+  check("certificate", files.certificate);
+  context->use_private_key_file(files.key, asio::ssl::context::pem, error);
+  check("key", files.key);
+  if (SSL_CTX_check_private_key(context->native_handle()) != 1)
+    throw_error(ErrorKind::config, "TLS key '{}' does not belong to the certificate '{}'",
+                files.key, files.certificate);
+  return context;
+}
+
+// A value that could end its line would begin another header.
+std::string_view one_line(std::string_view value) {
+  return value.substr(0,
+                      std::min(value.find_first_of(std::string_view("\r\n\0", 3)), value.size()));
+}
+
+}  // namespace
+
+std::string HttpExchange::head_of(const Response& response,
+                                  std::optional<std::size_t> length) const {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
+  if (!response.type.empty() && response.status != 204)
+    head += fmt::format("Content-Type: {}\r\n", one_line(response.type));
+  for (const Header& each : response.headers)
+    head += fmt::format("{}: {}\r\n", each.name, one_line(each.value));
+  head += "X-Content-Type-Options: nosniff\r\n";
+  if (length && response.status != 204)
+    head += fmt::format("Content-Length: {}\r\n", *length);
+  else if (!length && !old)
+    head += "Transfer-Encoding: chunked\r\n";
+  if (!keep_alive)
+    head += "Connection: close\r\n";
+  else if (old)
+    head += "Connection: keep-alive\r\n";
+  return head + "\r\n";
+}
+
+void HttpExchange::respond(Response response) {
+  if (begun_) return;
+  begun_ = answered_ = true;
+  const auto connection = connection_.lock();
+  if (!connection) return;
+  std::string text = head_of(response, response.body.size());
+  if (head_only || response.status == 204) response.body.clear();
+  if (response.body.size() < 16 * 1024) {
+    connection->send(text + response.body);
+  } else {
+    connection->send(std::move(text));
+    connection->send(std::move(response.body));
+  }
+  room = BodyRoom();
+  connection->answered();
+}
+
+void HttpExchange::begin(Response head) {
+  if (begun_) return;
+  begun_ = true;
+  if (old) keep_alive = false;  // only the end of the connection tells the end of the answer
+  if (const auto connection = connection_.lock()) connection->send(head_of(head, {}));
+}
+
+void HttpExchange::write(std::string_view piece) {
+  if (!begun_ || answered_ || piece.empty() || head_only) return;
+  const auto connection = connection_.lock();
+  if (!connection) return;
+  if (connection->unsent() > unsent_limit_) return connection->drop();
+  connection->send(old ? std::string(piece) : fmt::format("{:x}\r\n{}\r\n", piece.size(), piece));
+}
+
+void HttpExchange::end() {
+  if (!begun_ || answered_) return;
+  answered_ = true;
+  room = BodyRoom();
+  const auto connection = connection_.lock();
+  if (!connection) return;
+  if (!old && !head_only) connection->send("0\r\n\r\n");
+  connection->answered();
+}
+
+void HttpServer::Impl::accept(Listener& listener) {
+  // A few at a time: who is connected already has its turn too.
+  for (int i = 0; i < 64 && !draining; ++i) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    UniqueFd fd(accept4(listener.socket.get(), reinterpret_cast<sockaddr*>(&address), &size,
+                        SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        // Readable it stays: without a pause nothing else would happen here.
+        listener.readable.reset();
+        pause = loop.after(kPause, [this] {
+          for (Listener& each : listeners)
+            if (!each.readable && !draining)
+              each.readable =
+                  loop.when_readable(each.socket.get(), [this, &each] { accept(each); });
+        });
+      }
+      return;
+    }
+    if (connections.size() >= limits.connections) {
+      ++counts.refused;
+      if (!listener.tls) {
+        static constexpr std::string_view kFull =
+            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+            "Connection: close\r\n\r\n";
+        (void)!::send(fd.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      }
+      continue;
+    }
+    if (address.ss_family != AF_UNIX) {
+      const int on = 1;
+      setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    error_code error;
+    Socket socket(loop.impl().context);
+    socket.assign(asio::generic::stream_protocol(address.ss_family, 0), fd.get(), error);
+    if (error) continue;
+    (void)fd.release();
+    std::shared_ptr<AnyConnection> connection;
+    // The connection keeps what it shares with the others, which these listeners are part of.
+    const std::shared_ptr<Impl> self = shared();
+    if (listener.tls)
+      connection = std::make_shared<Connection<TlsStream>>(
+          self, TlsStream(std::move(socket), *listener.tls), name_of(address));
+    else
+      connection = std::make_shared<Connection<Socket>>(self, std::move(socket), name_of(address));
+    connection->start();
+  }
+}
+
+HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits)
+    : impl_(std::make_shared<Impl>(loop, std::move(handler), limits)) {
+  impl_->sweep = loop.every(kSweep, [impl = impl_.get()] {
+    const auto now = SteadyClock::now();
+    // A connection that goes changes the set.
+    const std::vector<AnyConnection*> all(impl->connections.begin(), impl->connections.end());
+    for (AnyConnection* each : all)
+      if (impl->connections.contains(each)) each->check_deadline(now);
+  });
+}
+
+HttpServer::~HttpServer() {
+  impl_->sweep.reset();
+  impl_->pause.reset();
+  impl_->draining = true;
+  for (Impl::Listener& each : impl_->listeners) each.readable.reset();
+  const std::vector<AnyConnection*> all(impl_->connections.begin(), impl_->connections.end());
+  for (AnyConnection* each : all)
+    if (impl_->connections.contains(each)) each->drop();
+  impl_->handler = [](const ExchangePtr&) {};
+}
+
+void HttpServer::listen(UniqueFd socket, const TlsFiles* tls) {
+  Impl::Listener& listener = impl_->listeners.emplace_back();
+  listener.socket = std::move(socket);
+  if (tls) listener.tls = tls_of(*tls);
+  listener.readable = impl_->loop.when_readable(
+      listener.socket.get(), [impl = impl_.get(), &listener] { impl->accept(listener); });
+}
+
+void HttpServer::drain() {
+  impl_->draining = true;
+  for (Impl::Listener& each : impl_->listeners) {
+    each.readable.reset();
+    each.socket.reset();
+  }
+  const std::vector<AnyConnection*> all(impl_->connections.begin(), impl_->connections.end());
+  for (AnyConnection* each : all)
+    if (impl_->connections.contains(each)) each->drain();
+}
+
+HttpCounts HttpServer::counts() const { return impl_->counts; }
+
+}  // namespace brig::serve

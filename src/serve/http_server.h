@@ -1,0 +1,75 @@
+// HttpServer: HTTP/1.1 on TCP or a Unix socket, with or without TLS. It bounds what a client can hold: sizes, times,
+// memory, connections. What is asked is the handler's matter.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "serve/http.h"
+#include "serve/loop.h"
+
+namespace brig::serve {
+
+struct HttpLimits {
+  std::size_t header = 16 * 1024;               // bytes of a request's head
+  std::size_t body = std::size_t{16} << 20;     // of one body
+  std::size_t bodies = std::size_t{256} << 20;  // of all bodies that are being received or answered
+  std::size_t unsent = std::size_t{4} << 20;    // of a stream that its client does not take
+  unsigned connections = 4096;                  // more are told so, and closed
+  std::chrono::seconds head_time{10};  // from a request's first byte to the end of its head
+  std::chrono::seconds body_time{60};  // to receive its body
+  std::chrono::seconds idle_time{75};  // between requests
+  std::chrono::seconds send_time{30};  // in which a client must take something
+};
+
+struct TlsFiles {
+  std::string certificate, key;  // PEM; the certificate with its chain
+};
+
+struct HttpCounts {
+  std::uint64_t requests = 0, bytes_in = 0, bytes_out = 0, refused = 0;
+  unsigned connections = 0;
+};
+
+class HttpServer {
+ public:
+  HttpServer(Loop& loop, Handler handler, HttpLimits limits = {});
+  // Closes all connections.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Takes a listening socket, and what connects to it from now on. Throws Error(config) for bad TLS files.
+  void listen(UniqueFd socket, const TlsFiles* tls = nullptr);
+  // Takes nothing new; connections end with the answer that they wait for.
+  void drain();
+  HttpCounts counts() const;
+
+  struct Impl;  // for the connections
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+// --- listen_address.cc ---
+
+// "127.0.0.1:7070", "[::1]:7070", ":7070" is refused (which address?), "unix:/run/brig.sock".
+struct ListenAddress {
+  std::string host;  // numeric
+  std::uint16_t port = 0;
+  std::string unix_path;  // or this
+
+  bool is_local() const;  // loopback or a Unix socket
+  std::string url(bool tls) const;
+};
+// Throw Error.
+ListenAddress parse_listen_address(const std::string& text);
+// A Unix socket that nobody serves any more is replaced; its mode is 0600. `address` gets the port that was found.
+UniqueFd listen_on(ListenAddress& address);
+// What the socket given by a service manager listens on.
+ListenAddress address_of(const UniqueFd& socket);
+
+}  // namespace brig::serve

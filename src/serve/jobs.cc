@@ -1,0 +1,123 @@
+#include "serve/jobs.h"
+
+#include "serve/event_json.h"
+#include "tool/json_text.h"
+
+namespace brig::serve {
+
+Jobs::Jobs(Loop& loop, Service& service, JobLimits limits)
+    : loop_(loop), service_(service), limits_(limits) {
+  timer_ = loop.every(std::chrono::seconds(1), [this] { expire(); });
+}
+
+std::variant<std::string, Refusal> Jobs::submit(Order order) {
+  if (jobs_.size() >= limits_.count)
+    return Refusal{503, "too-many-jobs", "too many jobs are kept; forget some, or try again later",
+                   std::chrono::seconds(10)};
+  const std::string id = "j" + random_hex(16);
+  Job job;
+  job.tool = order.tool;
+  job.caller = order.caller;
+  job.created = std::chrono::system_clock::now();
+  Hearing hearing;
+  hearing.on_event = [this, id](const Event& event) {
+    const auto found = jobs_.find(id);
+    if (event.kind == Event::Kind::started && found != jobs_.end())
+      found->second.status = Job::Status::running;
+  };
+  hearing.on_done = [this, id](ToolResult result) {
+    const auto found = jobs_.find(id);
+    if (found == jobs_.end()) return;
+    Job& done = found->second;
+    done.status = Job::Status::done;
+    done.result = to_json(result);
+    done.ended = std::chrono::steady_clock::now();
+    bytes_ += done.result.size();
+    done_.push_back(id);
+    for (const auto& each : std::exchange(done.waiting, {})) each();
+    expire();
+  };
+  auto started = service_.start(std::move(order), std::move(hearing));
+  if (auto* refusal = std::get_if<Refusal>(&started)) return std::move(*refusal);
+  job.call_id = std::get<std::string>(started);
+  jobs_.emplace(id, std::move(job));
+  return id;
+}
+
+bool Jobs::is_of(const Job& job, const Caller& caller) const {
+  return caller.admin || job.caller.get() == &caller;
+}
+
+Json Jobs::json_of(const std::string& id, const Job& job) const {
+  static constexpr const char* kStatus[] = {"queued", "running", "done"};
+  Json json{{"id", id},
+            {"tool", job.tool},
+            {"call_id", job.call_id},
+            {"status", kStatus[static_cast<int>(job.status)]},
+            {"created_at", seconds_of(job.created)}};
+  std::string fault;
+  if (job.status == Job::Status::done)
+    json["result"] = json_from(job.result, fault).value_or(Json());
+  return json;
+}
+
+std::optional<Json> Jobs::find(const std::string& id, const Caller& caller) const {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || !is_of(found->second, caller)) return {};
+  return json_of(id, found->second);
+}
+
+std::vector<Json> Jobs::list(const Caller& caller) const {
+  std::vector<Json> list;
+  for (const auto& [id, job] : jobs_) {
+    if (!is_of(job, caller)) continue;
+    Json json = json_of(id, job);
+    json.erase("result");  // they may be many, and large
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+void Jobs::wait(const std::string& id, std::chrono::milliseconds time, std::function<void()> job) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.status == Job::Status::done || time.count() <= 0)
+    return job();
+  // Whichever comes first.
+  const std::uint64_t key = next_wait_++;
+  const auto once = [this, key, job = std::move(job)] {
+    if (waits_.erase(key) > 0) job();
+  };
+  waits_[key] = loop_.after(time, once);
+  found->second.waiting.push_back(once);
+}
+
+Jobs::Removal Jobs::remove(const std::string& id, const Caller& caller) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || !is_of(found->second, caller)) return Removal::none;
+  if (found->second.status != Job::Status::done) {
+    service_.cancel(found->second.call_id, *found->second.caller);
+    return Removal::cancelled;
+  }
+  done_.remove(id);
+  forget(found);
+  return Removal::forgotten;
+}
+
+void Jobs::forget(std::map<std::string, Job>::iterator job) {
+  bytes_ -= job->second.result.size();
+  jobs_.erase(job);
+}
+
+void Jobs::expire() {
+  const auto old = std::chrono::steady_clock::now() - limits_.kept;
+  while (!done_.empty()) {
+    const auto oldest = jobs_.find(done_.front());
+    if (oldest != jobs_.end()) {
+      if (oldest->second.ended > old && bytes_ <= limits_.bytes) return;
+      forget(oldest);
+    }
+    done_.pop_front();
+  }
+}
+
+}  // namespace brig::serve

@@ -1,0 +1,64 @@
+// Jobs: calls whose results are kept for a while.
+#pragma once
+
+#include <brig/json.h>
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "serve/service.h"
+
+namespace brig::serve {
+
+struct JobLimits {
+  std::chrono::seconds kept{600};              // after the end
+  std::size_t count = 10'000;                  // running and kept
+  std::size_t bytes = std::size_t{256} << 20;  // of kept results; the oldest go first
+};
+
+class Jobs {
+ public:
+  Jobs(Loop& loop, Service& service, JobLimits limits = {});
+
+  // The job's id.
+  std::variant<std::string, Refusal> submit(Order order);
+  // As JSON; nothing if the caller has no such job.
+  std::optional<Json> find(const std::string& id, const Caller& caller) const;
+  std::vector<Json> list(const Caller& caller) const;
+  // Calls `job` when it is done, or after that time.
+  void wait(const std::string& id, std::chrono::milliseconds time, std::function<void()> job);
+  enum class Removal { none, cancelled, forgotten };
+  Removal remove(const std::string& id, const Caller& caller);
+  std::size_t size() const { return jobs_.size(); }
+
+ private:
+  struct Job {
+    std::string tool, call_id;
+    CallerPtr caller;
+    std::chrono::system_clock::time_point created;
+    enum class Status { queued, running, done } status = Status::queued;
+    std::string result;  // JSON
+    std::chrono::steady_clock::time_point ended;
+    std::vector<std::function<void()>> waiting;
+  };
+  Json json_of(const std::string& id, const Job& job) const;
+  bool is_of(const Job& job, const Caller& caller) const;
+  void expire();
+  void forget(std::map<std::string, Job>::iterator job);
+
+  Loop& loop_;
+  Service& service_;
+  const JobLimits limits_;
+  std::map<std::string, Job> jobs_;
+  std::list<std::string> done_;  // oldest first
+  std::size_t bytes_ = 0;
+  Loop::Timer timer_;
+  std::map<std::uint64_t, Loop::Timer> waits_;
+  std::uint64_t next_wait_ = 1;
+};
+
+}  // namespace brig::serve

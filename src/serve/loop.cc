@@ -1,0 +1,100 @@
+#include "serve/loop.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "serve/loop_impl.h"
+
+namespace brig::serve {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+struct Alarm : std::enable_shared_from_this<Alarm> {
+  Alarm(asio::io_context& context, std::function<void()> what, std::chrono::milliseconds period)
+      : timer(context), job(std::move(what)), repeat(period) {}
+
+  void arm(std::chrono::milliseconds time) {
+    timer.expires_after(time);
+    timer.async_wait([weak = weak_from_this()](error_code error) {
+      const auto self = weak.lock();
+      if (error || !self) return;
+      self->job();
+      if (self->repeat.count() > 0) self->arm(self->repeat);
+    });
+  }
+
+  asio::steady_timer timer;
+  std::function<void()> job;
+  std::chrono::milliseconds repeat;
+};
+
+struct Readable : std::enable_shared_from_this<Readable> {
+  Readable(asio::io_context& context, int fd, std::function<void()> what)
+      : descriptor(context, fd), job(std::move(what)) {}
+  ~Readable() { descriptor.release(); }  // it is not ours to close
+
+  void wait() {
+    descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                          [weak = weak_from_this()](error_code error) {
+                            const auto self = weak.lock();
+                            if (error || !self) return;
+                            self->job();
+                            self->wait();
+                          });
+  }
+
+  asio::posix::stream_descriptor descriptor;
+  std::function<void()> job;
+};
+
+void next_signal(Loop::Impl& impl, const std::shared_ptr<std::function<void(int)>>& job) {
+  impl.signals.async_wait([&impl, job](error_code error, int signal) {
+    if (error) return;
+    (*job)(signal);
+    next_signal(impl, job);
+  });
+}
+
+}  // namespace
+
+Loop::Loop() : impl_(std::make_unique<Impl>()) {}
+Loop::~Loop() = default;
+
+void Loop::run() {
+  const auto guard = asio::make_work_guard(impl_->context);
+  impl_->context.run();
+}
+
+void Loop::stop() { impl_->context.stop(); }
+
+void Loop::post(std::function<void()> job) { asio::post(impl_->context, std::move(job)); }
+
+Loop::Timer Loop::after(std::chrono::milliseconds time, std::function<void()> job) {
+  const auto alarm =
+      std::make_shared<Alarm>(impl_->context, std::move(job), std::chrono::milliseconds(0));
+  alarm->arm(time);
+  return alarm;
+}
+
+Loop::Timer Loop::every(std::chrono::milliseconds time, std::function<void()> job) {
+  const auto alarm = std::make_shared<Alarm>(impl_->context, std::move(job), time);
+  alarm->arm(time);
+  return alarm;
+}
+
+std::shared_ptr<void> Loop::when_readable(int fd, std::function<void()> job) {
+  const auto readable = std::make_shared<Readable>(impl_->context, fd, std::move(job));
+  readable->wait();
+  return readable;
+}
+
+void Loop::on_signal(std::vector<int> signals, std::function<void(int)> job) {
+  for (const int signal : signals) impl_->signals.add(signal);
+  next_signal(*impl_, std::make_shared<std::function<void(int)>>(std::move(job)));
+}
+
+}  // namespace brig::serve

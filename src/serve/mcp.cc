@@ -1,0 +1,278 @@
+#include "serve/mcp.h"
+
+#include <brig/version.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "serve/mcp_question.h"
+#include "serve/mcp_tool.h"
+
+namespace brig::serve {
+namespace {
+
+constexpr std::size_t kPage = 100;
+constexpr int kListLifetime = 5000;  // milliseconds; a reload may come at any time
+
+constexpr const char* kInstructions =
+    "Every call runs in a fresh, locked cell: nothing is kept between calls, and what a call may "
+    "use "
+    "is fixed by the operator.";
+
+Json server_info() { return {{"name", "brig"}, {"title", "brig"}, {"version", BRIG_VERSION}}; }
+
+Json capabilities() { return {{"tools", {{"listChanged", true}}}, {"logging", Json::object()}}; }
+
+}  // namespace
+
+bool is_legacy_version(std::string_view version) {
+  return version == kLatestLegacy || version == "2025-06-18";
+}
+
+namespace rpc {
+
+Json error(const Json& id, int code, const std::string& message, Json data) {
+  Json body{{"code", code}, {"message", message}};
+  if (!data.is_null()) body["data"] = std::move(data);
+  Json answer{{"jsonrpc", "2.0"}, {"error", std::move(body)}};
+  if (!id.is_null()) answer["id"] = id;
+  return answer;
+}
+
+Json result(const Json& id, Json value) {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(value)}};
+}
+
+Json notification(const char* method, Json params) {
+  return {{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}};
+}
+
+}  // namespace rpc
+
+std::optional<Json> shape_fault(const Json& message) {
+  const auto fault = [](const Json& id, const char* why) {
+    return rpc::error(id, rpc::kInvalidRequest, why);
+  };
+  if (message.is_array()) return fault(nullptr, "one message at a time: batches are not taken");
+  if (!message.is_object()) return fault(nullptr, "a message is an object");
+  Json id;
+  if (const auto found = message.find("id"); found != message.end()) {
+    if (!found->is_string() && !found->is_number_integer())
+      return fault(nullptr, "id: a string or an integer");
+    id = *found;
+    if (id.is_string() && id.get_ref<const std::string&>().size() > 1024)
+      return fault(nullptr, "id: longer than 1024 bytes");
+  }
+  const auto version = message.find("jsonrpc");
+  if (version == message.end() || *version != "2.0") return fault(id, "jsonrpc: must be \"2.0\"");
+  const auto method = message.find("method");
+  if (method == message.end()) {
+    // An answer; but nothing is ever asked.
+    if (message.contains("result") || message.contains("error")) return {};
+    return fault(id, "there is no method");
+  }
+  if (!method->is_string()) return fault(id, "method: a string");
+  if (const auto params = message.find("params"); params != message.end() && !params->is_object())
+    return rpc::error(id, rpc::kInvalidParams, "params: an object");
+  return {};
+}
+
+Mcp::Mcp(Loop& loop, Service& service) : loop_(loop), service_(service) {}
+
+Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr& reply) {
+  Question question{std::move(message["id"]), Json::object(), {}, false, origin, reply};
+  question.method = message["method"].get<std::string>();
+  if (const auto params = message.find("params"); params != message.end())
+    question.params = std::move(*params);
+  question.modern =
+      !origin.session || question.meta("io.modelcontextprotocol/protocolVersion") != nullptr;
+  if (origin.session) {
+    origin.session->used = std::chrono::steady_clock::now();
+    if (origin.session->running.contains(question.id.dump())) {
+      question.fail(rpc::kInvalidRequest, "id: a request of that id is running");
+      return {};
+    }
+  }
+  const std::string id = question.id.dump();
+  Stop stop = question.modern ? modern(question) : legacy(question);
+  if (stop && origin.session) {
+    const auto running = origin.session->running.find(id);
+    if (running != origin.session->running.end()) running->second.stop = stop;
+  }
+  return stop;
+}
+
+Mcp::Stop Mcp::legacy(Question& question) {
+  const std::string& method = question.method;
+  if (method == "initialize") {
+    initialize(question);
+  } else if (method == "ping") {
+    question.answer(Json::object());
+  } else if (method == "tools/list") {
+    list_tools(question);
+  } else if (method == "tools/call") {
+    return call_tool(question);
+  } else if (method == "logging/setLevel") {
+    set_level(question);
+  } else if (method == "server/discover") {
+    // Of the other era, from who does not know yet that it has to say so.
+    question.fail(rpc::kInvalidParams,
+                  "params._meta: io.modelcontextprotocol/protocolVersion is missing");
+  } else {
+    question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)));
+  }
+  return {};
+}
+
+Mcp::Stop Mcp::modern(Question& question) {
+  const Json* version = question.meta("io.modelcontextprotocol/protocolVersion");
+  const Json* client = question.meta("io.modelcontextprotocol/clientCapabilities");
+  const std::string& method = question.method;
+  if (!version || !version->is_string()) {
+    question.fail(rpc::kInvalidParams,
+                  "params._meta: io.modelcontextprotocol/protocolVersion is missing");
+  } else if (!client || !client->is_object()) {
+    question.fail(rpc::kInvalidParams,
+                  "params._meta: io.modelcontextprotocol/clientCapabilities is missing");
+  } else if (*version != kModern) {
+    question.fail(rpc::kUnsupportedVersion, "that version is not spoken here", 400,
+                  {{"supported", {kModern, kLatestLegacy, "2025-06-18"}}, {"requested", *version}});
+  } else if (method == "server/discover") {
+    discover(question);
+  } else if (method == "tools/list") {
+    list_tools(question);
+  } else if (method == "tools/call") {
+    return call_tool(question);
+  } else if (method == "subscriptions/listen") {
+    return listen(question);
+  } else if (method == "resources/read") {
+    // There are none, so none is found.
+    const auto uri = question.params.find("uri");
+    question.fail(rpc::kInvalidParams, "there is no such resource", 200,
+                  {{"uri", uri == question.params.end() ? Json() : *uri}});
+  } else {
+    question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
+  }
+  return {};
+}
+
+void Mcp::initialize(Question& question) {
+  const auto version = question.params.find("protocolVersion");
+  if (version == question.params.end() || !version->is_string())
+    return question.fail(rpc::kInvalidParams, "protocolVersion: is missing");
+  McpSession& session = *question.origin.session;
+  session.version = is_legacy_version(version->get_ref<const std::string&>())
+                        ? version->get<std::string>()
+                        : kLatestLegacy;
+  question.answer({{"protocolVersion", session.version},
+                   {"capabilities", capabilities()},
+                   {"serverInfo", server_info()},
+                   {"instructions", kInstructions}});
+}
+
+void Mcp::discover(Question& question) {
+  question.answer({{"supportedVersions", {kModern, kLatestLegacy, "2025-06-18"}},
+                   {"capabilities", capabilities()},
+                   {"instructions", kInstructions},
+                   {"ttlMs", kListLifetime},
+                   {"cacheScope", "private"},
+                   {"_meta", {{"io.modelcontextprotocol/serverInfo", server_info()}}}});
+}
+
+void Mcp::list_tools(Question& question) {
+  const auto tools = service_.tools(question.caller());
+  std::size_t first = 0;
+  if (const auto cursor = question.params.find("cursor"); cursor != question.params.end()) {
+    // The name of the last that was given: it stays true when tools come and go.
+    const auto name =
+        cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
+    if (!name || name->empty())
+      return question.fail(rpc::kInvalidParams, "cursor: not one of this server's");
+    first = static_cast<std::size_t>(
+        std::find_if(tools.begin(), tools.end(),
+                     [&](const auto& tool) { return tool->name > *name; }) -
+        tools.begin());
+  }
+  const std::size_t end = std::min(first + kPage, tools.size());
+  Json list = Json::array();
+  for (std::size_t i = first; i < end; ++i) list.push_back(mcp_tool(*tools[i], question.modern));
+  Json result{{"tools", std::move(list)}};
+  if (end < tools.size()) result["nextCursor"] = base64(tools[end - 1]->name);
+  if (question.modern) {
+    result["ttlMs"] = kListLifetime;
+    result["cacheScope"] = "private";
+  }
+  question.answer(std::move(result));
+}
+
+std::optional<LogLevel> log_level_of(const Json& name) {
+  static constexpr std::array<const char*, 8> kNames = {"debug", "info",     "notice", "warning",
+                                                        "error", "critical", "alert",  "emergency"};
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (name == kNames[i]) return static_cast<LogLevel>(i);
+  return {};
+}
+
+void Mcp::set_level(Question& question) {
+  const auto level = question.params.find("level");
+  const auto known = level == question.params.end() ? std::nullopt : log_level_of(*level);
+  if (!known) return question.fail(rpc::kInvalidParams, "level: not one of RFC 5424's");
+  question.origin.session->log_level = *known;
+  question.answer(Json::object());
+}
+
+// Tells of changes until it is stopped.
+Mcp::Stop Mcp::listen(Question& question) {
+  const auto wanted = question.params.find("notifications");
+  if (wanted == question.params.end() || !wanted->is_object()) {
+    question.fail(rpc::kInvalidParams, "notifications: an object");
+    return {};
+  }
+  const bool tools = wanted->value("toolsListChanged", Json(false)) == true;
+  const Json meta{{"io.modelcontextprotocol/subscriptionId", question.id}};
+  Json accepted = Json::object();
+  if (tools) accepted["toolsListChanged"] = true;
+  question.reply->notify(rpc::notification("notifications/subscriptions/acknowledged",
+                                           {{"notifications", accepted}, {"_meta", meta}}));
+  const auto held = std::make_shared<std::shared_ptr<void>>();
+  if (tools)
+    *held = service_.on_tools_changed([reply = question.reply, meta] {
+      reply->notify(rpc::notification("notifications/tools/list_changed", {{"_meta", meta}}));
+    });
+  if (question.origin.session) {
+    const std::string id = question.id.dump();
+    question.origin.session->running[id] = {"", question.reply, {}};
+  }
+  return [held, reply = question.reply] { held->reset(); };
+}
+
+void Mcp::notification(const Json& message, const McpOrigin& origin) {
+  if (message["method"] != "notifications/cancelled" || !origin.session) return;
+  const auto params = message.find("params");
+  if (params == message.end() || !params->contains("requestId")) return;
+  McpSession& session = *origin.session;
+  const auto found = session.running.find((*params)["requestId"].dump());
+  if (found == session.running.end()) return;
+  if (found->second.call_id.empty()) {
+    const McpReplyPtr reply = found->second.reply;
+    session.running.erase(found);
+    return reply->close();
+  }
+  session.cancelled.insert(found->first);
+  service_.cancel(found->second.call_id, *origin.caller);
+}
+
+void Mcp::end(McpSession& session) {
+  const auto running = session.running;
+  for (const auto& [id, each] : running) {
+    session.cancelled.insert(id);
+    if (each.call_id.empty())
+      each.reply->close();
+    else
+      service_.cancel(each.call_id, *session.caller, true);
+  }
+}
+
+}  // namespace brig::serve

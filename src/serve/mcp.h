@@ -1,0 +1,106 @@
+// Mcp: the Model Context Protocol, whatever carries it. Two eras of it: with a handshake and sessions (2025-11-25, 2025-06-18),
+// and stateless (2026-07-28). A request says itself which one it is of.
+#pragma once
+
+#include <brig/json.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "serve/caller.h"
+#include "serve/loop.h"
+#include "serve/service.h"
+
+namespace brig::serve {
+
+inline constexpr const char* kModern = "2026-07-28";
+inline constexpr const char* kLatestLegacy = "2025-11-25";
+bool is_legacy_version(std::string_view version);
+
+namespace rpc {
+inline constexpr int kParse = -32700, kInvalidRequest = -32600, kUnknownMethod = -32601,
+                     kInvalidParams = -32602, kInternal = -32603, kHeaderMismatch = -32020,
+                     kUnsupportedVersion = -32022;
+Json error(const Json& id, int code, const std::string& message, Json data = nullptr);
+Json result(const Json& id, Json value);
+Json notification(const char* method, Json params);
+}  // namespace rpc
+
+// The way back to who sent a request.
+class McpReply {
+ public:
+  virtual ~McpReply() = default;
+  virtual void notify(const Json& message) = 0;
+  // Once, and last. `status`: of HTTP.
+  virtual void answer(const Json& message, unsigned status = 200) = 0;
+  // In place of an answer, if the request was cancelled: nothing follows.
+  virtual void close() = 0;
+};
+using McpReplyPtr = std::shared_ptr<McpReply>;
+
+enum class LogLevel { debug, info, notice, warning, error, critical, alert, emergency };
+
+// Of the era with a handshake; and, on stdio, what runs for either.
+struct McpSession {
+  std::string id;
+  CallerPtr caller;
+  std::string version = kLatestLegacy;
+  LogLevel log_level = LogLevel::debug;
+  struct Running {
+    std::string call_id;  // empty: a subscription
+    McpReplyPtr reply;
+    std::function<void()> stop;
+  };
+  std::map<std::string, Running> running;  // by the request's id, as JSON
+  std::set<std::string> cancelled;         // of those: they get no answer
+  std::chrono::steady_clock::time_point used;
+};
+using McpSessionPtr = std::shared_ptr<McpSession>;
+
+// Where a message comes from.
+struct McpOrigin {
+  CallerPtr caller;
+  std::string peer;
+  std::string traceparent;
+  McpSessionPtr session;  // null: stateless, over HTTP
+  bool http = false;
+};
+
+class Mcp {
+ public:
+  Mcp(Loop& loop, Service& service);
+
+  // A request: it has a method and an id. The answer may come later. Returns a handle to stop it, where leaving means that
+  // (or nothing to stop).
+  using Stop = std::function<void()>;
+  Stop request(Json message, const McpOrigin& origin, const McpReplyPtr& reply);
+  void notification(const Json& message, const McpOrigin& origin);
+  // What ends with its session.
+  void end(McpSession& session);
+
+  Service& service() { return service_; }
+  Loop& loop() { return loop_; }
+
+ private:
+  struct Question;  // a request, taken apart
+  Stop legacy(Question& question);
+  Stop modern(Question& question);
+  void initialize(Question& question);
+  void discover(Question& question);
+  void list_tools(Question& question);
+  void set_level(Question& question);
+  Stop call_tool(Question& question);
+  Stop listen(Question& question);
+
+  Loop& loop_;
+  Service& service_;
+};
+
+// A fault in the shape of a message: not JSON-RPC, or no id that can be answered to. Nothing if there is none.
+std::optional<Json> shape_fault(const Json& message);
+
+}  // namespace brig::serve

@@ -1,0 +1,55 @@
+#include "serve/problem.h"
+
+#include <fmt/format.h>
+
+#include "tool/json_text.h"
+
+namespace brig::serve {
+
+Response problem(unsigned status, std::string_view name, const std::string& detail) {
+  const Json body{{"type", name.empty() ? "about:blank" : fmt::format("urn:brig:problem:{}", name)},
+                  {"title", name.empty() ? std::string(reason_of(status)) : std::string(name)},
+                  {"status", status},
+                  {"detail", detail}};
+  return {status,
+          "application/problem+json",
+          body.dump(-1, ' ', false, Json::error_handler_t::replace),
+          {}};
+}
+
+Response problem(const Refusal& refusal) {
+  Response response = problem(refusal.status, refusal.name, refusal.detail);
+  if (refusal.retry_after)
+    response.headers.push_back(
+        {"Retry-After", std::to_string((refusal.retry_after->count() + 999) / 1000)});
+  return response;
+}
+
+Response json_response(const Json& body, unsigned status) {
+  return {
+      status, "application/json", body.dump(-1, ' ', false, Json::error_handler_t::replace), {}};
+}
+
+std::optional<Json> body_of(Exchange& exchange) {
+  Request& request = exchange.request;
+  const std::string* type = request.header("content-type");
+  std::string_view media = type ? std::string_view(*type) : std::string_view();
+  media = media.substr(0, media.find(';'));
+  while (media.ends_with(' ')) media.remove_suffix(1);
+  if (!request.body.empty() && media != "application/json") {
+    exchange.respond(problem(415, "", "the body of a request is application/json"));
+    return {};
+  }
+  std::string fault;
+  auto body =
+      request.body.empty() ? Json::object() : json_taken_from(std::move(request.body), fault);
+  if (!body || !body->is_object()) {
+    exchange.respond(problem(
+        400, "malformed",
+        !body ? "the body is not JSON: " + fault : std::string("the body is not a JSON object")));
+    return {};
+  }
+  return body;
+}
+
+}  // namespace brig::serve

@@ -1,0 +1,154 @@
+#include "serve/server.h"
+
+#include <brig/version.h>
+
+#include "serve/embedded.h"
+#include "serve/problem.h"
+#include "serve/sse.h"
+
+namespace brig::serve {
+namespace {
+
+constexpr unsigned kMostStreams = 2048;
+
+constexpr const char* kContentPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+bool is_get(Exchange& exchange) {
+  if (exchange.request.method == "GET" || exchange.request.method == "HEAD") return true;
+  Response response = problem(405, "", "the method here is GET");
+  response.headers.push_back({"Allow", "GET, HEAD"});
+  exchange.respond(std::move(response));
+  return false;
+}
+
+}  // namespace
+
+Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, HttpLimits limits)
+    : loop_(loop),
+      service_(service),
+      tokens_(tokens),
+      began_(std::chrono::steady_clock::now()),
+      gate_(std::move(gate), tokens),
+      api_(loop, service, [this] { return status(); }),
+      mcp_(loop, service),
+      mcp_http_(mcp_),
+      http_(
+          loop, [this](const ExchangePtr& exchange) { handle(exchange); }, limits) {}
+
+void Server::handle(const ExchangePtr& exchange) {
+  const std::string& path = exchange->request.path;
+  if (path == "/healthz") {
+    const bool draining = service_.draining();
+    if (is_get(*exchange))
+      exchange->respond(
+          json_response({{"status", draining ? "draining" : "ok"}}, draining ? 503 : 200));
+    return;
+  }
+  if (!gate_.admit(*exchange)) return;
+  if (path == "/" || path.starts_with("/console/")) return show_console(*exchange);
+  const CallerPtr caller = gate_.identify(*exchange);
+  if (!caller) return;
+  if (path == "/mcp")
+    mcp_http_.handle(exchange, caller);
+  else if (path.starts_with("/v1/"))
+    api_.handle(exchange, caller);
+  else if (path == "/events")
+    show_events(exchange, caller);
+  else if (path == "/metrics")
+    show_metrics(*exchange);
+  else
+    exchange->respond(problem(404, "", "there is nothing at this path"));
+}
+
+void Server::show_console(Exchange& exchange) const {
+  if (!is_get(exchange)) return;
+  const std::string name =
+      exchange.request.path == "/" ? "index.html" : exchange.request.path.substr(9);
+  for (const EmbeddedFile& file : console_files()) {
+    if (file.name != name) continue;
+    Response response{200, std::string(file.type), std::string(file.bytes), {}};
+    response.headers = {{"Content-Security-Policy", kContentPolicy},
+                        {"Referrer-Policy", "no-referrer"},
+                        {"Cache-Control", "no-cache"}};
+    return exchange.respond(std::move(response));
+  }
+  exchange.respond(problem(404, "", "there is nothing at this path"));
+}
+
+void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
+  if (!is_get(*exchange)) return;
+  if (streams_ >= kMostStreams)
+    return exchange->respond(
+        problem({503, "too-many-streams", "too many watch already", std::chrono::seconds(10)}));
+  const auto only = exchange->request.parameter("call_id");
+  const auto stream = std::make_shared<SseStream>(loop_, exchange);
+  // Both hold the stream, and are let go of when its client leaves.
+  struct Held {
+    std::shared_ptr<void> watch;
+    Loop::Timer status;
+  };
+  const auto held = std::make_shared<Held>();
+  held->watch = service_.watch([stream, caller, only](const Telling& telling) {
+    if (!telling.caller.empty() && !caller->admin && telling.caller != caller->name) return;
+    if (only && telling.call_id != *only) return;
+    stream->send(telling.kind, telling.data);
+  });
+  if (!only) {
+    const auto tell = [this, stream] {
+      Json data = status();
+      data["kind"] = "status";
+      stream->send("status", data);
+    };
+    tell();
+    held->status = loop_.every(std::chrono::seconds(1), tell);
+  }
+  ++streams_;
+  exchange->on_gone([this, held] {
+    held->watch.reset();
+    held->status.reset();
+    --streams_;
+  });
+}
+
+void Server::show_metrics(Exchange& exchange) {
+  if (!is_get(exchange)) return;
+  const SandboxState state = service_.state();
+  const HttpCounts counts = http_.counts();
+  Gauges gauges{.ready = state.ready,
+                .running = state.running,
+                .waiting = state.waiting,
+                .connections = counts.connections,
+                .streams = streams_,
+                .jobs = static_cast<unsigned>(api_.jobs().size()),
+                .http_requests = counts.requests,
+                .http_refused = counts.refused,
+                .http_bytes_in = counts.bytes_in,
+                .http_bytes_out = counts.bytes_out};
+  exchange.respond(
+      {200, "text/plain; version=0.0.4; charset=utf-8", service_.metrics().text(gauges), {}});
+}
+
+Json Server::status() const {
+  const SandboxState state = service_.state();
+  Caller everybody;
+  return {{"version", BRIG_VERSION},
+          {"uptime_s",
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count()},
+          {"draining", service_.draining()},
+          {"tools", service_.tools(everybody).size()},
+          {"running", state.running},
+          {"waiting", state.waiting},
+          {"ready", state.ready},
+          {"concurrency", service_.concurrency()},
+          {"queue", service_.queue()},
+          {"calls_total", service_.metrics().calls()},
+          {"connections", http_.counts().connections},
+          {"sessions", mcp_http_.sessions()},
+          {"jobs", api_.jobs().size()},
+          {"builtins", service_.has_builtins()},
+          {"auth", tokens_.required()}};
+}
+
+}  // namespace brig::serve

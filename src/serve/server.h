@@ -1,0 +1,36 @@
+// Server: all of `brig serve` but its options: the paths, and who answers them.
+#pragma once
+
+#include "serve/api.h"
+#include "serve/gate.h"
+#include "serve/http_server.h"
+#include "serve/mcp_http.h"
+
+namespace brig::serve {
+
+class Server {
+ public:
+  Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, HttpLimits limits = {});
+
+  HttpServer& http() { return http_; }
+
+ private:
+  void handle(const ExchangePtr& exchange);
+  void show_console(Exchange& exchange) const;
+  void show_events(const ExchangePtr& exchange, const CallerPtr& caller);
+  void show_metrics(Exchange& exchange);
+  Json status() const;
+
+  Loop& loop_;
+  Service& service_;
+  const Tokens& tokens_;
+  const std::chrono::steady_clock::time_point began_;
+  unsigned streams_ = 0;
+  Gate gate_;
+  Api api_;
+  Mcp mcp_;
+  McpHttp mcp_http_;
+  HttpServer http_;  // last: what it serves outlives it
+};
+
+}  // namespace brig::serve

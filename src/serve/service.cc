@@ -1,0 +1,366 @@
+#include "serve/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "serve/event_json.h"
+#include "tool/json_text.h"
+
+namespace brig::serve {
+namespace {
+
+constexpr std::size_t kWatchBuffer = 2048, kLongestId = 128;
+
+bool is_call_id(std::string_view id) {
+  return id.size() <= kLongestId &&
+         std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 127; });
+}
+
+std::string hash_of(const Json& arguments) {
+  std::string fault;
+  return hex_of(sha256(json_text(arguments, fault).value_or("")));
+}
+
+template <typename Value>
+std::shared_ptr<void> listed(std::list<Value>& list, Value value) {
+  list.push_front(std::move(value));
+  return {nullptr, [&list, entry = list.begin()](void*) { list.erase(entry); }};
+}
+
+}  // namespace
+
+Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
+    : loop_(loop),
+      options_(std::move(options)),
+      id_prefix_("c" + random_hex(4)),
+      audit_(options_.audit),
+      worker_(std::make_shared<Worker>()) {
+  concurrency_ = options_.sandbox.concurrency
+                     ? options_.sandbox.concurrency
+                     : 2 * std::max(1u, std::thread::hardware_concurrency());
+  if (builtins.sandbox) builtins_ = box_of(std::move(builtins.sandbox));
+  if (has_manifest()) tools_ = box_of(make_sandbox(options_.manifest));
+}
+
+Service::~Service() {
+  for (const auto& box : {builtins_, tools_})
+    if (box) box->readable.reset();
+}
+
+// Its end takes a while, and may come when its last call has ended: it is not waited for.
+std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path) {
+  Manifest manifest = manifest_from_toml_file(path);
+  for (const auto& tool : manifest.tools.list())
+    if (builtins_ && is_builtin(tool->name))
+      throw_error(ErrorKind::config, "{}: '{}' is the name of a built-in tool", path, tool->name);
+  auto made =
+      std::make_unique<Sandbox>(std::move(manifest.tools), manifest.policy, options_.sandbox);
+  for (const auto& tool : made->list_tools())
+    if (builtins_ && is_builtin(tool->name))
+      throw_error(ErrorKind::config, "{}: '{}' is the name of a built-in tool", path, tool->name);
+  return {made.release(), [worker = worker_](Sandbox* gone) {
+            std::function<void()> job = [gone] { delete gone; };
+            if (!worker->post(job)) delete gone;
+          }};
+}
+
+std::shared_ptr<Service::Box> Service::box_of(std::shared_ptr<Sandbox> sandbox) {
+  auto box = std::make_shared<Box>();
+  box->sandbox = std::move(sandbox);
+  box->watch = box->sandbox->watch(kWatchBuffer);
+  box->readable =
+      loop_.when_readable(box->watch->descriptor(), [this, raw = box.get()] { hear(*raw); });
+  return box;
+}
+
+std::vector<std::shared_ptr<const Tool>> Service::tools(const Caller& caller,
+                                                        const std::string& query) const {
+  std::vector<std::shared_ptr<const Tool>> list;
+  for (const auto& box : {builtins_, tools_})
+    if (box)
+      for (auto& tool : box->sandbox->list_tools(query))
+        if (caller.may_call(tool->name)) list.push_back(std::move(tool));
+  std::sort(list.begin(), list.end(),
+            [](const auto& a, const auto& b) { return a->name < b->name; });
+  return list;
+}
+
+std::shared_ptr<const Tool> Service::find(const std::string& name, const Caller& caller) const {
+  // By name: few enough to look through.
+  for (auto& tool : tools(caller))
+    if (tool->name == name) return tool;
+  return nullptr;
+}
+
+std::shared_ptr<Service::Box> Service::box_with(const std::string& tool) const {
+  return builtins_ && is_builtin(tool) ? builtins_ : tools_ ? tools_ : builtins_;
+}
+
+std::optional<Refusal> Service::refusal_of(const Order& order) {
+  if (draining_)
+    return Refusal{503, "draining", "the server is stopping; try another, or again later",
+                   std::chrono::seconds(5)};
+  if (!is_call_id(order.call_id))
+    return Refusal{422, "invalid-arguments", "call_id: up to 128 printable ASCII characters"};
+  if (live_.contains(order.call_id))
+    return Refusal{409, "call-exists", "there is a call of that call_id; use another"};
+  Caller& caller = *order.caller;
+  if (!caller.may_call(order.tool))
+    return Refusal{403, "not-allowed",
+                   fmt::format("'{}' may not call {}", caller.name, in_quotes(order.tool))};
+  if (caller.concurrency && caller.running >= caller.concurrency)
+    return Refusal{429, "too-many-calls",
+                   fmt::format("'{}' may make {} calls at once", caller.name, caller.concurrency),
+                   std::chrono::seconds(1)};
+  if (const auto wait = caller.must_wait(std::chrono::steady_clock::now()))
+    return Refusal{429, "rate-limited",
+                   fmt::format("'{}' may make {} calls per second", caller.name, caller.rate),
+                   wait};
+  if (!audit_.works())
+    return Refusal{503, "no-audit",
+                   "the audit log can't be written, and no call is made without it",
+                   std::chrono::seconds(5)};
+  return {};
+}
+
+std::variant<std::string, Refusal> Service::start(Order order, Hearing hearing) {
+  if (auto refusal = refusal_of(order)) {
+    metrics_.refused(refusal->name);
+    return std::move(*refusal);
+  }
+  std::string id = order.call_id.empty() ? fmt::format("{}-{}", id_prefix_, next_id_++)
+                                         : std::move(order.call_id);
+  Live& call = live_[id];
+  call.told = {id, order.tool, order.caller->name, false, std::chrono::system_clock::now()};
+  call.box = box_with(order.tool);
+  call.caller = order.caller;
+  call.hearing = std::move(hearing);
+  call.trace = std::move(order.trace);
+  call.peer = std::move(order.peer);
+  call.via = std::move(order.via);
+  call.arguments_hash = hash_of(order.arguments);
+  ++call.caller->running;
+  CallOptions options;
+  options.call_id = id;
+  options.caller = call.caller->name;
+  options.limits = order.limits;
+  call.box->sandbox->call_async(order.tool, std::move(order.arguments), std::move(options),
+                                [this, id](ToolResult result) {
+                                  // On a thread of the sandbox's.
+                                  auto held = std::make_shared<ToolResult>(std::move(result));
+                                  loop_.post([this, id, held] { end(id, std::move(*held)); });
+                                });
+  return id;
+}
+
+bool Service::cancel(const std::string& call_id, const Caller& caller, bool at_once) {
+  const auto found = live_.find(call_id);
+  if (found == live_.end() || (!caller.admin && found->second.caller.get() != &caller))
+    return false;
+  return found->second.box->sandbox->cancel(call_id, at_once);
+}
+
+void Service::cancel_all() {
+  for (const auto& [id, call] : live_) call.box->sandbox->cancel(id, true);
+}
+
+std::vector<LiveCall> Service::calls(const Caller& caller) const {
+  std::vector<LiveCall> list;
+  for (const auto& [id, call] : live_)
+    if (caller.admin || call.caller.get() == &caller) list.push_back(call.told);
+  std::sort(list.begin(), list.end(),
+            [](const LiveCall& a, const LiveCall& b) { return a.since < b.since; });
+  return list;
+}
+
+void Service::hear(Box& box) {
+  // No more than what a watch can hold, so that a flood of output does not keep everything else waiting.
+  for (std::size_t i = 0; i < kWatchBuffer; ++i) {
+    const auto event = box.watch->next(std::chrono::milliseconds(0));
+    if (!event) return;
+    hear_of(*event);
+  }
+}
+
+void Service::hear_of(const Event& event) {
+  if (event.dropped > 0) {
+    Event lost;
+    lost.kind = Event::Kind::lost;
+    lost.dropped = event.dropped;
+    for (auto& [id, call] : live_)
+      if (call.hearing.on_event) call.hearing.on_event(lost);
+    tell("lost", nullptr, "", {{"dropped", event.dropped}});
+  }
+  switch (event.kind) {
+    case Event::Kind::lost:
+    case Event::Kind::finished:  // told at the end, with more
+    case Event::Kind::tool_added:
+    case Event::Kind::tool_removed:
+    case Event::Kind::tool_updated: return;
+    default: break;
+  }
+  const auto found = live_.find(event.call_id);
+  if (found == live_.end()) return;
+  Live& call = found->second;
+  if (event.kind == Event::Kind::started) call.told.running = true;
+  if (call.hearing.on_event) call.hearing.on_event(event);
+  if (!tellers_.empty()) tell(to_string(event.kind), &call, event.tool, data_of(event));
+}
+
+void Service::end(const std::string& id, ToolResult result) {
+  const auto found = live_.find(id);
+  if (found == live_.end()) return;
+  // What it wrote and told before it ended comes before its end.
+  hear(*found->second.box);
+  Live call = std::move(found->second);
+  live_.erase(found);
+  --call.caller->running;
+  if (is_builtin(call.told.tool) && call.box == builtins_) present_builtin(result, call.told.tool);
+  const bool known = result.report.outcome != Outcome::unknown_tool;
+  metrics_.called(known ? call.told.tool : "", result);
+  record(call, result);
+  if (!tellers_.empty()) tell("finished", &call, call.told.tool, data_of(result));
+  call.hearing.on_done(std::move(result));
+  if (draining_ && live_.empty() && drained_) std::exchange(drained_, nullptr)();
+}
+
+void Service::record(const Live& call, const ToolResult& result) {
+  const Report& report = result.report;
+  const auto milliseconds = [](std::chrono::microseconds time) {
+    return static_cast<double>(time.count()) / 1000;
+  };
+  Json line{{"at", seconds_of(call.told.since)},
+            {"call_id", call.told.call_id},
+            {"caller", call.caller->name},
+            {"peer", call.peer},
+            {"via", call.via},
+            {"tool", call.told.tool},
+            {"arguments_sha256", call.arguments_hash},
+            {"outcome", to_string(report.outcome)},
+            {"duration_ms", milliseconds(result.duration)},
+            {"usage",
+             {{"cpu_ms", milliseconds(report.usage.cpu)},
+              {"memory_peak", report.usage.memory_peak},
+              {"stdout_bytes", report.out.total},
+              {"stderr_bytes", report.err.total}}},
+            {"span",
+             {{"trace_id", call.trace.trace_id},
+              {"span_id", call.trace.span_id},
+              {"queue_ms", milliseconds(report.steps.queue)},
+              {"dispatch_ms", milliseconds(report.steps.dispatch)},
+              {"run_ms", milliseconds(report.steps.run)},
+              {"teardown_ms", milliseconds(report.steps.teardown)}}}};
+  if (!call.trace.parent_id.empty()) line["span"]["parent_id"] = call.trace.parent_id;
+  if (!report.violations.empty()) line["violations"] = data_of(report.violations);
+  audit_.write(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Service::tell(const std::string& kind, const Live* call, const std::string& tool, Json data) {
+  if (tellers_.empty()) return;
+  data["kind"] = kind;
+  data["at"] = seconds_of(std::chrono::system_clock::now());
+  if (!tool.empty()) data["tool"] = tool;
+  Telling telling{kind, "", "", {}};
+  if (call) {
+    data["call_id"] = telling.call_id = call->told.call_id;
+    data["caller"] = telling.caller = call->told.caller;
+  }
+  telling.data = std::move(data);
+  // One may go while it is told.
+  for (auto each = tellers_.begin(); each != tellers_.end();) {
+    const auto current = each++;
+    (*current)(telling);
+  }
+}
+
+std::shared_ptr<void> Service::watch(Teller teller) { return listed(tellers_, std::move(teller)); }
+
+std::shared_ptr<void> Service::on_tools_changed(std::function<void()> job) {
+  return listed(on_tools_, std::move(job));
+}
+
+void Service::swap_in(std::shared_ptr<Box> next) {
+  std::map<std::string, Json> before, after;
+  const auto read = [](const std::shared_ptr<Box>& box, std::map<std::string, Json>& into) {
+    for (const auto& tool : box->sandbox->list_tools())
+      into[tool->name] = {tool->description, tool->input_schema,
+                          tool->output_schema.value_or(Json())};
+  };
+  read(tools_, before);
+  read(next, after);
+  tools_ = std::move(next);
+  bool changed = false;
+  const auto note = [&](const char* kind, const std::string& tool) {
+    changed = true;
+    tell(kind, nullptr, tool, Json::object());
+  };
+  for (const auto& [name, form] : before)
+    if (!after.contains(name)) note("tool_removed", name);
+  for (const auto& [name, form] : after) {
+    const auto found = before.find(name);
+    if (found == before.end())
+      note("tool_added", name);
+    else if (found->second != form)
+      note("tool_updated", name);
+  }
+  if (!changed) return;
+  for (auto each = on_tools_.begin(); each != on_tools_.end();) {
+    const auto current = each++;
+    (*current)();
+  }
+}
+
+void Service::reload(std::function<void(std::string)> done) {
+  if (!has_manifest()) return done("there is no manifest to reload");
+  if (reloading_) {
+    reload_again_ = true;
+    return done("");
+  }
+  reloading_ = true;
+  std::function<void()> job = [this, done] {
+    std::string fault;
+    std::shared_ptr<Sandbox> made;
+    try {
+      made = make_sandbox(options_.manifest);
+      if (builtins_)
+        builtins_->sandbox->set_policy(manifest_from_toml_file(options_.manifest).policy);
+    } catch (const std::exception& error) {
+      fault = error.what();
+      made = nullptr;
+    }
+    loop_.post([this, done, fault, made] {
+      reloading_ = false;
+      if (made) swap_in(box_of(made));
+      done(fault);
+      if (std::exchange(reload_again_, false)) reload(done);
+    });
+  };
+  if (!worker_->post(job)) {
+    reloading_ = false;
+    done("there can be no thread for it now");
+  }
+}
+
+void Service::drain(std::function<void()> done) {
+  draining_ = true;
+  if (live_.empty()) return done();
+  drained_ = std::move(done);
+}
+
+SandboxState Service::state() const {
+  SandboxState sum;
+  for (const auto& box : {builtins_, tools_}) {
+    if (!box) continue;
+    const SandboxState state = box->sandbox->state();
+    sum.running += state.running;
+    sum.waiting += state.waiting;
+    sum.ready += state.ready;
+  }
+  return sum;
+}
+
+}  // namespace brig::serve

@@ -1,0 +1,158 @@
+// Service: what the server does, whatever the protocol: tools, calls, who may make them, what is told of them. Only on the
+// loop's thread.
+#pragma once
+
+#include <brig/manifest.h>
+#include <brig/sandbox.h>
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/worker.h"
+#include "serve/audit.h"
+#include "serve/builtin.h"
+#include "serve/caller.h"
+#include "serve/loop.h"
+#include "serve/metrics.h"
+#include "serve/trace.h"
+
+namespace brig::serve {
+
+struct ServiceOptions {
+  std::string manifest;  // empty: none
+  SandboxOptions sandbox;
+  std::string audit = "none";
+};
+
+// A call as it is asked for.
+struct Order {
+  std::string tool;
+  Json arguments = Json::object();
+  std::string call_id;  // empty: one is made
+  CallerPtr caller;
+  std::string peer, via;  // for the audit log: "127.0.0.1:4711", "mcp"
+  Trace trace;
+  CallLimits limits;
+};
+
+// Why something is no call.
+struct Refusal {
+  unsigned status;   // HTTP's
+  const char* name;  // "rate-limited"
+  std::string detail;
+  std::optional<std::chrono::milliseconds> retry_after = {};
+};
+
+// Who made a call hears of it: on the loop, in order, never before start() has returned.
+struct Hearing {
+  std::function<void(const Event&)>
+      on_event;                             // queued, started, output, progress, lost; may be null
+  std::function<void(ToolResult)> on_done;  // once
+};
+
+// What watchers of everything are told.
+struct Telling {
+  std::string kind, call_id, caller;
+  Json data;
+};
+
+struct LiveCall {
+  std::string call_id, tool, caller;
+  bool running = false;  // or it waits
+  std::chrono::system_clock::time_point since;
+};
+
+class Service {
+ public:
+  // Loads the manifest. Throws Error.
+  Service(Loop& loop, ServiceOptions options, Builtins builtins);
+  // Cancels what is running.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // By name; those that the caller may call.
+  std::vector<std::shared_ptr<const Tool>> tools(const Caller& caller,
+                                                 const std::string& query = "") const;
+  std::shared_ptr<const Tool> find(const std::string& tool, const Caller& caller) const;
+
+  // The call's id, or why there is none.
+  std::variant<std::string, Refusal> start(Order order, Hearing hearing);
+  // Of that caller's; SIGTERM, the grace period, SIGKILL, or the last at once. False: there is none.
+  bool cancel(const std::string& call_id, const Caller& caller, bool at_once = false);
+  std::vector<LiveCall> calls(const Caller& caller) const;
+
+  // Until the handle goes.
+  using Teller = std::function<void(const Telling&)>;
+  [[nodiscard]] std::shared_ptr<void> watch(Teller teller);
+  // Called when tools have come, gone or changed.
+  [[nodiscard]] std::shared_ptr<void> on_tools_changed(std::function<void()> job);
+
+  // Reads the manifest again, beside the calls; `done` hears what is wrong, or "". What was there stays if anything is.
+  void reload(std::function<void(std::string)> done);
+  bool has_manifest() const { return !options_.manifest.empty(); }
+
+  // No call is taken any more; `done` when the last has ended.
+  void drain(std::function<void()> done);
+  bool draining() const { return draining_; }
+  void cancel_all();
+
+  SandboxState state() const;
+  unsigned concurrency() const { return concurrency_; }
+  unsigned queue() const { return options_.sandbox.queue; }
+  bool has_builtins() const { return builtins_ != nullptr; }
+  Metrics& metrics() { return metrics_; }
+  Audit& audit() { return audit_; }
+
+ private:
+  // A sandbox, and what is heard of it.
+  struct Box {
+    std::shared_ptr<Sandbox> sandbox;
+    std::shared_ptr<Watch> watch;
+    std::shared_ptr<void> readable;
+  };
+  struct Live {
+    LiveCall told;
+    std::shared_ptr<Box> box;
+    CallerPtr caller;
+    Hearing hearing;
+    Trace trace;
+    std::string peer, via, arguments_hash;
+  };
+
+  std::shared_ptr<Box> box_of(std::shared_ptr<Sandbox> sandbox);
+  std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest);
+  std::shared_ptr<Box> box_with(const std::string& tool) const;
+  std::optional<Refusal> refusal_of(const Order& order);
+  void hear(Box& box);
+  void hear_of(const Event& event);
+  void end(const std::string& call_id, ToolResult result);
+  void record(const Live& call, const ToolResult& result);
+  void tell(const std::string& kind, const Live* call, const std::string& tool, Json data);
+  void swap_in(std::shared_ptr<Box> next);
+
+  Loop& loop_;
+  const ServiceOptions options_;
+  unsigned concurrency_ = 0;
+  const std::string id_prefix_;
+  std::uint64_t next_id_ = 1;
+  Audit audit_;
+  Metrics metrics_;
+  std::unordered_map<std::string, Live> live_;
+  std::list<Teller> tellers_;
+  std::list<std::function<void()>> on_tools_;
+  bool draining_ = false, reloading_ = false, reload_again_ = false;
+  std::function<void()> drained_;
+  std::shared_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox
+  std::shared_ptr<Box> builtins_, tools_;
+};
+
+}  // namespace brig::serve

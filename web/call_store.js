@@ -1,0 +1,172 @@
+// What is known of calls, from the server's events. Bounded: the last 500, the oldest finished go first.
+import { fromBase64 } from './text.js';
+import { OutputBuffer } from './output_buffer.js';
+import { isLive } from './outcomes.js';
+
+const MOST_CALLS = 500;
+let nextKey = 1;
+
+export function newCall(id, tool, caller, now) {
+  return {
+    key: nextKey++, // ids are the callers' choice, and may come twice
+    id: String(id),
+    tool: String(tool ?? ''),
+    caller: String(caller ?? ''),
+    state: 'queued', // running, done; unknown: it ended while this page was not connected
+    outcome: null,
+    message: '',
+    created: now,
+    seen: now,
+    ended: null,
+    durationMs: null,
+    steps: null,
+    usage: null,
+    violations: [],
+    progress: null,
+    result: null,
+    output: new OutputBuffer(),
+    stdoutBytes: null,
+    stderrBytes: null,
+    version: 0, // counts the changes, so that painters can skip what they have shown
+  };
+}
+
+// Applies one event of a call. `finished` is of /events, `result` of a call's own stream.
+export function applyEvent(call, kind, data, now) {
+  call.seen = now;
+  ++call.version;
+  switch (kind) {
+    case 'queued':
+      break;
+    case 'started':
+      if (isLive(call)) call.state = 'running';
+      break;
+    case 'output':
+      call.output.add(
+        data.stream === 'stderr' ? 'stderr' : 'stdout',
+        typeof data.text === 'string' ? data.text : fromBase64(data.base64 ?? ''),
+      );
+      if (call.state === 'queued') call.state = 'running';
+      break;
+    case 'progress':
+      call.progress = { fraction: Number(data.fraction), text: String(data.text ?? '') };
+      break;
+    case 'finished':
+      finish(call, data, now);
+      call.stdoutBytes = data.stdout_bytes ?? null;
+      call.stderrBytes = data.stderr_bytes ?? null;
+      break;
+    case 'result':
+      finish(call, { ...data.report, duration_ms: data.duration_ms }, now);
+      call.result = data;
+      if (!data.ok && data.error) call.message = String(data.error);
+      call.stdoutBytes = data.report?.stdout_bytes ?? data.report?.stdout_total ?? null;
+      call.stderrBytes = data.report?.stderr_bytes ?? data.report?.stderr_total ?? null;
+      break;
+  }
+}
+
+function finish(call, data, now) {
+  call.state = 'done';
+  call.outcome = String(data.outcome ?? 'internal');
+  call.message = String(data.message ?? '');
+  call.ended = now;
+  call.durationMs = Number.isFinite(data.duration_ms) ? data.duration_ms : now - call.created;
+  call.steps = data.steps ?? null;
+  call.usage = data.usage ?? null;
+  call.violations = Array.isArray(data.violations) ? data.violations : [];
+}
+
+export class CallStore {
+  constructor(onFinished) {
+    this.calls = new Map(); // key → call, in the order they came
+    this.live = new Map(); // id → its calls that have not ended
+    this.added = 0;
+    this.pinned = null; // the key of the call that is being looked at
+    this.onFinished = onFinished;
+  }
+
+  handle(kind, data, now) {
+    if (typeof data.call_id !== 'string') return;
+    const known = this.live.get(data.call_id) ?? [];
+    let call;
+    if (kind === 'queued') call = this.#add(data, now);
+    else if (kind === 'started') call = known.find((one) => one.state === 'queued') ?? known.at(-1);
+    else if (kind === 'finished') call = known[0];
+    else call = known.at(-1);
+    call ??= this.#add(data, now); // it began before this page did
+    if (kind !== 'queued' && kind !== 'finished' && call.state === 'queued') call.state = 'running';
+    applyEvent(call, kind, data, now);
+    if (kind === 'finished') {
+      this.#end(call);
+      this.onFinished(call);
+    }
+  }
+
+  // `calls` of /v1/calls, asked for at `asked`: adds what the page has not seen, ends what is no more.
+  reconcile(calls, asked, now) {
+    const there = new Set();
+    for (const data of calls) {
+      there.add(data.call_id);
+      if (this.live.has(data.call_id)) continue;
+      const call = this.#add(data, now);
+      call.created = now - (Number(data.age_ms) || 0);
+      if (data.status === 'running') call.state = 'running';
+    }
+    for (const [id, known] of [...this.live]) {
+      if (there.has(id)) continue;
+      for (const call of known.filter((one) => one.seen < asked)) {
+        call.state = 'unknown';
+        call.message = 'it ended while this page was not connected';
+        call.ended = now;
+        ++call.version;
+        this.#end(call);
+      }
+    }
+  }
+
+  get(key) {
+    return this.calls.get(key);
+  }
+
+  newestFirst() {
+    return [...this.calls.values()].reverse();
+  }
+
+  countLive() {
+    let total = 0;
+    for (const known of this.live.values()) total += known.length;
+    return total;
+  }
+
+  #add(data, now) {
+    const call = newCall(data.call_id, data.tool, data.caller, now);
+    this.calls.set(call.key, call);
+    ++this.added;
+    const known = this.live.get(call.id);
+    if (known) known.push(call);
+    else this.live.set(call.id, [call]);
+    if (this.calls.size > MOST_CALLS) this.#evict();
+    return call;
+  }
+
+  #end(call) {
+    const rest = (this.live.get(call.id) ?? []).filter((one) => one !== call);
+    if (rest.length > 0) this.live.set(call.id, rest);
+    else this.live.delete(call.id);
+  }
+
+  #evict() {
+    let victim = null;
+    for (const call of this.calls.values()) {
+      if (call.key === this.pinned) continue;
+      victim ??= call;
+      if (!isLive(call)) {
+        victim = call;
+        break;
+      }
+    }
+    this.#end(victim);
+    this.calls.delete(victim.key);
+  }
+}

@@ -1,0 +1,36 @@
+# The console's files, carried inside brig-server.
+set(brig_web_files
+  api.js
+  base.css
+  call.css
+  call_list.js
+  call_store.js
+  call_view.js
+  calls.css
+  calls_page.js
+  dom.js
+  event_stream.js
+  frame.css
+  frames.js
+  index.html
+  machine.css
+  machine_page.js
+  main.js
+  outcomes.js
+  output_buffer.js
+  output_view.js
+  plots.css
+  plots.js
+  result_view.js
+  schema.js
+  schema_field.js
+  schema_form.js
+  series.js
+  sse.js
+  text.js
+  theme.js
+  token_dialog.js
+  tool_pane.js
+  tools.css
+  tools_page.js
+)
