@@ -113,7 +113,10 @@ def _value(value: Any) -> Any:
     coerce=False,
 )
 def run_python(code: str, files: Optional[dict[str, Any]] = None) -> Any:
-    given = _write(files or {})
+    try:
+        given = _write(files or {})
+    except ValueError as error:
+        return {"not_run": str(error)}
     linecache.cache[_NAME] = (len(code), None, code.splitlines(True), _NAME)  # for tracebacks
     tree = ast.parse(code, _NAME)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None

@@ -76,7 +76,10 @@ struct Parts {
 
   void reload() {
     service->reload([](const std::string& fault) {
-      note(fault.empty() ? "the manifest was reloaded" : "the manifest stays as it was: " + fault);
+      if (fault.empty())
+        note("the manifest was reloaded");
+      else
+        complain_lines("the manifest stays as it was:\n" + fault);
     });
   }
 
@@ -149,7 +152,11 @@ int run_serve(const Options& options) {
                   "--listen {}: whoever can reach that address could call tools. Give "
                   "--token-file FILE, or listen on 127.0.0.1 or a Unix socket",
                   address.url(secure));
-  if (sockets.empty()) sockets.push_back(listen_on(addresses[0]));
+  std::string own_socket;  // to be removed at the end
+  if (sockets.empty()) {
+    sockets.push_back(listen_on(addresses[0]));
+    own_socket = addresses[0].unix_path;
+  }
 
   Server server(parts.loop, *parts.service, tokens, options.gate, limits);
   for (UniqueFd& socket : sockets) server.http().listen(std::move(socket), secure ? &tls : nullptr);
@@ -193,9 +200,7 @@ int run_serve(const Options& options) {
   }
   notify_manager("READY=1");
   parts.loop.run();
-  for (const ListenAddress& address : addresses)
-    if (!address.unix_path.empty() && address.unix_path[0] == '/' && !std::getenv("LISTEN_PID"))
-      unlink(address.unix_path.c_str());
+  if (!own_socket.empty()) unlink(own_socket.c_str());
   return 0;
 }
 

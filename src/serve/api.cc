@@ -21,12 +21,13 @@ constexpr std::chrono::seconds kLongestWait{60};
 
 Response not_found() { return problem(404, "", "there is nothing at this path"); }
 
-// Answers what the path does not know.
-bool is_method(Exchange& exchange, std::string_view allowed) {
+// Answers what the path does not know. `others`: methods that were looked for before.
+bool is_method(Exchange& exchange, std::string_view allowed, std::string_view others = "") {
   const std::string& method = exchange.request.method;
   if (method == allowed || (allowed == "GET" && method == "HEAD")) return true;
-  Response response = problem(405, "", fmt::format("the method here is {}", allowed));
-  response.headers.push_back({"Allow", std::string(allowed)});
+  Response response = problem(405, "", fmt::format("the method here is {}{}", allowed, others));
+  response.headers.push_back(
+      {"Allow", fmt::format("{}{}{}", allowed, allowed == "GET" ? ", HEAD" : "", others)});
   exchange.respond(std::move(response));
   return false;
 }
@@ -106,17 +107,13 @@ void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   } else if (is(1, "jobs") && e.request.method == "POST") {
     submit_job(exchange, caller);
   } else if (is(1, "jobs")) {
-    if (is_method(e, "GET")) e.respond(json_response({{"jobs", jobs_.list(*caller)}}));
+    if (is_method(e, "GET", ", POST")) e.respond(json_response({{"jobs", jobs_.list(*caller)}}));
   } else if (is(2, "jobs") && e.request.method == "DELETE") {
     remove_job(exchange, caller, parts[1]);
   } else if (is(2, "jobs")) {
-    if (is_method(e, "GET")) show_job(exchange, caller, parts[1]);
+    if (is_method(e, "GET", ", DELETE")) show_job(exchange, caller, parts[1]);
   } else if (is(1, "capabilities")) {
-    if (is_method(e, "GET")) {
-      // The machine does not change; and to look takes a while.
-      static const std::string kCapabilities = to_json(probe());
-      e.respond({200, "application/json", kCapabilities, {}});
-    }
+    if (is_method(e, "GET")) show_capabilities(exchange);
   } else if (is(1, "status")) {
     if (is_method(e, "GET")) e.respond(json_response(status_()));
   } else if (is(1, "openapi.json")) {
@@ -124,6 +121,22 @@ void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   } else {
     e.respond(not_found());
   }
+}
+
+// The machine does not change; and to look takes a while, so that is done elsewhere.
+void Api::show_capabilities(const ExchangePtr& exchange) {
+  const auto answer = [this, exchange] {
+    exchange->respond({200, "application/json", capabilities_, {}});
+  };
+  if (!capabilities_.empty()) return answer();
+  std::function<void()> job = [this, answer] {
+    std::string found = to_json(probe());
+    loop_.post([this, answer, found = std::move(found)] {
+      capabilities_ = found;
+      answer();
+    });
+  };
+  if (!worker_.post(job)) exchange->respond(problem(503, "", "there can be no thread for it now"));
 }
 
 void Api::list_tools(const ExchangePtr& exchange, const CallerPtr& caller) {
@@ -191,27 +204,37 @@ void Api::start(const ExchangePtr& exchange, Order order) {
       [this, caller, id = std::get<std::string>(started)] { service_.cancel(id, *caller, true); });
 }
 
+// The stream begins with the first event: until then a call that is none is answered as a problem.
 void Api::stream(const ExchangePtr& exchange, Order order) {
-  if (!service_.find(order.tool, *order.caller) && order.caller->may_call(order.tool))
-    return exchange->respond(
-        problem(404, "unknown-tool", "unknown tool: " + in_quotes(order.tool)));
   const CallerPtr caller = order.caller;
-  const std::string trace = order.trace.traceparent();
-  const auto out = std::make_shared<std::unique_ptr<SseStream>>();
-  Hearing hearing;
-  hearing.on_event = [out](const Event& event) {
-    (*out)->send(to_string(event.kind), data_of(event));
+  struct Answer {
+    std::vector<Header> headers;
+    std::unique_ptr<SseStream> stream;
   };
-  hearing.on_done = [out](ToolResult result) {
-    (*out)->send("result", to_json(result), true);
-    (*out)->end();
+  const auto out = std::make_shared<Answer>();
+  out->headers = {{"traceparent", order.trace.traceparent()}};
+  const auto begin = [this, out, exchange] {
+    if (!out->stream) out->stream = std::make_unique<SseStream>(loop_, exchange, out->headers);
+  };
+  Hearing hearing;
+  hearing.on_event = [out, begin](const Event& event) {
+    begin();
+    const bool may_be_lost =
+        event.kind == Event::Kind::output || event.kind == Event::Kind::progress;
+    out->stream->send(to_string(event.kind), data_of(event), !may_be_lost);
+  };
+  hearing.on_done = [out, begin, exchange](ToolResult result) {
+    if (!out->stream)
+      if (auto response = problem_of(result)) return exchange->respond(std::move(*response));
+    begin();
+    out->stream->send("result", to_json(result), true);
+    out->stream->end();
   };
   auto started = service_.start(std::move(order), std::move(hearing));
   if (const auto* refusal = std::get_if<Refusal>(&started))
     return exchange->respond(problem(*refusal));
   const std::string id = std::get<std::string>(started);
-  *out = std::make_unique<SseStream>(
-      loop_, exchange, std::vector<Header>{{"traceparent", trace}, {"Brig-Call-Id", id}});
+  out->headers.push_back({"Brig-Call-Id", id});
   exchange->on_gone([this, caller, id] { service_.cancel(id, *caller, true); });
 }
 

@@ -19,6 +19,7 @@ class Api {
   const Jobs& jobs() const { return jobs_; }
 
  private:
+  void show_capabilities(const ExchangePtr& exchange);
   void list_tools(const ExchangePtr& exchange, const CallerPtr& caller);
   void call_tool(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& tool);
   void run(const ExchangePtr& exchange, const CallerPtr& caller);
@@ -34,6 +35,8 @@ class Api {
   Service& service_;
   Jobs jobs_;
   std::function<Json()> status_;
+  std::string capabilities_;  // once they are known
+  Worker worker_;
 };
 
 // What a result of a call means to HTTP: a problem, or nothing if it was a call.

@@ -57,6 +57,8 @@ void present_builtin(ToolResult& result, std::string_view tool) {
     if (found == answer.end() || !found->is_number_integer()) return {};
     return found->get<int>();
   };
+  if (const auto fault = answer.find("not_run"); fault != answer.end() && fault->is_string())
+    return fail(Outcome::invalid_arguments, fault->get<std::string>());
   const auto was_refused = [&](std::string_view layer) {
     return std::any_of(result.report.violations.begin(), result.report.violations.end(),
                        [&](const Violation& each) { return each.layer == layer; });
@@ -78,9 +80,7 @@ void present_builtin(ToolResult& result, std::string_view tool) {
     if (result.report.signal)
       return fail(Outcome::signal,
                   fmt::format("the command was ended by signal {}", *result.report.signal));
-    if (const auto failure = answer.find("not_run");
-        failure != answer.end() && failure->is_string())
-      return fail(Outcome::invalid_arguments, failure->get<std::string>());
+
     if (!result.report.exit_code)
       return fail(Outcome::tool_error, "the cell's answer has no exit code");
     if (*result.report.exit_code != 0)

@@ -167,6 +167,8 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
         throw_error(ErrorKind::config, "{}: sha256 of '{}': not 64 lower-case hex digits", name,
                     caller->name);
       digest = *given;
+      if (digest == sha256(""))
+        throw_error(ErrorKind::config, "{}: sha256 of '{}': that of nothing", name, caller->name);
     } else {
       digest = checked(table.token);
     }
@@ -178,11 +180,12 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
 
 CallerPtr Tokens::find(const std::string* authorization) const {
   if (entries_.empty()) return everybody_;
-  const Digest given = sha256(authorization ? bearer_of(*authorization) : std::string_view());
+  const std::string_view token = authorization ? bearer_of(*authorization) : std::string_view();
+  const Digest given = sha256(token);
   CallerPtr found;
   for (const Entry& each : entries_)
     if (CRYPTO_memcmp(given.data(), each.digest.data(), given.size()) == 0) found = each.caller;
-  return found;
+  return token.empty() ? nullptr : found;
 }
 
 void Tokens::replace_by(Tokens next) {

@@ -32,8 +32,16 @@ bool is_address(const std::string& name) {
 
 }  // namespace
 
+Gate::Gate(GateOptions options, Tokens& tokens) : options_(std::move(options)), tokens_(tokens) {
+  for (std::string& name : options_.hosts) name = lower(name);
+  for (std::string& name : options_.origins) name = lower(name);
+}
+
 // A page that had its own name point here asks by that name. No name can be made to look like an address.
 bool Gate::is_host(std::string_view host) const {
+  const std::string_view port = host.substr(name_of(host).size());
+  if (!port.empty() && (port[0] != ':' || port.find_first_not_of("0123456789", 1) != port.npos))
+    return false;
   const std::string name = lower(name_of(host));
   return name == "localhost" || name.ends_with(".localhost") || is_address(name) ||
          std::find(options_.hosts.begin(), options_.hosts.end(), name) != options_.hosts.end();
@@ -57,7 +65,8 @@ bool Gate::admit(Exchange& exchange) const {
   const std::string own =
       (request.secure ? "https://" : "http://") + (host ? lower(*host) : std::string());
   const auto& allowed = options_.origins;
-  if (lower(*origin) == own || std::find(allowed.begin(), allowed.end(), *origin) != allowed.end())
+  if (lower(*origin) == own ||
+      std::find(allowed.begin(), allowed.end(), lower(*origin)) != allowed.end())
     return true;
   exchange.respond(problem(403, "origin-not-allowed",
                            "pages of " + in_quotes(*origin) +

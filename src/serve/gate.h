@@ -19,7 +19,7 @@ struct GateOptions {
 
 class Gate {
  public:
-  Gate(GateOptions options, Tokens& tokens) : options_(std::move(options)), tokens_(tokens) {}
+  Gate(GateOptions options, Tokens& tokens);
 
   // Answers a request from nowhere it should come from: false then.
   bool admit(Exchange& exchange) const;
@@ -29,7 +29,7 @@ class Gate {
  private:
   bool is_host(std::string_view host) const;
 
-  const GateOptions options_;
+  GateOptions options_;
   Tokens& tokens_;
 };
 

@@ -67,6 +67,13 @@ bool Request::accepts(std::string_view type, bool by_name) const {
   return !any && !by_name;
 }
 
+bool Request::is_json() const {
+  const std::string* type = header("content-type");
+  if (!type || count("content-type") > 1) return false;
+  std::string_view text = *type;
+  return same(trimmed(take(text, ';')), "application/json");
+}
+
 std::optional<std::string> Request::parameter(std::string_view name) const {
   for (std::string_view list = query; !list.empty();) {
     std::string_view value = take(list, '&');

@@ -30,6 +30,8 @@ struct Request {
   unsigned count(std::string_view name) const;
   // Whether the client takes that type. Without an Accept header it takes any; `by_name`: only if it says so.
   bool accepts(std::string_view type, bool by_name = false) const;
+  // By its Content-Type.
+  bool is_json() const;
   // Of the query, decoded.
   std::optional<std::string> parameter(std::string_view name) const;
 };
@@ -57,7 +59,8 @@ class Exchange {
   virtual void end() = 0;
   // What the client has not taken yet. Beyond a bound it is dropped with the next piece.
   virtual std::size_t unsent() const = 0;
-  // Called at most once, if the client leaves, or takes too little of what is written, before the answer is complete.
+  // Called at most once, if the client leaves, or takes too little of what is written, before the answer is complete. Let go
+  // of when that is complete.
   virtual void on_gone(std::function<void()> job) = 0;
 
   bool begun() const { return begun_; }

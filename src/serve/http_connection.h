@@ -86,6 +86,10 @@ class BodyRoom {
   ~BodyRoom() {
     if (server_) server_->bodies -= size_;
   }
+  void resize(std::size_t size) {
+    server_->bodies += size - size_;
+    size_ = size;
+  }
 
  private:
   std::shared_ptr<HttpServer::Impl> server_;
@@ -105,7 +109,9 @@ class HttpExchange final : public Exchange {
     const auto connection = connection_.lock();
     return connection ? connection->unsent() : 0;
   }
-  void on_gone(std::function<void()> job) override { gone_ = std::move(job); }
+  void on_gone(std::function<void()> job) override {
+    if (!answered_) gone_ = std::move(job);
+  }
   // By the connection.
   void leave() {
     if (const auto job = std::exchange(gone_, nullptr); job && !answered_) job();
@@ -243,9 +249,13 @@ class Connection final : public AnyConnection,
         head_seen_ = true;
         if (!begin_body()) return;
       }
+      if (head_seen_ && !grow()) return;
       if (parser_->is_done()) {
         dispatch();
       } else if (error == http::error::need_more || in_.size() == 0) {
+        // What stays unused belongs to no body: the head of a chunk, or what follows the last.
+        if (head_seen_ && in_.size() > server_->limits.header)
+          return refuse(431, "what is said of a chunk, or after the last, is too long");
         return read();
       }
     }
@@ -259,18 +269,23 @@ class Connection final : public AnyConnection,
       refuse(413, "the body is too large");
       return false;
     }
-    const bool chunked = parser_->chunked();
-    if (chunked && (head.version() < 11 || head.count(http::field::content_length) > 0)) {
-      refuse(400, "Transfer-Encoding where it can't be");
+    // Whoever stands in between must see the same end of the body as this does.
+    const auto encodings = head.count(http::field::transfer_encoding);
+    if (encodings > 0 &&
+        (encodings > 1 || head.version() < 11 || head.count(http::field::content_length) > 0 ||
+         !boost::beast::iequals(head[http::field::transfer_encoding], "chunked"))) {
+      refuse(400, "Transfer-Encoding: 'chunked', once, without a Content-Length, or not at all");
       return false;
     }
-    const std::size_t size =
-        chunked ? server_->limits.body : static_cast<std::size_t>(length.value_or(0));
-    if (server_->bodies + size > server_->limits.bodies) {
-      refuse(503, "too many large requests at once; try again later");
-      return false;
+    // Now: what comes after the body as trailers is nothing that anybody has checked.
+    headers_.clear();
+    for (const auto& field : head) {
+      std::string name(field.name_string());
+      for (char& c : name)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+      headers_.push_back({std::move(name), std::string(field.value())});
     }
-    room_ = BodyRoom(server_, size);
+    room_ = BodyRoom(server_, 0);
     limit(server_->limits.body_time);
     if (const auto expect = head.find(http::field::expect); expect != head.end()) {
       if (!boost::beast::iequals(expect->value(), "100-continue")) {
@@ -280,6 +295,15 @@ class Connection final : public AnyConnection,
       if (!parser_->is_done() && in_.size() == 0) send("HTTP/1.1 100 Continue\r\n\r\n");
     }
     return true;
+  }
+
+  // Room for what has come of the body: small ones always have it.
+  bool grow() {
+    const std::size_t size = parser_->get().body().size();
+    room_.resize(size);
+    if (size <= kSmallBody || server_->bodies <= server_->limits.bodies) return true;
+    refuse(503, "too many large requests at once; try again later");
+    return false;
   }
 
   void dispatch() {
@@ -298,12 +322,7 @@ class Connection final : public AnyConnection,
     const std::size_t question = std::min(target.find('?'), target.size());
     request.path = target.substr(0, question);
     request.query = target.substr(std::min(question + 1, target.size()));
-    for (const auto& field : message) {
-      std::string name(field.name_string());
-      for (char& c : name)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-      request.headers.push_back({std::move(name), std::string(field.value())});
-    }
+    request.headers = std::move(headers_);
     request.body = std::move(message.body());
     request.peer = peer_;
     request.secure = kTls;
@@ -368,6 +387,7 @@ class Connection final : public AnyConnection,
   void refuse(unsigned status, std::string_view why) {
     ++server_->counts.refused;
     parser_.reset();
+    room_ = BodyRoom();
     closing_ = true;
     limit(std::chrono::seconds(5));
     const std::string body =
@@ -394,13 +414,15 @@ class Connection final : public AnyConnection,
     }
   }
 
-  static constexpr std::size_t kChunk = 16 * 1024, kMostDiscarded = std::size_t{1} << 20;
+  static constexpr std::size_t kChunk = 16 * 1024, kSmallBody = 64 * 1024,
+                               kMostDiscarded = std::size_t{1} << 20;
 
   const std::shared_ptr<HttpServer::Impl> server_;
   Stream stream_;
   const std::string peer_;
   boost::beast::flat_buffer in_;
   std::optional<http::request_parser<http::string_body>> parser_;
+  std::vector<Header> headers_;  // of it
   BodyRoom room_;
   std::shared_ptr<HttpExchange> exchange_;  // being answered
   std::deque<std::string> out_;

@@ -62,12 +62,12 @@ std::string_view one_line(std::string_view value) {
 std::string HttpExchange::head_of(const Response& response,
                                   std::optional<std::size_t> length) const {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
-  if (!response.type.empty() && response.status != 204)
+  if (!response.type.empty() && response.status != 204 && response.status != 304)
     head += fmt::format("Content-Type: {}\r\n", one_line(response.type));
   for (const Header& each : response.headers)
     head += fmt::format("{}: {}\r\n", each.name, one_line(each.value));
   head += "X-Content-Type-Options: nosniff\r\n";
-  if (length && response.status != 204)
+  if (length && response.status != 204 && response.status != 304)
     head += fmt::format("Content-Length: {}\r\n", *length);
   else if (!length && !old)
     head += "Transfer-Encoding: chunked\r\n";
@@ -81,6 +81,7 @@ std::string HttpExchange::head_of(const Response& response,
 void HttpExchange::respond(Response response) {
   if (begun_) return;
   begun_ = answered_ = true;
+  const auto let_go = std::exchange(gone_, nullptr);
   const auto connection = connection_.lock();
   if (!connection) return;
   std::string text = head_of(response, response.body.size());
@@ -99,7 +100,13 @@ void HttpExchange::begin(Response head) {
   if (begun_) return;
   begun_ = true;
   if (old) keep_alive = false;  // only the end of the connection tells the end of the answer
-  if (const auto connection = connection_.lock()) connection->send(head_of(head, {}));
+  const auto connection = connection_.lock();
+  if (!connection) return;
+  connection->send(head_of(head, {}));
+  if (head_only) {
+    answered_ = true;
+    connection->answered();
+  }
 }
 
 void HttpExchange::write(std::string_view piece) {
@@ -113,6 +120,7 @@ void HttpExchange::write(std::string_view piece) {
 void HttpExchange::end() {
   if (!begun_ || answered_) return;
   answered_ = true;
+  const auto let_go = std::exchange(gone_, nullptr);
   room = BodyRoom();
   const auto connection = connection_.lock();
   if (!connection) return;

@@ -34,7 +34,7 @@ std::variant<std::string, Refusal> Jobs::submit(Order order) {
     done.ended = std::chrono::steady_clock::now();
     bytes_ += done.result.size();
     done_.push_back(id);
-    for (const auto& each : std::exchange(done.waiting, {})) each();
+    for (const std::uint64_t each : std::exchange(done.waiting, {})) wake(each);
     expire();
   };
   auto started = service_.start(std::move(order), std::move(hearing));
@@ -82,13 +82,21 @@ void Jobs::wait(const std::string& id, std::chrono::milliseconds time, std::func
   const auto found = jobs_.find(id);
   if (found == jobs_.end() || found->second.status == Job::Status::done || time.count() <= 0)
     return job();
-  // Whichever comes first.
   const std::uint64_t key = next_wait_++;
-  const auto once = [this, key, job = std::move(job)] {
-    if (waits_.erase(key) > 0) job();
-  };
-  waits_[key] = loop_.after(time, once);
-  found->second.waiting.push_back(once);
+  found->second.waiting.push_back(key);
+  waits_[key] = {std::move(job), loop_.after(time, [this, id, key] {
+                   const auto waited = jobs_.find(id);
+                   if (waited != jobs_.end()) std::erase(waited->second.waiting, key);
+                   wake(key);
+                 })};
+}
+
+void Jobs::wake(std::uint64_t key) {
+  const auto found = waits_.find(key);
+  if (found == waits_.end()) return;
+  const Wait wait = std::move(found->second);
+  waits_.erase(found);
+  wait.job();
 }
 
 Jobs::Removal Jobs::remove(const std::string& id, const Caller& caller) {

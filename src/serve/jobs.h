@@ -43,7 +43,7 @@ class Jobs {
     enum class Status { queued, running, done } status = Status::queued;
     std::string result;  // JSON
     std::chrono::steady_clock::time_point ended;
-    std::vector<std::function<void()>> waiting;
+    std::vector<std::uint64_t> waiting;  // in waits_
   };
   Json json_of(const std::string& id, const Job& job) const;
   bool is_of(const Job& job, const Caller& caller) const;
@@ -57,7 +57,12 @@ class Jobs {
   std::list<std::string> done_;  // oldest first
   std::size_t bytes_ = 0;
   Loop::Timer timer_;
-  std::map<std::uint64_t, Loop::Timer> waits_;
+  struct Wait {
+    std::function<void()> job;
+    Loop::Timer timer;
+  };
+  void wake(std::uint64_t wait);
+  std::map<std::uint64_t, Wait> waits_;
   std::uint64_t next_wait_ = 1;
 };
 

@@ -138,7 +138,7 @@ Mcp::Stop Mcp::modern(Question& question) {
                   "params._meta: io.modelcontextprotocol/clientCapabilities is missing");
   } else if (*version != kModern) {
     question.fail(rpc::kUnsupportedVersion, "that version is not spoken here", 400,
-                  {{"supported", {kModern, kLatestLegacy, "2025-06-18"}}, {"requested", *version}});
+                  {{"supported", {kModern}}, {"requested", *version}});
   } else if (method == "server/discover") {
     discover(question);
   } else if (method == "tools/list") {
@@ -173,7 +173,7 @@ void Mcp::initialize(Question& question) {
 }
 
 void Mcp::discover(Question& question) {
-  question.answer({{"supportedVersions", {kModern, kLatestLegacy, "2025-06-18"}},
+  question.answer({{"supportedVersions", {kModern}},
                    {"capabilities", capabilities()},
                    {"instructions", kInstructions},
                    {"ttlMs", kListLifetime},
@@ -256,9 +256,10 @@ void Mcp::notification(const Json& message, const McpOrigin& origin) {
   const auto found = session.running.find((*params)["requestId"].dump());
   if (found == session.running.end()) return;
   if (found->second.call_id.empty()) {
-    const McpReplyPtr reply = found->second.reply;
+    const McpSession::Running ended = std::move(found->second);
     session.running.erase(found);
-    return reply->close();
+    if (ended.stop) ended.stop();
+    return ended.reply->close();
   }
   session.cancelled.insert(found->first);
   service_.cancel(found->second.call_id, *origin.caller);
@@ -267,11 +268,13 @@ void Mcp::notification(const Json& message, const McpOrigin& origin) {
 void Mcp::end(McpSession& session) {
   const auto running = session.running;
   for (const auto& [id, each] : running) {
-    session.cancelled.insert(id);
-    if (each.call_id.empty())
+    if (each.call_id.empty()) {
+      if (each.stop) each.stop();
       each.reply->close();
-    else
-      service_.cancel(each.call_id, *session.caller, true);
+      continue;
+    }
+    session.cancelled.insert(id);
+    service_.cancel(each.call_id, *session.caller, true);
   }
 }
 

@@ -12,7 +12,7 @@
 namespace brig::serve {
 namespace {
 
-constexpr std::size_t kMostSessions = 10'000;
+constexpr std::size_t kMostSessions = 10'000, kMostOfOne = 2000;
 constexpr std::chrono::hours kIdle{1};
 constexpr std::chrono::seconds kPatience{5}, kKeepAlive{15};
 
@@ -45,6 +45,7 @@ class HttpReply final : public McpReply {
   }
   void answer(const Json& message, unsigned status) override {
     timer_.reset();
+    if (!exchange_->request.accepts("application/json")) begin();
     if (!exchange_->begun())
       return exchange_->respond({status, "application/json", text_of(message), headers_});
     exchange_->write(sse_event("message", text_of(message)));
@@ -121,8 +122,7 @@ void McpHttp::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
 
 void McpHttp::post(const ExchangePtr& exchange, const CallerPtr& caller) {
   Request& request = exchange->request;
-  const std::string* type = request.header("content-type");
-  if (!type || !type->starts_with("application/json"))
+  if (!request.is_json())
     return exchange->respond(problem(415, "", "the body of a message is application/json"));
   if (!request.accepts("application/json") && !request.accepts("text/event-stream"))
     return exchange->respond(problem(406, "", "answers are application/json or text/event-stream"));
@@ -209,14 +209,18 @@ McpSessionPtr McpHttp::session_of(Exchange& exchange, const CallerPtr& caller, c
 }
 
 McpSessionPtr McpHttp::make_session(const CallerPtr& caller) {
-  if (sessions_.size() >= kMostSessions) {
-    // The one that was not used for longest, if it is not in use.
-    const auto oldest =
-        std::min_element(sessions_.begin(), sessions_.end(), [](const auto& a, const auto& b) {
-          return std::pair(!a.second->running.empty(), a.second->used) <
-                 std::pair(!b.second->running.empty(), b.second->used);
-        });
-    if (!oldest->second->running.empty()) return nullptr;
+  // Whoever has many loses the one that was not used for longest: others do not.
+  std::size_t own = 0;
+  auto oldest = sessions_.end();
+  for (auto each = sessions_.begin(); each != sessions_.end(); ++each) {
+    if (each->second->caller != caller) continue;
+    ++own;
+    if (each->second->running.empty() &&
+        (oldest == sessions_.end() || each->second->used < oldest->second->used))
+      oldest = each;
+  }
+  if (own >= kMostOfOne || sessions_.size() >= kMostSessions) {
+    if (oldest == sessions_.end()) return nullptr;
     sessions_.erase(oldest);
   }
   auto session = std::make_shared<McpSession>();

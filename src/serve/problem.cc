@@ -32,11 +32,7 @@ Response json_response(const Json& body, unsigned status) {
 
 std::optional<Json> body_of(Exchange& exchange) {
   Request& request = exchange.request;
-  const std::string* type = request.header("content-type");
-  std::string_view media = type ? std::string_view(*type) : std::string_view();
-  media = media.substr(0, media.find(';'));
-  while (media.ends_with(' ')) media.remove_suffix(1);
-  if (!request.body.empty() && media != "application/json") {
+  if (!request.body.empty() && !request.is_json()) {
     exchange.respond(problem(415, "", "the body of a request is application/json"));
     return {};
   }

@@ -188,7 +188,13 @@ Tool run_command_tool() {
   tool.options.annotations = {
       .read_only = false, .destructive = false, .idempotent = false, .open_world = false};
   tool.options.coerce = false;
-  tool.call = [](Json arguments) { return run(arguments); };
+  tool.call = [](Json arguments) -> Json {
+    try {
+      return run(arguments);
+    } catch (const std::invalid_argument& error) {
+      return {{"not_run", error.what()}};
+    }
+  };
   return tool;
 }
 

@@ -13,7 +13,8 @@ constexpr unsigned kMostStreams = 2048;
 
 constexpr const char* kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'";
 
 bool is_get(Exchange& exchange) {
   if (exchange.request.method == "GET" || exchange.request.method == "HEAD") return true;
@@ -68,8 +69,12 @@ void Server::show_console(Exchange& exchange) const {
       exchange.request.path == "/" ? "index.html" : exchange.request.path.substr(9);
   for (const EmbeddedFile& file : console_files()) {
     if (file.name != name) continue;
+    const std::string tag = "\"" + hex_of(sha256(file.bytes)).substr(0, 16) + "\"";
+    const std::string* known = exchange.request.header("if-none-match");
     Response response{200, std::string(file.type), std::string(file.bytes), {}};
-    response.headers = {{"Content-Security-Policy", kContentPolicy},
+    if (known && *known == tag) response = {304, "", "", {}};
+    response.headers = {{"ETag", tag},
+                        {"Content-Security-Policy", kContentPolicy},
                         {"Referrer-Policy", "no-referrer"},
                         {"Cache-Control", "no-cache"}};
     return exchange.respond(std::move(response));
@@ -79,6 +84,8 @@ void Server::show_console(Exchange& exchange) const {
 
 void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!is_get(*exchange)) return;
+  if (exchange->request.method == "HEAD")
+    return exchange->respond({200, "text/event-stream", "", {}});
   if (streams_ >= kMostStreams)
     return exchange->respond(
         problem({503, "too-many-streams", "too many watch already", std::chrono::seconds(10)}));
@@ -93,14 +100,12 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
   held->watch = service_.watch([stream, caller, only](const Telling& telling) {
     if (!telling.caller.empty() && !caller->admin && telling.caller != caller->name) return;
     if (only && telling.call_id != *only) return;
-    stream->send(telling.kind, telling.data);
+    // A slow watcher loses what a call says, not that there is one.
+    stream->send(telling.kind, telling.data,
+                 telling.kind != "output" && telling.kind != "progress");
   });
   if (!only) {
-    const auto tell = [this, stream] {
-      Json data = status();
-      data["kind"] = "status";
-      stream->send("status", data);
-    };
+    const auto tell = [this, stream] { stream->send("status", status_event()); };
     tell();
     held->status = loop_.every(std::chrono::seconds(1), tell);
   }
@@ -128,6 +133,17 @@ void Server::show_metrics(Exchange& exchange) {
                 .http_bytes_out = counts.bytes_out};
   exchange.respond(
       {200, "text/plain; version=0.0.4; charset=utf-8", service_.metrics().text(gauges), {}});
+}
+
+const std::string& Server::status_event() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - status_at_ > std::chrono::milliseconds(500)) {
+    Json data = status();
+    data["kind"] = "status";
+    status_event_ = data.dump();
+    status_at_ = now;
+  }
+  return status_event_;
 }
 
 Json Server::status() const {

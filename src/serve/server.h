@@ -20,12 +20,16 @@ class Server {
   void show_events(const ExchangePtr& exchange, const CallerPtr& caller);
   void show_metrics(Exchange& exchange);
   Json status() const;
+  // As an event, no older than a second: many may watch.
+  const std::string& status_event();
 
   Loop& loop_;
   Service& service_;
   const Tokens& tokens_;
   const std::chrono::steady_clock::time_point began_;
   unsigned streams_ = 0;
+  std::string status_event_;
+  std::chrono::steady_clock::time_point status_at_{};
   Gate gate_;
   Api api_;
   Mcp mcp_;

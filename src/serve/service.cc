@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "serve/event_json.h"
 #include "tool/json_text.h"
+#include "tool/tool_formats.h"
 
 namespace brig::serve {
 namespace {
@@ -26,9 +27,21 @@ std::string hash_of(const Json& arguments) {
 }
 
 template <typename Value>
-std::shared_ptr<void> listed(std::list<Value>& list, Value value) {
-  list.push_front(std::move(value));
-  return {nullptr, [&list, entry = list.begin()](void*) { list.erase(entry); }};
+std::shared_ptr<void> listed(const std::shared_ptr<std::list<Value>>& list, Value value) {
+  list->push_front(std::move(value));
+  return {nullptr, [weak = std::weak_ptr(list), entry = list->begin()](void*) {
+            const auto held = weak.lock();
+            if (!held) return;
+            const Value gone = std::move(*entry);  // what it holds may have handles of its own
+            held->erase(entry);
+          }};
+}
+
+// Any may go while they are called: those that there were at the beginning hear of it.
+template <typename Value, typename... Arguments>
+void call_all(const std::shared_ptr<std::list<Value>>& list, const Arguments&... arguments) {
+  const std::list<Value> all = *list;
+  for (const Value& each : all) each(arguments...);
 }
 
 }  // namespace
@@ -38,6 +51,8 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
       options_(std::move(options)),
       id_prefix_("c" + random_hex(4)),
       audit_(options_.audit),
+      tellers_(std::make_shared<std::list<Teller>>()),
+      on_tools_(std::make_shared<std::list<std::function<void()>>>()),
       worker_(std::make_shared<Worker>()) {
   concurrency_ = options_.sandbox.concurrency
                      ? options_.sandbox.concurrency
@@ -208,7 +223,7 @@ void Service::hear_of(const Event& event) {
   Live& call = found->second;
   if (event.kind == Event::Kind::started) call.told.running = true;
   if (call.hearing.on_event) call.hearing.on_event(event);
-  if (!tellers_.empty()) tell(to_string(event.kind), &call, event.tool, data_of(event));
+  if (!tellers_->empty()) tell(to_string(event.kind), &call, event.tool, data_of(event));
 }
 
 void Service::end(const std::string& id, ToolResult result) {
@@ -223,7 +238,7 @@ void Service::end(const std::string& id, ToolResult result) {
   const bool known = result.report.outcome != Outcome::unknown_tool;
   metrics_.called(known ? call.told.tool : "", result);
   record(call, result);
-  if (!tellers_.empty()) tell("finished", &call, call.told.tool, data_of(result));
+  if (!tellers_->empty()) tell("finished", &call, call.told.tool, data_of(result));
   call.hearing.on_done(std::move(result));
   if (draining_ && live_.empty() && drained_) std::exchange(drained_, nullptr)();
 }
@@ -260,7 +275,7 @@ void Service::record(const Live& call, const ToolResult& result) {
 }
 
 void Service::tell(const std::string& kind, const Live* call, const std::string& tool, Json data) {
-  if (tellers_.empty()) return;
+  if (tellers_->empty()) return;
   data["kind"] = kind;
   data["at"] = seconds_of(std::chrono::system_clock::now());
   if (!tool.empty()) data["tool"] = tool;
@@ -269,12 +284,8 @@ void Service::tell(const std::string& kind, const Live* call, const std::string&
     data["call_id"] = telling.call_id = call->told.call_id;
     data["caller"] = telling.caller = call->told.caller;
   }
-  telling.data = std::move(data);
-  // One may go while it is told.
-  for (auto each = tellers_.begin(); each != tellers_.end();) {
-    const auto current = each++;
-    (*current)(telling);
-  }
+  telling.data = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  call_all(tellers_, telling);
 }
 
 std::shared_ptr<void> Service::watch(Teller teller) { return listed(tellers_, std::move(teller)); }
@@ -286,9 +297,7 @@ std::shared_ptr<void> Service::on_tools_changed(std::function<void()> job) {
 void Service::swap_in(std::shared_ptr<Box> next) {
   std::map<std::string, Json> before, after;
   const auto read = [](const std::shared_ptr<Box>& box, std::map<std::string, Json>& into) {
-    for (const auto& tool : box->sandbox->list_tools())
-      into[tool->name] = {tool->description, tool->input_schema,
-                          tool->output_schema.value_or(Json())};
+    for (const auto& tool : box->sandbox->list_tools()) into[tool->name] = tool_as_json(*tool);
   };
   read(tools_, before);
   read(next, after);
@@ -308,10 +317,7 @@ void Service::swap_in(std::shared_ptr<Box> next) {
       note("tool_updated", name);
   }
   if (!changed) return;
-  for (auto each = on_tools_.begin(); each != on_tools_.end();) {
-    const auto current = each++;
-    (*current)();
-  }
+  call_all(on_tools_);
 }
 
 void Service::reload(std::function<void(std::string)> done) {

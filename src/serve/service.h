@@ -61,7 +61,7 @@ struct Hearing {
 // What watchers of everything are told.
 struct Telling {
   std::string kind, call_id, caller;
-  Json data;
+  std::string data;  // JSON, for however many watch
 };
 
 struct LiveCall {
@@ -147,8 +147,9 @@ class Service {
   Audit audit_;
   Metrics metrics_;
   std::unordered_map<std::string, Live> live_;
-  std::list<Teller> tellers_;
-  std::list<std::function<void()>> on_tools_;
+  // Shared, so that a handle which outlives this finds that they are gone.
+  std::shared_ptr<std::list<Teller>> tellers_;
+  std::shared_ptr<std::list<std::function<void()>>> on_tools_;
   bool draining_ = false, reloading_ = false, reload_again_ = false;
   std::function<void()> drained_;
   std::shared_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox

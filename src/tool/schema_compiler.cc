@@ -27,6 +27,12 @@ class Schema::Compiler {
       pending_.pop_back();
       node->reference = node_at(pointer, 0);
     }
+    for (const Named& each : named_) {
+      const auto found = anchors_.find(each.name);
+      if (found == anchors_.end())
+        refuse(each.pointer, fmt::format("no schema has the $anchor {}", in_quotes(each.name)));
+      each.node->reference = node_at(found->second, 0);
+    }
     refuse_endless_references();
   }
 
@@ -122,11 +128,23 @@ class Schema::Compiler {
 
   void reference(Node& node, const std::string& pointer, const Json& value) {
     const std::string target = value.is_string() ? value.get<std::string>() : "";
+    if (target.size() > 1 && target[0] == '#' && target[1] != '/') {
+      named_.push_back({&node, pointer, target.substr(1)});
+      return;
+    }
     if (target != "#" && !target.starts_with("#/"))
       refuse(pointer, fmt::format("{}: only references within the schema are followed (\"#\", "
-                                  "\"#/$defs/name\"); nothing is fetched",
+                                  "\"#/$defs/name\", \"#anchor\"); nothing is fetched",
                                   in_quotes(target)));
     pending_.emplace_back(&node, unescaped(pointer, target.substr(1)));
+  }
+
+  void anchor(const std::string& pointer, const Json& value) {
+    const std::string at = pointer.substr(0, pointer.rfind('/'));
+    if (!value.is_string() || value.get_ref<const std::string&>().empty())
+      refuse(pointer, "must be a name");
+    if (!anchors_.emplace(value.get<std::string>(), at).second)
+      refuse(pointer, "another schema has that $anchor");
   }
 
   // %XX, as in a URI.
@@ -161,6 +179,7 @@ class Schema::Compiler {
     if (key == "$id" && !pointer.empty())
       refuse(at, "an $id below the root would change what references mean; it is not supported");
     if (std::find(std::begin(kNotes), std::end(kNotes), key) != std::end(kNotes)) return;
+    if (key.starts_with("x-")) return;  // others' own notes, which check nothing
     const auto found = keywords().find(key);
     if (found != keywords().end()) return found->second(*this, node, at, value, depth);
     std::vector<std::string_view> candidates;
@@ -184,6 +203,12 @@ class Schema::Compiler {
   std::vector<std::unique_ptr<Node>>& nodes_;
   std::map<std::string, Node*> known_;
   std::vector<std::pair<Node*, std::string>> pending_;
+  struct Named {
+    Node* node;
+    std::string pointer, name;
+  };
+  std::vector<Named> named_;                    // references by name
+  std::map<std::string, std::string> anchors_;  // and where these are
 };
 
 const std::map<std::string, Schema::Compiler::Keyword>& Schema::Compiler::keywords() {
@@ -196,6 +221,7 @@ const std::map<std::string, Schema::Compiler::Keyword>& Schema::Compiler::keywor
   };
   static const std::map<std::string, Keyword> table{
       {"$ref", [](C& c, Node& n, At at, Value v, unsigned) { c.reference(n, at, v); }},
+      {"$anchor", [](C& c, Node&, At at, Value v, unsigned) { c.anchor(at, v); }},
       // All are compiled, used or not, so that none hides a mistake.
       {"$defs", definitions},
       {"definitions", definitions},  // its name before 2019-09
