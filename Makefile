@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 PRESETS := dev tsan release tidy
 FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) 2>/dev/null
 
-.PHONY: soak build deps run test test-release test-python test-vm bench tsan tidy format format-check lint install clean help
+.PHONY: soak build deps run test test-release test-python test-clients test-vm bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -47,6 +47,11 @@ test-python:  ## the Python package: every CPython that is here, a venv, an inst
 	@scripts/deps build python
 	@$(MAKE) --no-print-directory build
 	@scripts/test-python
+
+test-clients:  ## the server, with MCP clients from npm, curl, and the console in Chromium
+	@scripts/deps build python
+	@$(MAKE) --no-print-directory build
+	@scripts/test-clients
 
 test-vm:  ## the tests on other kernels, in virtual machines
 	@scripts/test-vm

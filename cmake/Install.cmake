@@ -47,4 +47,10 @@ install(FILES completions/brig.bash DESTINATION ${share}/bash-completion/complet
         OPTIONAL)
 install(FILES completions/_brig DESTINATION ${share}/zsh/site-functions OPTIONAL)
 install(FILES completions/brig.fish DESTINATION ${share}/fish/vendor_completions.d OPTIONAL)
+# The prefix is not known before the installation.
+install(CODE "
+  configure_file(\"${PROJECT_SOURCE_DIR}/packaging/brig.service.in\"
+                 \"${CMAKE_CURRENT_BINARY_DIR}/brig.service\" @ONLY)")
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/brig.service packaging/brig.socket
+        DESTINATION lib/systemd/system)
 install(FILES docs/brig.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)

@@ -38,15 +38,27 @@ _brig() {
         [[ $sub != run ]] || _brig_command $((i + 1))
         return
         ;;
-      run | tools | call | doctor) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
+      run | tools | call | doctor | serve | mcp) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
     esac
   done
 
   case $sub in
     '')
-      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run tools call doctor'; fi
+      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run tools call serve mcp doctor'; fi
       ;;
     doctor) _brig_words '--json --help' ;;
+    serve | mcp)
+      case $prev in
+        --manifest | -m | --audit | --token-file | --tls-cert | --tls-key) _brig_files ;;
+        --listen | -l) _brig_words '127.0.0.1:7070 unix:' ;;
+        --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
+        *)
+          local words='--manifest --builtins --concurrency --queue --audit --help'
+          [[ $sub == mcp ]] || words+=' --listen --token-file --tls-cert --tls-key --allow-host --allow-origin --max-body --drain'
+          _brig_words "$words"
+          ;;
+      esac
+      ;;
     tools)
       case $prev in
         --manifest) _brig_files ;;

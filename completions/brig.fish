@@ -23,12 +23,14 @@ function __brig_tools
 end
 
 complete -c brig -f
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a run -d 'Run a command in a cell'
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a doctor -d 'Tell what this machine can enforce'
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a tools -d 'List the tools of a manifest'
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -a call -d 'Call a tool of a manifest'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor serve mcp' -a run -d 'Run a command in a cell'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor serve mcp' -a doctor -d 'Tell what this machine can enforce'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor serve mcp' -a tools -d 'List the tools of a manifest'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor serve mcp' -a call -d 'Call a tool of a manifest'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor serve mcp' -a serve -d 'Serve tools over MCP and HTTP'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor serve mcp' -a mcp -d 'Serve tools over MCP on stdin and stdout'
 complete -c brig -n __brig_own -s h -l help -d 'Print help'
-complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor' -s V -l version -d 'Print the version'
+complete -c brig -n '__brig_own; and not __fish_seen_subcommand_from run tools call doctor serve mcp' -s V -l version -d 'Print the version'
 complete -c brig -n '__brig_own; and __fish_seen_subcommand_from run call doctor' -l json -d 'Print JSON'
 
 complete -c brig -n '__fish_seen_subcommand_from tools call' -l manifest -r -F -d 'Manifest (brig.toml)'
@@ -36,6 +38,20 @@ complete -c brig -n '__fish_seen_subcommand_from tools' -l query -x -d 'Only too
 complete -c brig -n '__fish_seen_subcommand_from tools' -l format -x -a 'table json openai openai-responses mcp' -d 'Format'
 complete -c brig -n '__fish_seen_subcommand_from call' -l watch -d 'Tell what happens, as it happens'
 complete -c brig -n '__fish_seen_subcommand_from call' -a '(__brig_tools)' -d Tool
+
+complete -c brig -n '__fish_seen_subcommand_from serve mcp' -s m -l manifest -r -F -d 'Manifest of the tools'
+complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l builtins -d 'run_command and run_python, too'
+complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l concurrency -x -d 'Calls at once'
+complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l queue -x -d 'Calls that wait (1024)'
+complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l audit -r -F -d 'Audit log'
+complete -c brig -n '__fish_seen_subcommand_from serve' -s l -l listen -x -a '127.0.0.1:7070 unix:' -d 'Where'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l token-file -r -F -d 'Who may call'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l tls-cert -r -F -d 'Certificate (PEM)'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l tls-key -r -F -d 'Key (PEM)'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l allow-host -x -d 'A name of the server'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l allow-origin -x -d 'Pages that may ask'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l max-body -x -d 'Largest request (16M)'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l drain -x -d 'How long calls may go on after SIGTERM (30s)'
 
 complete -c brig -n __brig_run -l policy -r -F -d 'Policy file (TOML)'
 complete -c brig -n __brig_run -l timeout -x -d 'Wall time (30s)'

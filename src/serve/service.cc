@@ -323,8 +323,8 @@ void Service::swap_in(std::shared_ptr<Box> next) {
 void Service::reload(std::function<void(std::string)> done) {
   if (!has_manifest()) return done("there is no manifest to reload");
   if (reloading_) {
-    reload_again_ = true;
-    return done("");
+    reload_again_ = true;  // and `done` of the one under way hears of it, too
+    return;
   }
   reloading_ = true;
   std::function<void()> job = [this, done] {
