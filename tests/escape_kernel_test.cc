@@ -123,6 +123,16 @@ TEST(Escape, CannotTraceItsInitOrRaiseItsLimits) {
                   "/proc/1/mem", "raise the file limit", "raise init's process limit"});
 }
 
+TEST(Escape, CannotReachItsInitsMemoryWithADebuggersSystemCalls) {
+  Policy debugger = policy();
+  debugger.syscalls.allow = {"ptrace", "process_vm_readv", "process_vm_writev",
+                             "kcmp",   "process_madvise",  "move_pages"};
+  expect_refused(attack({"namespaces", "debugging"}, debugger),
+                 {"process_vm_writev to one's own", "ptrace one's own", "ptrace attach 1",
+                  "ptrace seize 1", "process_vm_readv 1", "process_vm_writev 1", "pidfd_getfd 1",
+                  "process_madvise 1", "kcmp 1", "/proc/1/mem", "/proc/1/maps", "/proc/1/fd"});
+}
+
 TEST(Escape, CannotCallWhatIsNotForTools) {
   const Report report = attack({"syscalls", "dangerous"});
   expect_refused(report, {"keyctl", "add_key", "request_key", "bpf", "perf_event_open",

@@ -20,6 +20,7 @@ import types
 from typing import Any, Callable, Optional
 
 from brig import _state
+from brig._schema import Signature
 from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
 from brig._tool import Tool, marked_tools, tool_of
 from brig._values import dumps, pack, unpack
@@ -138,7 +139,7 @@ def _set_environment(environment: list[bytes]) -> None:
 def _nothing(typed: bool) -> _Entry:
     entry = _Entry.__new__(_Entry)
     entry.function, entry.typed, entry.is_async = (lambda **_: None), typed, False
-    entry.bind = None if typed else (lambda arguments: ([], arguments))
+    entry.bind = None if typed else Signature("", False).bind
     return entry
 
 
@@ -354,6 +355,7 @@ class _Runtime:
                 kind, payload = self._answer(nothing, text, gaps)
                 _flush()
                 struct.pack("=II", kind, len(payload)) + payload
+            os.write(1, b"")
             return
         try:
             if entry is None:
@@ -432,6 +434,10 @@ def _send(answer: int, kind: int, payload: bytes) -> None:
     header = struct.pack("=II", kind, len(payload))
     if len(payload) <= _PIPE:
         header, payload = header + payload, b""
+        sent = os.write(answer, header)
+        if sent == len(header):
+            return  # as nearly always: it has touched little
+        header = header[sent:]
     for each in (header, payload):
         rest = memoryview(each)
         while rest:

@@ -55,8 +55,9 @@ class Signature:
         if self._decode_other is not None:
             for name in keywords.keys() - self._names:
                 keywords[name] = _decoded(name, self._decode_other, keywords[name])
-        positional = [_taken(keywords, name, default) for name, default in self._positional]
-        return positional, keywords
+        if not self._positional:
+            return [], keywords
+        return [_taken(keywords, name, default) for name, default in self._positional], keywords
 
 
 def signature_of(function: Callable[..., Any], *, description: Optional[str] = None) -> Signature:

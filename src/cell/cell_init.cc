@@ -137,6 +137,8 @@ bool lock(const Plan& plan, int proc, const char* scratch, int* listener, Failur
   }
   if (!restrict_files(plan, scratch, failure)) return false;
   if (!drop_capabilities(plan, failure)) return false;
+  // This memory may be the keeper's too, and a policy may allow ptrace: then nothing else keeps a tool out.
+  if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 4);
   if (plan.lock_filter.count &&
       !load_filter(plan, plan.lock_filter,
                    SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
@@ -172,13 +174,22 @@ uint64_t micros(const timeval& time) {
   message.cpu_micros = micros(usage.ru_utime) + micros(usage.ru_stime);
   message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
   send_packet(socket, &message, sizeof message, nullptr, 0);
+  // Nothing of this cell for the next one to find in memory that the keeper has lent.
+  explicit_bzero(&message, sizeof message);
+  explicit_bzero(&usage, sizeof usage);
+  explicit_bzero(&status, sizeof status);
   _exit(0);
 }
 
 }  // namespace
 
+volatile bool g_settled = false;
+
 void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   Failure failure;
+  // In lent memory they are as the last cell's init left them.
+  g_tool = 0;
+  g_killed = g_kill_all = false;
   // The out-of-memory killer must choose the tool before this process and the keeper.
   int oom = -1;
   if (proc >= 0) {
@@ -213,6 +224,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
     (void)!pwrite(oom, "0", 1, 0);
     close(oom);
   }
+  g_settled = true;
   wire::Message message{};
   message.tag = wire::Tag::cell_ready;
   if (!send_packet(socket, &message, sizeof message, &listener, listener >= 0)) _exit(1);

@@ -41,6 +41,9 @@ enum RuntimeFd { kRuntimeJanitor = 3, kRuntimePlan, kRuntimeCatalog, kRuntimeIma
 [[noreturn]] void keeper_main(const Plan& plan, int slot_socket, const int* entrances,
                               int entrance_count, unsigned slot);
 [[noreturn]] void cell_init(const Plan& plan, int socket, unsigned slot);
+// Set by an init when all that it does not do by itself is done: from then on it can be killed at any
+// moment and leaves its memory, which may be its keeper's, as it should be.
+extern volatile bool g_settled;  // NOLINT(bugprone-dynamic-static-initializers)
 // The zygote of a single plan: becomes the only cell's init. `plan` is null if it is still to come, on
 // the cell's socket.
 struct SingleStart {

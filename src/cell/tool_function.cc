@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "cell/guest.h"
@@ -81,7 +82,11 @@ uint64_t inherited_memory(int proc) { return own_memory(proc, kSize); }
 
 void load_tools(const Plan& plan, int catalog) {
   bound_growth(plan);
-  if (g_guest.load) g_guest.load(plan, catalog);
+  if (!g_guest.load) return;
+  g_guest.load(plan, catalog);
+#if defined(__GLIBC__)
+  malloc_trim(0);  // what loading needed and has freed: every cell would get a copy of its pages
+#endif
 }
 
 // The library's own fork: locks, thread ids and atfork handlers are set right for code that is not

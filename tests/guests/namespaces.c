@@ -126,6 +126,54 @@ static void tracing(void) {
   refused("raise init's process limit", syscall(SYS_prlimit64, 1, RLIMIT_NPROC, &more, 0));
 }
 
+// With the system calls of a debugger given back by the policy: on its own processes they work, on the
+// init, in whose memory a keeper may work too, they do not.
+static void debugging(void) {
+  static char target[8] = "before";
+  char bytes[8] = "after";
+  struct iovec local = {bytes, sizeof bytes}, remote = {target, sizeof target};
+  const pid_t own = fork();
+  if (own == 0) {
+    pause();
+    _exit(0);
+  }
+  works("process_vm_writev to one's own", process_vm_writev(own, &local, 1, &remote, 1, 0));
+  works("ptrace one's own", ptrace(PTRACE_SEIZE, own, 0, 0));
+  kill(own, SIGKILL);
+  waitpid(own, 0, 0);
+
+  refused_with("ptrace attach 1", ptrace(PTRACE_ATTACH, 1, 0, 0), EPERM, EPERM);
+  refused_with("ptrace seize 1", ptrace(PTRACE_SEIZE, 1, 0, 0), EPERM, EPERM);
+  refused_with("process_vm_readv 1", process_vm_readv(1, &local, 1, &remote, 1, 0), EPERM, EPERM);
+  refused_with("process_vm_writev 1", process_vm_writev(1, &local, 1, &remote, 1, 0), EPERM, EPERM);
+  const int pidfd = (int)syscall(SYS_pidfd_open, 1, 0);
+  works("pidfd_open 1", pidfd);
+  refused_with("process_madvise 1",
+               syscall(SYS_process_madvise, pidfd, &local, 1, 4 /* MADV_DONTNEED */, 0), EPERM,
+               EACCES);
+  for (int fd = 0; fd < 16; ++fd)
+    if (syscall(SYS_pidfd_getfd, pidfd, fd, 0) != -1) refused("pidfd_getfd 1", 0);
+  refused("pidfd_getfd 1", syscall(SYS_pidfd_getfd, pidfd, 0, 0));
+  refused_with("kcmp 1", syscall(SYS_kcmp, getpid(), 1, 1 /* KCMP_VM */, 0, 0), EPERM, EPERM);
+  int node = 0, status;
+  void* page = target;
+  refused_with("move_pages 1", syscall(SYS_move_pages, 1, 1, &page, &node, &status, 0), EPERM,
+               ENOSYS);
+  static const char* const files[] = {"mem",   "maps",    "smaps",      "pagemap", "environ",
+                                      "auxv",  "syscall", "clear_refs", "fd",      "map_files",
+                                      "cwd/.", "root/.",  "exe",        "stack",   "personality"};
+  char path[64];
+  for (unsigned i = 0; i < sizeof files / sizeof *files; ++i) {
+    snprintf(path, sizeof path, "/proc/1/%s", files[i]);
+    int fd = open(path, O_RDONLY);
+    char byte;
+    // Some are refused when they are read.
+    if (fd >= 0 && read(fd, &byte, 1) < 1) fd = -1;
+    refused(path, fd);
+    refused(path, open(path, O_RDWR));
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   if (is(argv[1], "namespaces"))
@@ -136,6 +184,8 @@ int main(int argc, char** argv) {
     prctls();
   else if (is(argv[1], "tracing"))
     tracing();
+  else if (is(argv[1], "debugging"))
+    debugging();
   else
     return 2;
   return guest_failed;
