@@ -3,10 +3,11 @@
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
-PRESETS := dev tsan release tidy
+PRESETS := dev tsan release tidy fuzz
+FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) 2>/dev/null
 
-.PHONY: soak build deps run test test-release test-python test-clients test-vm bench tsan tidy format format-check lint install clean help
+.PHONY: fuzz soak build deps run test test-release test-python test-clients test-vm bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -60,6 +61,16 @@ soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build
 	@$(MAKE) --no-print-directory build-release
 	@BRIG_SOAK_CALLS=$${BRIG_SOAK_CALLS:-20000} BRIG_GUESTS=$(CURDIR)/build/release/guests build/release/bin/soak_test
+
+# What it finds new stays in build/fuzz/corpus; what breaks, in build/fuzz/found: put it into fuzz/corpus, and mend it.
+fuzz:  ## every fuzz target, FUZZ_SECONDS each (60)
+	@scripts/deps build fuzz
+	@$(MAKE) --no-print-directory build/fuzz/build.ninja
+	@cmake --build --preset fuzz --parallel $(JOBS) --target fuzz_targets
+	@set -e; for each in build/fuzz/bin/fuzz_*; do \
+	  name=$${each##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name build/fuzz/found; echo "== $$name"; \
+	  $$each -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=20 -print_final_stats=1 \
+	    -artifact_prefix=build/fuzz/found/$$name- build/fuzz/corpus/$$name fuzz/corpus/$$name; done
 
 bench:  ## the benchmarks, against bubblewrap and bare processes
 	@scripts/deps build bench python

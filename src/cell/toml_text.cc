@@ -14,7 +14,7 @@
 namespace brig {
 namespace {
 
-constexpr std::size_t kMaxDotsPerLine = 32;
+constexpr std::size_t kMaxDotsPerLine = 32, kMaxDotsAnywhere = 2000;
 
 // toml++ 3.3 makes one table per dot of a key and destroys them by recursion: a megabyte of "a.a.a"
 // overflows the stack. (3.4 has a limit of its own.) So: count the dots outside strings and
@@ -28,6 +28,7 @@ class DotCounter {
   explicit DotCounter(std::string_view text) : text_(text) {}
 
   std::size_t run() {
+    if (const std::size_t line = excess_anywhere()) return line;
     std::size_t dots = 0;
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -42,6 +43,19 @@ class DotCounter {
           ++line_;
         }
         ++at_;
+      }
+    }
+    return 0;
+  }
+
+  // What is a string to this need not be one to toml++, if the text is not TOML: so many there can't be, whatever they are.
+  std::size_t excess_anywhere() const {
+    std::size_t dots = 0, line = 1;
+    for (const char c : text_) {
+      if (c == '.' && ++dots > kMaxDotsAnywhere) return line;
+      if (c == '\n') {
+        dots = 0;
+        ++line;
       }
     }
     return 0;

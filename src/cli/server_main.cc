@@ -37,6 +37,10 @@ struct Options {
 
 void note(const std::string& line) { std::fprintf(stderr, "brig: %s\n", printable(line).c_str()); }
 
+void tell_defect(const std::exception& error) {
+  complain(std::string("a defect, please report it: ") + error.what());
+}
+
 // Where a user's programs keep what they have done.
 std::string default_audit() {
   std::string directory;
@@ -120,7 +124,7 @@ int run_mcp(const Options& options) {
     stop();
   });
   McpStdio stdio(mcp, everybody.find(nullptr), STDIN_FILENO, STDOUT_FILENO, stop);
-  parts.loop.run();
+  parts.loop.run(tell_defect);
   return 0;
 }
 
@@ -199,7 +203,7 @@ int run_serve(const Options& options) {
       note("MCP at " + address.url(secure) + "/mcp, console at " + address.url(secure) + "/");
   }
   notify_manager("READY=1");
-  parts.loop.run();
+  parts.loop.run(tell_defect);
   if (!own_socket.empty()) unlink(own_socket.c_str());
   return 0;
 }

@@ -260,6 +260,7 @@ void Api::cancel_call(const ExchangePtr& exchange, const CallerPtr& caller, cons
 }
 
 void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
+  const std::size_t size = exchange->request.body.size();
   auto body = body_of(*exchange);
   if (!body) return;
   Order order = order_of(exchange, caller, "job");
@@ -275,7 +276,7 @@ void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
     return exchange->respond(
         problem(404, "unknown-tool", "unknown tool: " + in_quotes(order.tool)));
   const std::string trace = order.trace.traceparent();
-  auto submitted = jobs_.submit(std::move(order));
+  auto submitted = jobs_.submit(std::move(order), size);
   if (const auto* refusal = std::get_if<Refusal>(&submitted))
     return exchange->respond(problem(*refusal));
   const std::string id = std::get<std::string>(submitted);

@@ -54,7 +54,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   Handler handler;
   const HttpLimits limits;
   HttpCounts counts;
-  std::size_t bodies = 0;
+  std::size_t bodies = 0, unsent = 0;
   bool draining = false;
   std::unordered_set<AnyConnection*> connections;
   struct Listener {
@@ -140,6 +140,7 @@ class Connection final : public AnyConnection,
     ++server_->counts.connections;
   }
   ~Connection() override {
+    server_->unsent -= unsent_;
     server_->connections.erase(this);
     --server_->counts.connections;
   }
@@ -159,7 +160,15 @@ class Connection final : public AnyConnection,
 
   void send(std::string bytes) override {
     if (closed_) return;
+    // Of what clients do not take there is so much in all: who has much of it goes first.
+    if (server_->unsent > server_->limits.all_unsent && unsent_ > server_->limits.unsent)
+      return drop();
+    if (out_.empty()) {
+      busy_since_ = SteadyClock::now();
+      taken_ = 0;
+    }
     unsent_ += bytes.size();
+    server_->unsent += bytes.size();
     out_.push_back(std::move(bytes));
     if (!writing_) write();
   }
@@ -180,7 +189,7 @@ class Connection final : public AnyConnection,
   }
 
   void check_deadline(SteadyClock::time_point now) override {
-    if (writing_ && now > send_deadline_) return drop();
+    if (writing_ && (now > send_deadline_ || is_too_slow(now))) return drop();
     if (now < deadline_) return;
     if (parser_ && !closing_)
       refuse(408, "the request did not arrive in time");
@@ -200,12 +209,20 @@ class Connection final : public AnyConnection,
       return stream_;
   }
 
+  // Something now and then is not enough to hold a large answer for ever.
+  bool is_too_slow(SteadyClock::time_point now) const {
+    const auto most = server_->limits.send_time +
+                      std::chrono::seconds((taken_ + unsent_) / server_->limits.least_rate);
+    return now - busy_since_ > most;
+  }
+
   void limit(std::chrono::seconds time) { deadline_ = SteadyClock::now() + time; }
 
   void read() {
     if (reading_ || closed_) return;
     reading_ = true;
-    stream_.async_read_some(in_.prepare(kChunk),
+    // Not into in_, which is moved while the next request waits in it.
+    stream_.async_read_some(asio::buffer(chunk_),
                             [self = this->shared_from_this()](error_code error, std::size_t size) {
                               self->reading_ = false;
                               self->on_read(error, size);
@@ -220,7 +237,7 @@ class Connection final : public AnyConnection,
       discarded_ += size;
       return discarded_ > kMostDiscarded ? drop() : read();
     }
-    in_.commit(size);
+    in_.commit(asio::buffer_copy(in_.prepare(size), asio::buffer(chunk_, size)));
     if (!exchange_) return parse();
     // The next request, ahead of its time. When there is much of it, it waits in the kernel.
     if (in_.size() < server_->limits.header) read();
@@ -334,7 +351,16 @@ class Connection final : public AnyConnection,
     exchange_ = exchange;
     deadline_ = SteadyClock::time_point::max();
     read();
-    server_->handler(exchange);
+    try {
+      server_->handler(exchange);
+    } catch (const std::exception&) {
+      exchange->respond({500,
+                         "application/problem+json",
+                         R"({"type":"about:blank","title":"Internal Server Error","status":500,)"
+                         R"("detail":"a defect of the server; its log says more"})",
+                         {}});
+      throw;
+    }
   }
 
   void write() {
@@ -357,6 +383,8 @@ class Connection final : public AnyConnection,
     if (error) return drop();
     server_->counts.bytes_out += size;
     unsent_ -= size;
+    server_->unsent -= size;
+    taken_ += size;
     sent_ += size;
     while (!out_.empty() && sent_ >= out_.front().size()) {
       sent_ -= out_.front().size();
@@ -420,6 +448,7 @@ class Connection final : public AnyConnection,
   const std::shared_ptr<HttpServer::Impl> server_;
   Stream stream_;
   const std::string peer_;
+  std::array<char, kChunk> chunk_;
   boost::beast::flat_buffer in_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::vector<Header> headers_;  // of it
@@ -428,6 +457,8 @@ class Connection final : public AnyConnection,
   std::deque<std::string> out_;
   std::size_t sent_ = 0;  // of the first of them
   std::size_t unsent_ = 0, discarded_ = 0;
+  std::size_t taken_ = 0;                 // since
+  SteadyClock::time_point busy_since_{};  // there is something to send
   SteadyClock::time_point deadline_ = SteadyClock::time_point::max(), send_deadline_{};
   bool reading_ = false, writing_ = false, head_seen_ = false, closing_ = false, closed_ = false;
 };

@@ -18,7 +18,9 @@ struct HttpLimits {
   std::size_t body = std::size_t{16} << 20;     // of one body
   std::size_t bodies = std::size_t{256} << 20;  // of all bodies that are being received or answered
   std::size_t unsent = std::size_t{4} << 20;    // of a stream that its client does not take
-  unsigned connections = 4096;                  // more are told so, and closed
+  std::size_t all_unsent = std::size_t{512} << 20;  // of all clients together
+  std::size_t least_rate = 64 * 1024;               // bytes per second that a client must take
+  unsigned connections = 4096;                      // more are told so, and closed
   std::chrono::seconds head_time{10};  // from a request's first byte to the end of its head
   std::chrono::seconds body_time{60};  // to receive its body
   std::chrono::seconds idle_time{75};  // between requests

@@ -10,13 +10,14 @@ Jobs::Jobs(Loop& loop, Service& service, JobLimits limits)
   timer_ = loop.every(std::chrono::seconds(1), [this] { expire(); });
 }
 
-std::variant<std::string, Refusal> Jobs::submit(Order order) {
-  if (jobs_.size() >= limits_.count)
+std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
+  if (jobs_.size() >= limits_.count || arguments_ + size > limits_.arguments)
     return Refusal{503, "too-many-jobs", "too many jobs are kept; forget some, or try again later",
                    std::chrono::seconds(10)};
   const std::string id = "j" + random_hex(16);
   Job job;
   job.tool = order.tool;
+  job.size = size;
   job.caller = order.caller;
   job.created = std::chrono::system_clock::now();
   Hearing hearing;
@@ -30,6 +31,7 @@ std::variant<std::string, Refusal> Jobs::submit(Order order) {
     if (found == jobs_.end()) return;
     Job& done = found->second;
     done.status = Job::Status::done;
+    arguments_ -= done.size;
     done.result = to_json(result);
     done.ended = std::chrono::steady_clock::now();
     bytes_ += done.result.size();
@@ -40,6 +42,7 @@ std::variant<std::string, Refusal> Jobs::submit(Order order) {
   auto started = service_.start(std::move(order), std::move(hearing));
   if (auto* refusal = std::get_if<Refusal>(&started)) return std::move(*refusal);
   job.call_id = std::get<std::string>(started);
+  arguments_ += size;
   jobs_.emplace(id, std::move(job));
   return id;
 }
@@ -48,7 +51,7 @@ bool Jobs::is_of(const Job& job, const Caller& caller) const {
   return caller.admin || job.caller.get() == &caller;
 }
 
-Json Jobs::json_of(const std::string& id, const Job& job) const {
+Json Jobs::json_of(const std::string& id, const Job& job, bool with_result) {
   static constexpr const char* kStatus[] = {"queued", "running", "done"};
   Json json{{"id", id},
             {"tool", job.tool},
@@ -56,7 +59,7 @@ Json Jobs::json_of(const std::string& id, const Job& job) const {
             {"status", kStatus[static_cast<int>(job.status)]},
             {"created_at", seconds_of(job.created)}};
   std::string fault;
-  if (job.status == Job::Status::done)
+  if (with_result && job.status == Job::Status::done)
     json["result"] = json_from(job.result, fault).value_or(Json());
   return json;
 }
@@ -64,17 +67,14 @@ Json Jobs::json_of(const std::string& id, const Job& job) const {
 std::optional<Json> Jobs::find(const std::string& id, const Caller& caller) const {
   const auto found = jobs_.find(id);
   if (found == jobs_.end() || !is_of(found->second, caller)) return {};
-  return json_of(id, found->second);
+  return json_of(id, found->second, true);
 }
 
 std::vector<Json> Jobs::list(const Caller& caller) const {
   std::vector<Json> list;
-  for (const auto& [id, job] : jobs_) {
-    if (!is_of(job, caller)) continue;
-    Json json = json_of(id, job);
-    json.erase("result");  // they may be many, and large
-    list.push_back(std::move(json));
-  }
+  // Without their results, which may be large.
+  for (const auto& [id, job] : jobs_)
+    if (is_of(job, caller)) list.push_back(json_of(id, job, false));
   return list;
 }
 

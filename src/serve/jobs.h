@@ -15,9 +15,10 @@
 namespace brig::serve {
 
 struct JobLimits {
-  std::chrono::seconds kept{600};              // after the end
-  std::size_t count = 10'000;                  // running and kept
-  std::size_t bytes = std::size_t{256} << 20;  // of kept results; the oldest go first
+  std::chrono::seconds kept{600};                  // after the end
+  std::size_t count = 10'000;                      // running and kept
+  std::size_t arguments = std::size_t{256} << 20;  // bytes, of those that are not done
+  std::size_t bytes = std::size_t{256} << 20;      // of kept results; the oldest go first
 };
 
 class Jobs {
@@ -25,7 +26,8 @@ class Jobs {
   Jobs(Loop& loop, Service& service, JobLimits limits = {});
 
   // The job's id.
-  std::variant<std::string, Refusal> submit(Order order);
+  // `size`: of the request, which is held until the job is done.
+  std::variant<std::string, Refusal> submit(Order order, std::size_t size);
   // As JSON; nothing if the caller has no such job.
   std::optional<Json> find(const std::string& id, const Caller& caller) const;
   std::vector<Json> list(const Caller& caller) const;
@@ -41,11 +43,12 @@ class Jobs {
     CallerPtr caller;
     std::chrono::system_clock::time_point created;
     enum class Status { queued, running, done } status = Status::queued;
+    std::size_t size = 0;
     std::string result;  // JSON
     std::chrono::steady_clock::time_point ended;
     std::vector<std::uint64_t> waiting;  // in waits_
   };
-  Json json_of(const std::string& id, const Job& job) const;
+  static Json json_of(const std::string& id, const Job& job, bool with_result);
   bool is_of(const Job& job, const Caller& caller) const;
   void expire();
   void forget(std::map<std::string, Job>::iterator job);
@@ -55,7 +58,7 @@ class Jobs {
   const JobLimits limits_;
   std::map<std::string, Job> jobs_;
   std::list<std::string> done_;  // oldest first
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0, arguments_ = 0;
   Loop::Timer timer_;
   struct Wait {
     std::function<void()> job;

@@ -5,6 +5,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <sys/epoll.h>
+
+#include "base/error.h"
+#include "base/fd.h"
 #include "serve/loop_impl.h"
 
 namespace brig::serve {
@@ -12,6 +16,15 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+
+// Whatever is thrown meanwhile.
+template <typename Job>
+struct Finally {
+  Job job;
+  ~Finally() { job(); }
+};
+template <typename Job>
+Finally(Job) -> Finally<Job>;
 
 struct Alarm : std::enable_shared_from_this<Alarm> {
   Alarm(asio::io_context& context, std::function<void()> what, std::chrono::milliseconds period)
@@ -22,8 +35,10 @@ struct Alarm : std::enable_shared_from_this<Alarm> {
     timer.async_wait([weak = weak_from_this()](error_code error) {
       const auto self = weak.lock();
       if (error || !self) return;
+      const Finally again{[&] {
+        if (self->repeat.count() > 0) self->arm(self->repeat);
+      }};
       self->job();
-      if (self->repeat.count() > 0) self->arm(self->repeat);
     });
   }
 
@@ -42,8 +57,8 @@ struct Readable : std::enable_shared_from_this<Readable> {
                           [weak = weak_from_this()](error_code error) {
                             const auto self = weak.lock();
                             if (error || !self) return;
+                            const Finally again{[&] { self->wait(); }};
                             self->job();
-                            self->wait();
                           });
   }
 
@@ -54,8 +69,8 @@ struct Readable : std::enable_shared_from_this<Readable> {
 void next_signal(Loop::Impl& impl, const std::shared_ptr<std::function<void(int)>>& job) {
   impl.signals.async_wait([&impl, job](error_code error, int signal) {
     if (error) return;
+    const Finally again{[&] { next_signal(impl, job); }};
     (*job)(signal);
-    next_signal(impl, job);
   });
 }
 
@@ -64,9 +79,17 @@ void next_signal(Loop::Impl& impl, const std::shared_ptr<std::function<void(int)
 Loop::Loop() : impl_(std::make_unique<Impl>()) {}
 Loop::~Loop() = default;
 
-void Loop::run() {
+void Loop::run(const std::function<void(const std::exception&)>& on_defect) {
   const auto guard = asio::make_work_guard(impl_->context);
-  impl_->context.run();
+  for (;;) {
+    try {
+      impl_->context.run();
+      return;
+    } catch (const std::exception& error) {
+      if (!on_defect) throw;
+      on_defect(error);
+    }
+  }
 }
 
 void Loop::stop() { impl_->context.stop(); }
@@ -87,6 +110,11 @@ Loop::Timer Loop::every(std::chrono::milliseconds time, std::function<void()> jo
 }
 
 std::shared_ptr<void> Loop::when_readable(int fd, std::function<void()> job) {
+  // Asio does not say so of files, and never calls.
+  const UniqueFd probe(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (epoll_ctl(probe.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+    throw_sys("waiting for descriptor {}: epoll_ctl", fd);
   const auto readable = std::make_shared<Readable>(impl_->context, fd, std::move(job));
   readable->wait();
   return readable;

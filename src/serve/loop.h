@@ -16,8 +16,9 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Until stop(). What a job throws ends it, and comes out here.
-  void run();
+  // Until stop(). What a job throws is a defect: `on_defect` is told, and what else there is to do goes on. Without one it
+  // comes out here.
+  void run(const std::function<void(const std::exception&)>& on_defect = {});
   // From any thread.
   void stop();
   void post(std::function<void()> job);

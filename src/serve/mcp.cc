@@ -230,6 +230,11 @@ Mcp::Stop Mcp::listen(Question& question) {
     question.fail(rpc::kInvalidParams, "notifications: an object");
     return {};
   }
+  if (!question.reply->can_notify()) {
+    question.fail(rpc::kInvalidRequest,
+                  "what is heard here comes as a text/event-stream: accept it", 406);
+    return {};
+  }
   const bool tools = wanted->value("toolsListChanged", Json(false)) == true;
   const Json meta{{"io.modelcontextprotocol/subscriptionId", question.id}};
   Json accepted = Json::object();

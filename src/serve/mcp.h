@@ -37,6 +37,8 @@ class McpReply {
   virtual void notify(const Json& message) = 0;
   // Once, and last. `status`: of HTTP.
   virtual void answer(const Json& message, unsigned status = 200) = 0;
+  // Whether notify() can reach anybody.
+  virtual bool can_notify() const { return true; }
   // In place of an answer, if the request was cancelled: nothing follows.
   virtual void close() = 0;
 };

@@ -38,6 +38,7 @@ class HttpReply final : public McpReply {
       });
   }
 
+  bool can_notify() const override { return streams_; }
   void notify(const Json& message) override {
     if (!streams_ || exchange_->answered()) return;
     begin();

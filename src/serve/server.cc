@@ -148,12 +148,11 @@ const std::string& Server::status_event() {
 
 Json Server::status() const {
   const SandboxState state = service_.state();
-  Caller everybody;
   return {{"version", BRIG_VERSION},
           {"uptime_s",
            std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count()},
           {"draining", service_.draining()},
-          {"tools", service_.tools(everybody).size()},
+          {"tools", service_.tool_count()},
           {"running", state.running},
           {"waiting", state.waiting},
           {"ready", state.ready},

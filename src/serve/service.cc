@@ -53,7 +53,7 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
       audit_(options_.audit),
       tellers_(std::make_shared<std::list<Teller>>()),
       on_tools_(std::make_shared<std::list<std::function<void()>>>()),
-      worker_(std::make_shared<Worker>()) {
+      worker_(std::make_unique<Worker>()) {
   concurrency_ = options_.sandbox.concurrency
                      ? options_.sandbox.concurrency
                      : 2 * std::max(1u, std::thread::hardware_concurrency());
@@ -62,30 +62,25 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
 }
 
 Service::~Service() {
+  worker_.reset();  // a reload that is under way needs all the rest
   for (const auto& box : {builtins_, tools_})
     if (box) box->readable.reset();
 }
 
-// Its end takes a while, and may come when its last call has ended: it is not waited for.
-std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path) {
+std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path) const {
   Manifest manifest = manifest_from_toml_file(path);
-  for (const auto& tool : manifest.tools.list())
-    if (builtins_ && is_builtin(tool->name))
-      throw_error(ErrorKind::config, "{}: '{}' is the name of a built-in tool", path, tool->name);
   auto made =
-      std::make_unique<Sandbox>(std::move(manifest.tools), manifest.policy, options_.sandbox);
+      std::make_shared<Sandbox>(std::move(manifest.tools), manifest.policy, options_.sandbox);
   for (const auto& tool : made->list_tools())
     if (builtins_ && is_builtin(tool->name))
       throw_error(ErrorKind::config, "{}: '{}' is the name of a built-in tool", path, tool->name);
-  return {made.release(), [worker = worker_](Sandbox* gone) {
-            std::function<void()> job = [gone] { delete gone; };
-            if (!worker->post(job)) delete gone;
-          }};
+  return made;
 }
 
 std::shared_ptr<Service::Box> Service::box_of(std::shared_ptr<Sandbox> sandbox) {
   auto box = std::make_shared<Box>();
   box->sandbox = std::move(sandbox);
+  for (const auto& tool : box->sandbox->list_tools()) box->tools.emplace(tool->name, tool);
   box->watch = box->sandbox->watch(kWatchBuffer);
   box->readable =
       loop_.when_readable(box->watch->descriptor(), [this, raw = box.get()] { hear(*raw); });
@@ -97,17 +92,18 @@ std::vector<std::shared_ptr<const Tool>> Service::tools(const Caller& caller,
   std::vector<std::shared_ptr<const Tool>> list;
   for (const auto& box : {builtins_, tools_})
     if (box)
-      for (auto& tool : box->sandbox->list_tools(query))
-        if (caller.may_call(tool->name)) list.push_back(std::move(tool));
+      for (const auto& [name, tool] : box->tools)
+        if (caller.may_call(name) && matches(*tool, query)) list.push_back(tool);
   std::sort(list.begin(), list.end(),
             [](const auto& a, const auto& b) { return a->name < b->name; });
   return list;
 }
 
 std::shared_ptr<const Tool> Service::find(const std::string& name, const Caller& caller) const {
-  // By name: few enough to look through.
-  for (auto& tool : tools(caller))
-    if (tool->name == name) return tool;
+  if (!caller.may_call(name)) return nullptr;
+  for (const auto& box : {builtins_, tools_})
+    if (box)
+      if (const auto found = box->tools.find(name); found != box->tools.end()) return found->second;
   return nullptr;
 }
 
@@ -240,6 +236,8 @@ void Service::end(const std::string& id, ToolResult result) {
   record(call, result);
   if (!tellers_->empty()) tell("finished", &call, call.told.tool, data_of(result));
   call.hearing.on_done(std::move(result));
+  call.box.reset();
+  if (!retired_.empty()) sweep_retired();
   if (draining_ && live_.empty() && drained_) std::exchange(drained_, nullptr)();
 }
 
@@ -301,7 +299,8 @@ void Service::swap_in(std::shared_ptr<Box> next) {
   };
   read(tools_, before);
   read(next, after);
-  tools_ = std::move(next);
+  retired_.push_back(std::exchange(tools_, std::move(next)));
+  sweep_retired();
   bool changed = false;
   const auto note = [&](const char* kind, const std::string& tool) {
     changed = true;
@@ -318,6 +317,17 @@ void Service::swap_in(std::shared_ptr<Box> next) {
   }
   if (!changed) return;
   call_all(on_tools_);
+}
+
+// The end of a sandbox takes a while, in which all else would wait.
+void Service::sweep_retired() {
+  for (std::shared_ptr<Box>& box : retired_) {
+    if (box.use_count() > 1) continue;
+    box->readable.reset();
+    std::function<void()> job = [gone = std::move(box)] {};
+    worker_->post(job);
+  }
+  std::erase(retired_, nullptr);
 }
 
 void Service::reload(std::function<void(std::string)> done) {

@@ -108,6 +108,9 @@ class Service {
   SandboxState state() const;
   unsigned concurrency() const { return concurrency_; }
   unsigned queue() const { return options_.sandbox.queue; }
+  std::size_t tool_count() const {
+    return (builtins_ ? builtins_->tools.size() : 0) + (tools_ ? tools_->tools.size() : 0);
+  }
   bool has_builtins() const { return builtins_ != nullptr; }
   Metrics& metrics() { return metrics_; }
   Audit& audit() { return audit_; }
@@ -116,6 +119,7 @@ class Service {
   // A sandbox, and what is heard of it.
   struct Box {
     std::shared_ptr<Sandbox> sandbox;
+    std::map<std::string, std::shared_ptr<const Tool>> tools;  // its own; they never change
     std::shared_ptr<Watch> watch;
     std::shared_ptr<void> readable;
   };
@@ -129,7 +133,7 @@ class Service {
   };
 
   std::shared_ptr<Box> box_of(std::shared_ptr<Sandbox> sandbox);
-  std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest);
+  std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest) const;
   std::shared_ptr<Box> box_with(const std::string& tool) const;
   std::optional<Refusal> refusal_of(const Order& order);
   void hear(Box& box);
@@ -138,6 +142,7 @@ class Service {
   void record(const Live& call, const ToolResult& result);
   void tell(const std::string& kind, const Live* call, const std::string& tool, Json data);
   void swap_in(std::shared_ptr<Box> next);
+  void sweep_retired();
 
   Loop& loop_;
   const ServiceOptions options_;
@@ -152,8 +157,9 @@ class Service {
   std::shared_ptr<std::list<std::function<void()>>> on_tools_;
   bool draining_ = false, reloading_ = false, reload_again_ = false;
   std::function<void()> drained_;
-  std::shared_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox
   std::shared_ptr<Box> builtins_, tools_;
+  std::vector<std::shared_ptr<Box>> retired_;  // until their last calls have ended
+  std::unique_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox
 };
 
 }  // namespace brig::serve

@@ -253,6 +253,10 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
     constexpr std::size_t kShort = 16 * 1024, kLong = 256 * 1024;
     std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how)] {
       how(*ending);
+      {
+        const std::lock_guard lock(mutex_);
+        ending->over = true;
+      }
       ending->on_done(std::move(ending->result));
       // Who ends the Sandbox may go on when it is off the list: nothing here may then be the last to hold
       // a warden, whose thread this may be.
@@ -344,6 +348,7 @@ bool Sandbox::Impl::cancel(const std::string& call_id, bool at_once) {
     const auto [begin, end] = flights_.equal_range(call_id);
     for (auto each = begin; each != end; ++each) {
       Flight& flight = *each->second;
+      if (flight.over) continue;
       any = true;
       stop(flight, at_once);
       if (flight.ticket) tickets.push_back(flight.ticket);

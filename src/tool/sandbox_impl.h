@@ -48,6 +48,7 @@ struct Flight {
   std::uint64_t warden_call = 0;  // of call_async, while it runs
   UniqueFd cancel_event;          // of call, while it runs
   bool cancelled = false, at_once = false;
+  bool over = false;  // its result is there: nothing is left to cancel
 };
 
 struct Sandbox::Impl {

@@ -65,8 +65,9 @@ class Schema::Compiler {
 
   std::size_t count(const std::string& pointer, const Json& value) const {
     if (!is_integral(value) || value < 0) refuse(pointer, "must be a whole number, not negative");
-    return value.is_number_float() ? static_cast<std::size_t>(value.get<double>())
-                                   : value.get<std::size_t>();
+    if (!value.is_number_float()) return value.get<std::size_t>();
+    const double number = value.get<double>();  // 3.0, or more than anything can have
+    return number < 0x1p63 ? static_cast<std::size_t>(number) : SIZE_MAX;
   }
 
   Json number(const std::string& pointer, const Json& value) const {
