@@ -80,7 +80,7 @@ def _images(given: set[str]) -> list[dict[str, str]]:
                 found.append(path)
         if seen > _MOST_SEEN:
             break
-    images = []
+    images: list[dict[str, str]] = []
     for path in sorted(found):
         if len(images) == _MOST_IMAGES:
             break

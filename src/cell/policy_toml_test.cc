@@ -408,6 +408,14 @@ TEST_F(PolicyTomlFile, ThatIsNotAFileIsAnErrorAndNotAWait) {
   EXPECT_TRUE(contains(file_fault("/dev/zero"), "not a regular file"));
 }
 
+// toml++ has code that it takes to be unreachable for most of them.
+TEST(PolicyToml, WhatIsNotAsciiOutsideStringsIsAFault) {
+  for (const char* text :
+       {"\u00e9 = 1", "[[\ufcffen]]", "{b\u0184=1}", "tonqe =14a.aaa'14a.\u049e"})
+    EXPECT_FALSE(fault(text).empty()) << text;
+  EXPECT_EQ(fault("# \u00e9\nisolation = 'jail'"), "");
+}
+
 TEST_F(PolicyTomlFile, IsBoundedInSize) {
   const std::string path = file(std::string(1_MiB + 1, '\n'));
   EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is no policy");

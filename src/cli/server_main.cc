@@ -148,6 +148,7 @@ int run_serve(const Options& options) {
 
   std::vector<UniqueFd> sockets = inherited_sockets();
   std::vector<ListenAddress> addresses;
+  addresses.reserve(sockets.size() + 1);
   for (const UniqueFd& socket : sockets) addresses.push_back(address_of(socket));
   if (sockets.empty()) addresses.push_back(parse_listen_address(options.listen));
   for (const ListenAddress& address : addresses)

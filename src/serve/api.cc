@@ -190,7 +190,7 @@ void Api::start(const ExchangePtr& exchange, Order order) {
   const CallerPtr caller = order.caller;
   const std::string trace = order.trace.traceparent();
   Hearing hearing;
-  hearing.on_done = [exchange, trace](ToolResult result) {
+  hearing.on_done = [exchange, trace](const ToolResult& result) {
     Response response = problem_of(result).value_or(Response{});
     if (response.body.empty()) response.body = to_json(result);
     response.headers.push_back({"traceparent", trace});
@@ -223,7 +223,7 @@ void Api::stream(const ExchangePtr& exchange, Order order) {
         event.kind == Event::Kind::output || event.kind == Event::Kind::progress;
     out->stream->send(to_string(event.kind), data_of(event), !may_be_lost);
   };
-  hearing.on_done = [out, begin, exchange](ToolResult result) {
+  hearing.on_done = [out, begin, exchange](const ToolResult& result) {
     if (!out->stream)
       if (auto response = problem_of(result)) return exchange->respond(std::move(*response));
     begin();

@@ -146,7 +146,7 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
   std::string_view line = text;
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
   if (line.empty()) throw_error(ErrorKind::config, "{}: there is no token in it", name);
-  if (line.find_first_of("\n=[#") == line.npos) {
+  if (line.find_first_of("\n=[#") == std::string::npos) {
     auto caller = std::make_shared<Caller>();
     caller->name = "default";
     caller->admin = true;

@@ -40,7 +40,8 @@ Gate::Gate(GateOptions options, Tokens& tokens) : options_(std::move(options)), 
 // A page that had its own name point here asks by that name. No name can be made to look like an address.
 bool Gate::is_host(std::string_view host) const {
   const std::string_view port = host.substr(name_of(host).size());
-  if (!port.empty() && (port[0] != ':' || port.find_first_not_of("0123456789", 1) != port.npos))
+  if (!port.empty() &&
+      (port[0] != ':' || port.find_first_not_of("0123456789", 1) != std::string::npos))
     return false;
   const std::string name = lower(name_of(host));
   return name == "localhost" || name.ends_with(".localhost") || is_address(name) ||

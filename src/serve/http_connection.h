@@ -346,7 +346,7 @@ class Connection final : public AnyConnection,
     ++server_->counts.requests;
     if ((request.count("host") != 1 && !exchange->old) || request.count("host") > 1)
       return refuse(400, "a request has one Host header");
-    if (!target.starts_with('/') || target.find('#') != target.npos)
+    if (!target.starts_with('/') || target.find('#') != std::string::npos)
       return refuse(400, "the target of a request is a path");
     exchange_ = exchange;
     deadline_ = SteadyClock::time_point::max();

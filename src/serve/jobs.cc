@@ -26,7 +26,7 @@ std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
     if (event.kind == Event::Kind::started && found != jobs_.end())
       found->second.status = Job::Status::running;
   };
-  hearing.on_done = [this, id](ToolResult result) {
+  hearing.on_done = [this, id](const ToolResult& result) {
     const auto found = jobs_.find(id);
     if (found == jobs_.end()) return;
     Job& done = found->second;

@@ -24,7 +24,7 @@ constexpr int kBacklog = 1024;
               in_quotes(text));
 }
 
-bool is_v6(const std::string& host) { return host.find(':') != host.npos; }
+bool is_v6(const std::string& host) { return host.find(':') != std::string::npos; }
 
 socklen_t fill(const ListenAddress& address, sockaddr_storage& storage) {
   if (is_v6(address.host)) {
@@ -91,11 +91,12 @@ ListenAddress parse_listen_address(const std::string& text) {
   ListenAddress address;
   if (text.starts_with("unix:")) {
     address.unix_path = text.substr(5);
-    if (address.unix_path.empty() || address.unix_path.find('\0') != text.npos) malformed(text);
+    if (address.unix_path.empty() || address.unix_path.find('\0') != std::string::npos)
+      malformed(text);
     return address;
   }
   const std::size_t colon = text.rfind(':');
-  if (colon == text.npos || colon == 0) malformed(text);
+  if (colon == std::string::npos || colon == 0) malformed(text);
   std::string host = text.substr(0, colon);
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data() + colon + 1, end, address.port);

@@ -120,7 +120,7 @@ std::shared_ptr<void> Loop::when_readable(int fd, std::function<void()> job) {
   return readable;
 }
 
-void Loop::on_signal(std::vector<int> signals, std::function<void(int)> job) {
+void Loop::on_signal(const std::vector<int>& signals, std::function<void(int)> job) {
   for (const int signal : signals) impl_->signals.add(signal);
   next_signal(*impl_, std::make_shared<std::function<void(int)>>(std::move(job)));
 }

@@ -31,7 +31,7 @@ class Loop {
   // Whenever `fd` is readable, until the handle goes, which must be before `fd` does. `job` reads what is there.
   [[nodiscard]] std::shared_ptr<void> when_readable(int fd, std::function<void()> job);
   // The process's signals come here instead.
-  void on_signal(std::vector<int> signals, std::function<void(int)> job);
+  void on_signal(const std::vector<int>& signals, std::function<void(int)> job);
 
   struct Impl;  // for http_server.cc
   Impl& impl() { return *impl_; }

@@ -86,7 +86,7 @@ void McpStdio::read() {
       line_.clear();
       line_.shrink_to_fit();
     }
-    if (newline == rest.npos) return;
+    if (newline == std::string::npos) return;
     rest.remove_prefix(newline + 1);
     if (std::exchange(too_long_, false))
       write(rpc::error(nullptr, rpc::kInvalidRequest, "a message is longer than 64 MiB"));

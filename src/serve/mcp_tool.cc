@@ -140,7 +140,7 @@ Json failure_of(const ToolResult& result) {
 
 Json mcp_tool(const Tool& tool, bool modern) {
   Json form = tool_as_mcp(tool);
-  if (form["description"] == "") form["description"] = "The tool " + tool.name + ".";
+  if (tool.description.empty()) form["description"] = "The tool " + tool.name + ".";
   if (modern) return form;
   no_booleans(form["inputSchema"]);
   if (auto output = form.find("outputSchema"); output != form.end()) {

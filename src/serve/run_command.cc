@@ -36,7 +36,7 @@ void write_files(const Json& files, std::set<fs::path>& given) {
   for (const auto& [name, content] : files.items()) {
     const fs::path path = fs::path(name).lexically_normal();
     if (name.empty() || path.is_absolute() || path.begin()->string() == ".." || path == "." ||
-        !path.has_filename() || name.find('\0') != name.npos)
+        !path.has_filename() || name.find('\0') != std::string::npos)
       throw std::invalid_argument("files: '" + name + "' is not a path inside the workspace");
     std::string bytes;
     if (content.is_string()) {
@@ -118,7 +118,7 @@ Json run(const Json& arguments) {
   if (words[0].empty()) throw std::invalid_argument("argv: the first word, the program, is empty");
   std::vector<char*> argv;
   for (std::string& word : words) {
-    if (word.find('\0') != word.npos)
+    if (word.find('\0') != std::string::npos)
       throw std::invalid_argument("a word holds a NUL character, which no command can receive");
     argv.push_back(word.data());
   }
@@ -188,7 +188,7 @@ Tool run_command_tool() {
   tool.options.annotations = {
       .read_only = false, .destructive = false, .idempotent = false, .open_world = false};
   tool.options.coerce = false;
-  tool.call = [](Json arguments) -> Json {
+  tool.call = [](const Json& arguments) -> Json {
     try {
       return run(arguments);
     } catch (const std::invalid_argument& error) {

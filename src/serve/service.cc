@@ -14,7 +14,7 @@
 namespace brig::serve {
 namespace {
 
-constexpr std::size_t kWatchBuffer = 2048, kLongestId = 128;
+constexpr std::size_t kWatchBuffer = 2048, kMostAtOnce = std::size_t{1} << 20, kLongestId = 128;
 
 bool is_call_id(std::string_view id) {
   return id.size() <= kLongestId &&
@@ -83,7 +83,7 @@ std::shared_ptr<Service::Box> Service::box_of(std::shared_ptr<Sandbox> sandbox) 
   for (const auto& tool : box->sandbox->list_tools()) box->tools.emplace(tool->name, tool);
   box->watch = box->sandbox->watch(kWatchBuffer);
   box->readable =
-      loop_.when_readable(box->watch->descriptor(), [this, raw = box.get()] { hear(*raw); });
+      loop_.when_readable(box->watch->descriptor(), [this, raw = box.get()] { hear(*raw, false); });
   return box;
 }
 
@@ -188,11 +188,13 @@ std::vector<LiveCall> Service::calls(const Caller& caller) const {
   return list;
 }
 
-void Service::hear(Box& box) {
-  // No more than what a watch can hold, so that a flood of output does not keep everything else waiting.
-  for (std::size_t i = 0; i < kWatchBuffer; ++i) {
+// `all`: to the end. Otherwise so much that a flood of output does not keep everything else waiting; the rest comes next.
+void Service::hear(Box& box, bool all) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; all || (i < kWatchBuffer && bytes < kMostAtOnce); ++i) {
     const auto event = box.watch->next(std::chrono::milliseconds(0));
     if (!event) return;
+    bytes += event->text.size();
     hear_of(*event);
   }
 }
@@ -226,7 +228,7 @@ void Service::end(const std::string& id, ToolResult result) {
   const auto found = live_.find(id);
   if (found == live_.end()) return;
   // What it wrote and told before it ended comes before its end.
-  hear(*found->second.box);
+  hear(*found->second.box, true);
   Live call = std::move(found->second);
   live_.erase(found);
   --call.caller->running;
@@ -330,7 +332,7 @@ void Service::sweep_retired() {
   std::erase(retired_, nullptr);
 }
 
-void Service::reload(std::function<void(std::string)> done) {
+void Service::reload(const std::function<void(std::string)>& done) {
   if (!has_manifest()) return done("there is no manifest to reload");
   if (reloading_) {
     reload_again_ = true;  // and `done` of the one under way hears of it, too

@@ -97,7 +97,7 @@ class Service {
   [[nodiscard]] std::shared_ptr<void> on_tools_changed(std::function<void()> job);
 
   // Reads the manifest again, beside the calls; `done` hears what is wrong, or "". What was there stays if anything is.
-  void reload(std::function<void(std::string)> done);
+  void reload(const std::function<void(std::string)>& done);
   bool has_manifest() const { return !options_.manifest.empty(); }
 
   // No call is taken any more; `done` when the last has ended.
@@ -136,7 +136,7 @@ class Service {
   std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest) const;
   std::shared_ptr<Box> box_with(const std::string& tool) const;
   std::optional<Refusal> refusal_of(const Order& order);
-  void hear(Box& box);
+  void hear(Box& box, bool all);
   void hear_of(const Event& event);
   void end(const std::string& call_id, ToolResult result);
   void record(const Live& call, const ToolResult& result);

@@ -14,7 +14,7 @@ bool is_id(std::string_view text, std::size_t size) {
          });
 }
 
-bool is_zero(std::string_view text) { return text.find_first_not_of('0') == text.npos; }
+bool is_zero(std::string_view text) { return text.find_first_not_of('0') == std::string::npos; }
 
 }  // namespace
 

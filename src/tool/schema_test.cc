@@ -173,6 +173,28 @@ TEST(Schema, CoercesInsideObjectsAndArrays) {
   EXPECT_EQ(value, parse(R"({"n": 1, "list": [2, "x"], "pair": [3, "4"], "other": "5"})"));
 }
 
+TEST(Schema, AnAnchorIsAPlaceToReferTo) {
+  const Json document{{"$defs", {{"a", {{"$anchor", "whole"}, {"type", "integer"}}}}},
+                      {"properties", {{"n", {{"$ref", "#whole"}}}}}};
+  const Schema schema(document);
+  EXPECT_TRUE(schema.check({{"n", 3}}).empty());
+  EXPECT_FALSE(schema.check({{"n", "3"}}).empty());
+  EXPECT_THROW(Schema(Json{{"$ref", "#nowhere"}}), SchemaError);
+  EXPECT_THROW(Schema(Json{{"$anchor", ""}}), SchemaError);
+  EXPECT_THROW(Schema(Json{{"$defs", {{"a", {{"$anchor", "x"}}}, {"b", {{"$anchor", "x"}}}}}}),
+               SchemaError);
+}
+
+TEST(Schema, KeywordsOfOthersAreNotes) {
+  EXPECT_TRUE(Schema(Json{{"x-mcp-header", "Region"}, {"type", "string"}}).check("eu").empty());
+  EXPECT_THROW(Schema(Json{{"X-header", 1}}), SchemaError);
+}
+
+TEST(Schema, ACountBeyondAllNumbersIsNoBound) {
+  EXPECT_TRUE(Schema(Json{{"maxLength", 1e308}}).check("text").empty());
+  EXPECT_FALSE(Schema(Json{{"minLength", 1e308}}).check("text").empty());
+}
+
 TEST(Schema, TextThatIsNotUtf8IsNoSchema) {
   Json schema;
   schema["description"] = "\xff";

@@ -1,0 +1,59 @@
+// What the fuzz targets share: LLVMFuzzerTestOneInput ends by abort() when brig broke a promise.
+#pragma once
+
+#include <brig/json.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/http.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace brig::fuzz {
+
+inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+inline void promise(bool kept, const char* what, std::string_view about = "") {
+  if (kept) return;
+  std::fprintf(stderr, "broken promise: %s\n%.*s\n", what, static_cast<int>(about.size()),
+               about.data());
+  std::abort();
+}
+
+// == takes 1, 1u and 1.0 for the same, and -0.0 for 0.0.
+bool same(const Json& a, const Json& b);
+
+// Up to the separator, which is not part of either; all of it if there is none.
+std::string_view take(std::string_view& text, char separator);
+
+// "POST /path?query", lines of "name: value", an empty line, the body: a newline ends each, for who writes seeds by hand.
+// Shorter than HTTP, and nothing that HTTP would refuse is lost on its way to those behind it.
+serve::Request request_from(std::string_view text);
+
+// Keeps what is answered, and is as strict as a client.
+class FakeExchange final : public serve::Exchange {
+ public:
+  void respond(serve::Response response) override;
+  void begin(serve::Response head) override;
+  void write(std::string_view piece) override;
+  void end() override;
+  std::size_t unsent() const override { return 0; }
+  void on_gone(std::function<void()> job) override { gone_ = std::move(job); }
+  // The client leaves.
+  void leave();
+
+  serve::Response answer;
+
+ private:
+  std::function<void()> gone_;
+};
+
+}  // namespace brig::fuzz

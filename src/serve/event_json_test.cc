@@ -1,0 +1,86 @@
+#include "serve/event_json.h"
+
+#include <gtest/gtest.h>
+
+namespace brig::serve {
+namespace {
+
+using namespace std::chrono_literals;
+
+Event output(std::string text, Stream stream = Stream::out) {
+  Event event;
+  event.kind = Event::Kind::output;
+  event.text = std::move(text);
+  event.stream = stream;
+  return event;
+}
+
+TEST(EventJson, OutputIsTextWhereItIsText) {
+  EXPECT_EQ(data_of(output("ä\n")), (Json{{"stream", "stdout"}, {"text", "ä\n"}}));
+  EXPECT_EQ(data_of(output("x", Stream::err)), (Json{{"stream", "stderr"}, {"text", "x"}}));
+}
+
+TEST(EventJson, OtherBytesAreBase64) {
+  EXPECT_EQ(data_of(output("\xff\x01")), (Json{{"stream", "stdout"}, {"base64", "/wE="}}));
+}
+
+TEST(EventJson, ProgressHasItsFractionAndText) {
+  Event event;
+  event.kind = Event::Kind::progress;
+  event.fraction = 0.5;
+  event.text = "half";
+  EXPECT_EQ(data_of(event), (Json{{"fraction", 0.5}, {"text", "half"}}));
+}
+
+TEST(EventJson, WhatWasLostIsCounted) {
+  Event event;
+  event.kind = Event::Kind::lost;
+  event.dropped = 7;
+  EXPECT_EQ(data_of(event), (Json{{"dropped", 7}}));
+}
+
+TEST(EventJson, OthersHaveNoMore) {
+  Event event;
+  for (const auto kind : {Event::Kind::queued, Event::Kind::started}) {
+    event.kind = kind;
+    EXPECT_EQ(data_of(event), Json::object());
+  }
+}
+
+TEST(EventJson, TimeIsSecondsWithTheirFraction) {
+  EXPECT_DOUBLE_EQ(seconds_of(std::chrono::system_clock::time_point(1500ms)), 1.5);
+}
+
+ToolResult failed() {
+  ToolResult result;
+  result.error = "it failed";
+  result.duration = 2500us;
+  result.report.outcome = Outcome::memory_limit;
+  result.report.message = "other";
+  result.report.steps.queue = 1000us;
+  result.report.steps.run = 1500us;
+  result.report.usage.cpu = 500us;
+  result.report.usage.memory_peak = 4096;
+  result.report.out.total = 10;
+  result.report.err.total = 20;
+  result.report.violations = {{"seccomp", "mount", 3}};
+  return result;
+}
+
+TEST(EventJson, AnEndHasAllThatTheConsoleShows) {
+  ToolResult result = failed();
+  result.report.usage.processes_peak = 2;
+  EXPECT_EQ(data_of(result), Json::parse(R"({
+      "outcome": "memory_limit", "message": "it failed", "duration_ms": 2.5,
+      "steps": {"queue_ms": 1.0, "dispatch_ms": 0.0, "run_ms": 1.5, "teardown_ms": 0.0},
+      "usage": {"cpu_ms": 0.5, "memory_peak": 4096, "processes_peak": 2},
+      "violations": [{"layer": "seccomp", "what": "mount", "count": 3}],
+      "stdout_bytes": 10, "stderr_bytes": 20})"));
+  result.ok = true;
+  EXPECT_EQ(data_of(result)["message"], "other");
+  result.report.usage.processes_peak.reset();
+  EXPECT_FALSE(data_of(result)["usage"].contains("processes_peak"));
+}
+
+}  // namespace
+}  // namespace brig::serve

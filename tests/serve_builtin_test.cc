@@ -1,0 +1,217 @@
+// run_command and run_python: the tools of a server that was given none.
+#include "serve_program.h"
+
+namespace {
+
+using namespace e2e;
+
+const std::string kPng = "iVBORw0KGgoAAAANSUhEUg==";  // its first bytes, as base64
+
+class ServeBuiltin : public testing::Test {
+ protected:
+  Answer run(const Json& body) { return client_.post("/v1/run", body); }
+  Json output(const Json& body) {
+    const Answer answer = run(body);
+    EXPECT_EQ(answer.status, 200) << answer;
+    EXPECT_EQ(answer.json().value("ok", false), true) << answer;
+    return answer.json().value("output", Json::object());
+  }
+  std::string outcome(const Json& body) {
+    const Answer answer = run(body);
+    EXPECT_EQ(answer.status, 200) << answer;
+    return answer.json().value("/report/outcome"_json_pointer, "");
+  }
+  Json python(const std::string& code, const Json& files = Json::object()) {
+    const Answer answer = client_.post("/v1/tools/run_python/call",
+                                       {{"arguments", {{"code", code}, {"files", files}}}});
+    EXPECT_EQ(answer.status, 200) << answer;
+    return answer.json();
+  }
+  bool has_python() {
+    const auto tools = serve_.tools();
+    return std::find(tools.begin(), tools.end(), "run_python") != tools.end();
+  }
+  Serve serve_;
+  Client client_ = serve_.client();
+};
+
+TEST_F(ServeBuiltin, AreTheToolsOfAServerWithoutAManifest) {
+  EXPECT_EQ(serve_.tools().front(), "run_command");
+  EXPECT_EQ(serve_.get("/v1/status").json()["builtins"], true);
+  const Answer answer =
+      client_.post("/v1/tools/run_command/call", {{"arguments", {{"argv", {"echo", "a b", "c"}}}}});
+  EXPECT_EQ(answer.json()["output"]["stdout"], "a b c\n") << answer;
+}
+
+TEST_F(ServeBuiltin, ACommandIsWordsOrALine) {
+  EXPECT_EQ(output({{"argv", {"printf", "%s|", "a b", "$HOME"}}})["stdout"], "a b|$HOME|");
+  EXPECT_EQ(output({{"command", "echo a; echo b >&2"}}),
+            (Json{{"exit_code", 0}, {"stdout", "a\n"}, {"stderr", "b\n"}}));
+  for (const Json& body : {Json::object(), Json{{"argv", {"true"}}, {"command", "true"}},
+                           Json{{"argv", Json::array()}}, Json{{"argv", "true"}},
+                           Json{{"argv", {1}}}, Json{{"argv", {"true"}}, {"extra", 1}}}) {
+    const Answer answer = run(body);
+    EXPECT_EQ(answer.status, 422) << body << answer;
+    EXPECT_EQ(answer.problem(), "invalid-arguments") << body;
+  }
+}
+
+TEST_F(ServeBuiltin, ACommandThatFailsTellsHow) {
+  EXPECT_EQ(outcome({{"command", "exit 3"}}), "exit");
+  EXPECT_EQ(outcome({{"command", "kill -9 $$"}}), "signal");
+  const Json failed = run({{"command", "echo out; echo err >&2; exit 3"}}).json();
+  EXPECT_EQ(failed["report"]["exit_code"], 3);
+  EXPECT_EQ(failed["report"]["stdout"], "out\n");
+  EXPECT_EQ(failed["report"]["stderr"], "err\n");
+  const Answer missing = run({{"argv", {"no-such-program"}}});
+  EXPECT_TRUE(contains(missing.body, "no-such-program")) << missing;
+  EXPECT_TRUE(missing.status == 422 || missing.json()["ok"] == false) << missing;
+}
+
+TEST_F(ServeBuiltin, ACommandReadsItsInput) {
+  EXPECT_EQ(output({{"argv", {"cat"}}, {"stdin", "line\nä"}})["stdout"], "line\nä");
+  EXPECT_EQ(output({{"argv", {"cat"}}})["stdout"], "") << "without, there is none";
+  const std::string large(200'000, 'x');
+  EXPECT_EQ(output({{"command", "wc -c"}, {"stdin", large}})["stdout"], "200000\n");
+}
+
+TEST_F(ServeBuiltin, FilesAreInTheWorkspaceFirst) {
+  EXPECT_EQ(output({{"command", "cat a.txt deep/er/b"},
+                    {"files", {{"a.txt", "A"}, {"deep/er/b", {{"base64", "/w=="}}}}}})
+                .value("stdout_base64", ""),
+            "Qf8=");
+  EXPECT_EQ(output({{"command", "ls -A; pwd"}})["stdout"], "/workspace\n")
+      << "of the call before nothing is left";
+}
+
+TEST_F(ServeBuiltin, AFileOutsideTheWorkspaceIsRefused) {
+  for (const char* path :
+       {"../x", "/etc/x", "a/../../x", "..", ".", "", "a/", "./..", "/", "../workspace/../../x"}) {
+    const Answer answer = run({{"command", "echo ran"}, {"files", {{path, "x"}}}});
+    EXPECT_EQ(answer.status, 422) << path << ": " << answer;
+    EXPECT_FALSE(contains(answer.body, "ran\\n")) << path << ": " << answer;
+  }
+  EXPECT_EQ(run({{"command", "true"}, {"files", {{"x", {{"base64", "!"}}}}}}).status, 422);
+  EXPECT_EQ(run({{"command", "true"}, {"files", {{"x", 7}}}}).status, 422);
+}
+
+TEST_F(ServeBuiltin, ImagesThatAreWrittenComeBack) {
+  const Json made = output({{"command", "mkdir d; base64 -d in > d/plot; echo text > d/a.png"},
+                            {"files", {{"in", kPng}}}});
+  ASSERT_EQ(made.value("images", Json()).size(), 1u) << made;
+  EXPECT_EQ(made["images"][0],
+            (Json{{"path", "d/plot"}, {"mime_type", "image/png"}, {"data", kPng}}))
+      << "by what they are, not by their name";
+  EXPECT_FALSE(output({{"command", "true"}, {"files", {{"given.png", {{"base64", kPng}}}}}})
+                   .contains("images"))
+      << "what was given is not given back";
+}
+
+TEST_F(ServeBuiltin, TheCellIsLocked) {
+  EXPECT_EQ(output({{"command", "cat /etc/shadow 2>/dev/null || echo no"}})["stdout"], "no\n");
+  EXPECT_EQ(output({{"command", "touch /usr/x 2>/dev/null || echo no"}})["stdout"], "no\n");
+  const std::string audit = serve_.audit_path();
+  EXPECT_EQ(output({{"command", "cat '" + audit + "' 2>/dev/null || echo no"}})["stdout"], "no\n");
+  EXPECT_EQ(output({{"command", "ls /proc/self/fd | wc -l"}})["stdout"], "4\n")
+      << "three, and that of ls itself";
+}
+
+// --- narrower limits ---
+
+TEST_F(ServeBuiltin, LimitsMayBeNarrower) {
+  EXPECT_EQ(outcome({{"command", "sleep 60"}, {"limits", {{"timeout", 0.5}}}}), "timeout");
+  EXPECT_EQ(outcome({{"command", "sleep 60"}, {"limits", {{"timeout", "500ms"}}}}), "timeout");
+  const Json large = run({{"command", "yes"}, {"limits", {{"output_total", "64K"}}}}).json();
+  EXPECT_EQ(large["report"]["outcome"], "output_limit");
+  EXPECT_EQ(output({{"command", "head -c 5000 /dev/zero | tr '\\0' x"},
+                    {"limits", {{"output", 1000}}}})["stdout_total"],
+            5000);
+  EXPECT_EQ(output({{"command", "echo fine"}, {"limits", Json::object()}})["stdout"], "fine\n");
+}
+
+TEST_F(ServeBuiltin, MemoryProcessesAndCpuTimeMayBeLess) {
+  BRIG_NEEDS(has_cgroups(), "no cgroup for one call's memory, processes and time");
+  EXPECT_EQ(outcome({{"command", "while :; do :; done"}, {"limits", {{"cpu_time", 1}}}}),
+            "timeout");
+  const Json memory = run({{"command", "head -c 200000000 /dev/zero | tail -c 190000000 | wc -c"},
+                           {"limits", {{"memory", "32M"}}}})
+                          .json();
+  EXPECT_EQ(memory["ok"], false) << memory;
+  const Json processes =
+      run({{"command", "for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; wait; exit 1"},
+           {"limits", {{"processes", 4}}}})
+          .json();
+  EXPECT_EQ(processes["ok"], false) << processes;
+}
+
+TEST_F(ServeBuiltin, WiderLimitsAreRefused) {
+  for (const Json& limits : {Json{{"timeout", 100'000}}, Json{{"memory", "900G"}},
+                             Json{{"processes", 1'000'000}}, Json{{"output", "900G"}}}) {
+    const Answer answer = run({{"command", "echo ran"}, {"limits", limits}});
+    EXPECT_EQ(answer.status, 422) << limits << answer;
+    EXPECT_EQ(answer.problem(), "wider-policy") << limits;
+  }
+  for (const Json& limits : {Json{{"timeout", "x"}}, Json{{"memory", -1}}, Json{{"colour", 1}}}) {
+    const Answer answer = run({{"command", "echo ran"}, {"limits", limits}});
+    EXPECT_EQ(answer.status, 422) << limits << answer;
+    EXPECT_EQ(answer.problem(), "invalid-arguments") << limits;
+  }
+}
+
+// --- run_python ---
+
+TEST_F(ServeBuiltin, PythonGivesAValueAndWhatWasPrinted) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  EXPECT_EQ(python("print('hello')\n6 * 7")["output"],
+            (Json{{"value", 42}, {"stdout", "hello\n"}, {"stderr", ""}}));
+  EXPECT_EQ(python("x = 1")["output"]["value"], Json());
+  EXPECT_EQ(python("{'a': [1, None]}")["output"]["value"], (Json{{"a", {1, nullptr}}}));
+  EXPECT_EQ(python("1+2j")["output"]["value"], "(1+2j)") << "what JSON can't hold";
+}
+
+TEST_F(ServeBuiltin, PythonTellsWhereItFailed) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  const Json failed = python("def f():\n    return 1 / 0\nf()\n");
+  EXPECT_EQ(failed["ok"], false);
+  EXPECT_EQ(failed["error_type"], "ZeroDivisionError");
+  EXPECT_EQ(failed["report"]["outcome"], "tool_error");
+  EXPECT_TRUE(contains(failed.value("traceback", ""), "line 2, in f")) << failed["traceback"];
+  EXPECT_FALSE(contains(failed.value("traceback", ""), "_builtin.py")) << failed["traceback"];
+  EXPECT_EQ(python("x = (")["error_type"], "SyntaxError");
+}
+
+TEST_F(ServeBuiltin, PythonHasFilesAndGivesImages) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  EXPECT_EQ(python("open('d/a').read()", {{"d/a", "text"}})["output"]["value"], "text");
+  const Json made =
+      python("import base64; open('x', 'wb').write(base64.b64decode('" + kPng + "'))")["output"];
+  ASSERT_EQ(made.value("images", Json()).size(), 1u) << made;
+  EXPECT_EQ(made["images"][0]["mime_type"], "image/png");
+  for (const char* path : {"../x", "/etc/x"}) {
+    const Answer answer =
+        client_.post("/v1/tools/run_python/call",
+                     {{"arguments", {{"code", "print('ran')"}, {"files", {{path, "x"}}}}}});
+    EXPECT_EQ(answer.status, 422) << path << answer;
+  }
+}
+
+TEST_F(ServeBuiltin, NothingOfACallIsThereForTheNext) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  python("import sys; sys.marker = 1; open('/tmp/mark', 'w').write('x'); mark = 1");
+  EXPECT_EQ(python("import os, sys; [hasattr(sys, 'marker'), os.path.exists('/tmp/mark'), "
+                   "'mark' in globals()]")["output"]["value"],
+            (Json{false, false, false}));
+}
+
+TEST(ServeBuiltins, MayStandBesideAManifest) {
+  Serve serve({.arguments = {"--builtins"}, .tools = true});
+  const auto tools = serve.tools();
+  EXPECT_EQ(std::count(tools.begin(), tools.end(), "run_command"), 1);
+  EXPECT_EQ(std::count(tools.begin(), tools.end(), "greet"), 1);
+  EXPECT_TRUE(std::is_sorted(tools.begin(), tools.end()));
+  EXPECT_EQ(serve.post("/v1/run", {{"command", "echo x"}}).json()["output"]["stdout"], "x\n");
+  EXPECT_EQ(serve.post("/v1/tools/greet/call", {{"arguments", {{"who", "you"}}}}).json()["output"],
+            "hello you");
+}
+
+}  // namespace
