@@ -188,10 +188,10 @@ std::vector<LiveCall> Service::calls(const Caller& caller) const {
   return list;
 }
 
-// `all`: to the end. Otherwise so much that a flood of output does not keep everything else waiting; the rest comes next.
+// `all`: all that a watch can hold. Otherwise so much that a flood of output does not keep everything else waiting; the rest comes next.
 void Service::hear(Box& box, bool all) {
   std::size_t bytes = 0;
-  for (std::size_t i = 0; all || (i < kWatchBuffer && bytes < kMostAtOnce); ++i) {
+  for (std::size_t i = 0; i < kWatchBuffer && (all || bytes < kMostAtOnce); ++i) {
     const auto event = box.watch->next(std::chrono::milliseconds(0));
     if (!event) return;
     bytes += event->text.size();
