@@ -3,19 +3,15 @@
 #include "base/text.h"
 
 namespace brig::serve {
-namespace {
-
-double milliseconds(std::chrono::microseconds time) {
-  return static_cast<double>(time.count()) / 1000;
-}
-
-}  // namespace
-
 double seconds_of(std::chrono::system_clock::time_point time) {
   return static_cast<double>(
              std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch())
                  .count()) /
          1e6;
+}
+
+double milliseconds_of(std::chrono::microseconds time) {
+  return static_cast<double>(time.count()) / 1000;
 }
 
 Json data_of(const Event& event) {
@@ -53,14 +49,14 @@ Json data_of(const ToolResult& result) {
   Json data{
       {"outcome", to_string(report.outcome)},
       {"message", result.ok ? report.message : result.error},
-      {"duration_ms", milliseconds(result.duration)},
+      {"duration_ms", milliseconds_of(result.duration)},
       {"steps",
-       {{"queue_ms", milliseconds(report.steps.queue)},
-        {"dispatch_ms", milliseconds(report.steps.dispatch)},
-        {"run_ms", milliseconds(report.steps.run)},
-        {"teardown_ms", milliseconds(report.steps.teardown)}}},
+       {{"queue_ms", milliseconds_of(report.steps.queue)},
+        {"dispatch_ms", milliseconds_of(report.steps.dispatch)},
+        {"run_ms", milliseconds_of(report.steps.run)},
+        {"teardown_ms", milliseconds_of(report.steps.teardown)}}},
       {"usage",
-       {{"cpu_ms", milliseconds(report.usage.cpu)}, {"memory_peak", report.usage.memory_peak}}},
+       {{"cpu_ms", milliseconds_of(report.usage.cpu)}, {"memory_peak", report.usage.memory_peak}}},
       {"violations", data_of(report.violations)},
       {"stdout_bytes", report.out.total},
       {"stderr_bytes", report.err.total}};

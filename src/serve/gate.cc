@@ -10,13 +10,6 @@
 namespace brig::serve {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return result;
-}
-
 // Without the port.
 std::string_view name_of(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, std::min(host.find(']') + 1, host.size()));
@@ -33,8 +26,8 @@ bool is_address(const std::string& name) {
 }  // namespace
 
 Gate::Gate(GateOptions options, Tokens& tokens) : options_(std::move(options)), tokens_(tokens) {
-  for (std::string& name : options_.hosts) name = lower(name);
-  for (std::string& name : options_.origins) name = lower(name);
+  for (std::string& name : options_.hosts) name = lower_case(name);
+  for (std::string& name : options_.origins) name = lower_case(name);
 }
 
 // A page that had its own name point here asks by that name. No name can be made to look like an address.
@@ -43,7 +36,7 @@ bool Gate::is_host(std::string_view host) const {
   if (!port.empty() &&
       (port[0] != ':' || port.find_first_not_of("0123456789", 1) != std::string::npos))
     return false;
-  const std::string name = lower(name_of(host));
+  const std::string name = lower_case(name_of(host));
   return name == "localhost" || name.ends_with(".localhost") || is_address(name) ||
          std::find(options_.hosts.begin(), options_.hosts.end(), name) != options_.hosts.end();
 }
@@ -64,10 +57,10 @@ bool Gate::admit(Exchange& exchange) const {
   const std::string* origin = request.header("origin");
   if (!origin) return true;
   const std::string own =
-      (request.secure ? "https://" : "http://") + (host ? lower(*host) : std::string());
+      (request.secure ? "https://" : "http://") + (host ? lower_case(*host) : std::string());
   const auto& allowed = options_.origins;
-  if (lower(*origin) == own ||
-      std::find(allowed.begin(), allowed.end(), lower(*origin)) != allowed.end())
+  if (lower_case(*origin) == own ||
+      std::find(allowed.begin(), allowed.end(), lower_case(*origin)) != allowed.end())
     return true;
   exchange.respond(problem(403, "origin-not-allowed",
                            "pages of " + in_quotes(*origin) +

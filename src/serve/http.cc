@@ -7,19 +7,7 @@
 namespace brig::serve {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-bool same(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return lower(x) == lower(y);
-  });
-}
+bool same(std::string_view a, std::string_view b) { return lower_case(a) == lower_case(b); }
 
 int hex(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -80,6 +68,20 @@ std::optional<std::string> Request::parameter(std::string_view name) const {
     if (take(value, '=') == name) return percent_decoded(value, true);
   }
   return {};
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus) {

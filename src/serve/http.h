@@ -74,6 +74,10 @@ class Exchange {
 using ExchangePtr = std::shared_ptr<Exchange>;
 using Handler = std::function<void(const ExchangePtr&)>;
 
+// ASCII alone, whatever the locale.
+std::string lower_case(std::string_view text);
+// Without spaces and tabs around it.
+std::string_view trimmed(std::string_view text);
 // "%2F" and the like; nothing if it is malformed or holds a NUL. `plus`: '+' is a space, as in queries.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus = false);
 // "Not Found"

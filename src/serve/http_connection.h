@@ -297,10 +297,8 @@ class Connection final : public AnyConnection,
     // Now: what comes after the body as trailers is nothing that anybody has checked.
     headers_.clear();
     for (const auto& field : head) {
-      std::string name(field.name_string());
-      for (char& c : name)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-      headers_.push_back({std::move(name), std::string(field.value())});
+      const auto name = field.name_string();
+      headers_.push_back({lower_case({name.data(), name.size()}), std::string(field.value())});
     }
     room_ = BodyRoom(server_, 0);
     limit(server_->limits.body_time);

@@ -7,18 +7,6 @@
 namespace brig::serve {
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return text;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // A value that no header can hold comes as "=?base64?...?=". Nothing: it claims to, and doesn't.
 std::optional<std::string> value_of(std::string_view header) {
   header = trimmed(header);
@@ -50,7 +38,7 @@ std::optional<std::string> parameter_mismatch(const Request& request, const Json
     if (!schema.is_object()) continue;
     const auto header = schema.find("x-mcp-header");
     if (header == schema.end() || !header->is_string()) continue;
-    const std::string field = lower("mcp-param-" + header->get<std::string>());
+    const std::string field = lower_case("mcp-param-" + header->get<std::string>());
     const bool given = arguments != params.end() && arguments->is_object() &&
                        arguments->contains(name) && !(*arguments)[name].is_null();
     if (!given && request.count(field) == 0) continue;

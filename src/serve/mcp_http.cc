@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "serve/json_line.h"
 #include "serve/mcp_headers.h"
 #include "serve/problem.h"
 #include "tool/json_text.h"
@@ -16,13 +17,9 @@ constexpr std::size_t kMostSessions = 10'000, kMostOfOne = 2000;
 constexpr std::chrono::hours kIdle{1};
 constexpr std::chrono::seconds kPatience{5}, kKeepAlive{15};
 
-std::string text_of(const Json& message) {
-  return message.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 void answer(Exchange& exchange, const Json& message, unsigned status,
             std::vector<Header> headers = {}) {
-  exchange.respond({status, "application/json", text_of(message), std::move(headers)});
+  exchange.respond({status, "application/json", json_line(message), std::move(headers)});
 }
 
 // JSON, if the answer is all there is to say; a stream of events if something comes before it, or it takes long.
@@ -42,14 +39,14 @@ class HttpReply final : public McpReply {
   void notify(const Json& message) override {
     if (!streams_ || exchange_->answered()) return;
     begin();
-    exchange_->write(sse_event("message", text_of(message)));
+    exchange_->write(sse_event("message", json_line(message)));
   }
   void answer(const Json& message, unsigned status) override {
     timer_.reset();
     if (!exchange_->request.accepts("application/json")) begin();
     if (!exchange_->begun())
-      return exchange_->respond({status, "application/json", text_of(message), headers_});
-    exchange_->write(sse_event("message", text_of(message)));
+      return exchange_->respond({status, "application/json", json_line(message), headers_});
+    exchange_->write(sse_event("message", json_line(message)));
     exchange_->end();
   }
   void close() override {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "serve/json_line.h"
 #include "tool/json_text.h"
 
 namespace brig::serve {
@@ -109,7 +110,7 @@ void McpStdio::take(std::string line) {
 }
 
 void McpStdio::write(const Json& message) {
-  unsent_ += message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  unsent_ += json_line(message);
   unsent_ += '\n';
   if (unsent_.size() > kMostUnsent) return end();  // nobody reads
   flush();

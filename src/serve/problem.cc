@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "serve/json_line.h"
 #include "tool/json_text.h"
 
 namespace brig::serve {
@@ -11,10 +12,7 @@ Response problem(unsigned status, std::string_view name, const std::string& deta
                   {"title", name.empty() ? std::string(reason_of(status)) : std::string(name)},
                   {"status", status},
                   {"detail", detail}};
-  return {status,
-          "application/problem+json",
-          body.dump(-1, ' ', false, Json::error_handler_t::replace),
-          {}};
+  return {status, "application/problem+json", json_line(body), {}};
 }
 
 Response problem(const Refusal& refusal) {
@@ -26,8 +24,7 @@ Response problem(const Refusal& refusal) {
 }
 
 Response json_response(const Json& body, unsigned status) {
-  return {
-      status, "application/json", body.dump(-1, ' ', false, Json::error_handler_t::replace), {}};
+  return {status, "application/json", json_line(body), {}};
 }
 
 std::optional<Json> body_of(Exchange& exchange) {

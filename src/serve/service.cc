@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "serve/event_json.h"
+#include "serve/json_line.h"
 #include "tool/json_text.h"
 #include "tool/tool_formats.h"
 
@@ -245,9 +246,6 @@ void Service::end(const std::string& id, ToolResult result) {
 
 void Service::record(const Live& call, const ToolResult& result) {
   const Report& report = result.report;
-  const auto milliseconds = [](std::chrono::microseconds time) {
-    return static_cast<double>(time.count()) / 1000;
-  };
   Json line{{"at", seconds_of(call.told.since)},
             {"call_id", call.told.call_id},
             {"caller", call.caller->name},
@@ -256,22 +254,22 @@ void Service::record(const Live& call, const ToolResult& result) {
             {"tool", call.told.tool},
             {"arguments_sha256", call.arguments_hash},
             {"outcome", to_string(report.outcome)},
-            {"duration_ms", milliseconds(result.duration)},
+            {"duration_ms", milliseconds_of(result.duration)},
             {"usage",
-             {{"cpu_ms", milliseconds(report.usage.cpu)},
+             {{"cpu_ms", milliseconds_of(report.usage.cpu)},
               {"memory_peak", report.usage.memory_peak},
               {"stdout_bytes", report.out.total},
               {"stderr_bytes", report.err.total}}},
             {"span",
              {{"trace_id", call.trace.trace_id},
               {"span_id", call.trace.span_id},
-              {"queue_ms", milliseconds(report.steps.queue)},
-              {"dispatch_ms", milliseconds(report.steps.dispatch)},
-              {"run_ms", milliseconds(report.steps.run)},
-              {"teardown_ms", milliseconds(report.steps.teardown)}}}};
+              {"queue_ms", milliseconds_of(report.steps.queue)},
+              {"dispatch_ms", milliseconds_of(report.steps.dispatch)},
+              {"run_ms", milliseconds_of(report.steps.run)},
+              {"teardown_ms", milliseconds_of(report.steps.teardown)}}}};
   if (!call.trace.parent_id.empty()) line["span"]["parent_id"] = call.trace.parent_id;
   if (!report.violations.empty()) line["violations"] = data_of(report.violations);
-  audit_.write(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  audit_.write(json_line(line));
 }
 
 void Service::tell(const std::string& kind, const Live* call, const std::string& tool, Json data) {
@@ -284,7 +282,7 @@ void Service::tell(const std::string& kind, const Live* call, const std::string&
     data["call_id"] = telling.call_id = call->told.call_id;
     data["caller"] = telling.caller = call->told.caller;
   }
-  telling.data = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  telling.data = json_line(data);
   call_all(tellers_, telling);
 }
 

@@ -1,5 +1,7 @@
 #include "serve/sse.h"
 
+#include "serve/json_line.h"
+
 namespace brig::serve {
 namespace {
 
@@ -33,7 +35,7 @@ void SseStream::send(std::string_view name, const std::string& data, bool must) 
 }
 
 void SseStream::send(std::string_view name, const Json& data, bool must) {
-  send(name, data.dump(-1, ' ', false, Json::error_handler_t::replace), must);
+  send(name, json_line(data), must);
 }
 
 }  // namespace brig::serve
