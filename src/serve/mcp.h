@@ -69,7 +69,6 @@ struct McpOrigin {
   std::string peer;
   std::string traceparent;
   McpSessionPtr session;  // null: stateless, over HTTP
-  bool http = false;
 };
 
 class Mcp {

@@ -94,7 +94,6 @@ McpOrigin origin_of(const Exchange& exchange, const CallerPtr& caller) {
   McpOrigin origin;
   origin.caller = caller;
   origin.peer = exchange.request.peer;
-  origin.http = true;
   if (const std::string* trace = exchange.request.header("traceparent"))
     origin.traceparent = *trace;
   return origin;

@@ -105,7 +105,6 @@ void McpStdio::take(std::string line) {
   if (const auto wrong = shape_fault(*message)) return write(*wrong);
   if (!message->contains("method")) return;  // an answer, to nothing that was asked
   if (!message->contains("id")) return mcp_.notification(*message, origin_);
-  const Json id = (*message)["id"];
   mcp_.request(std::move(*message), origin_, std::make_shared<Reply>(*this));
 }
 

@@ -1,7 +1,6 @@
 #include "serve/run_command.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "os/memfd.h"
 
 namespace brig::serve {
 namespace {
@@ -93,13 +93,8 @@ UniqueFd input_of(const Json& arguments) {
   const auto found = arguments.find("stdin");
   if (found == arguments.end()) return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const auto& text = found->get_ref<const std::string&>();
-  UniqueFd file(memfd_create("stdin", MFD_CLOEXEC));
-  if (!file) throw_sys("stdin: memfd_create");
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t size = write(file.get(), text.data() + done, text.size() - done);
-    if (size < 0) throw_sys("stdin: write");
-    done += static_cast<std::size_t>(size);
-  }
+  UniqueFd file = make_memfd("stdin");
+  if (!file || !fill_and_seal(file.get(), text)) throw_sys("stdin: writing a memfd");
   lseek(file.get(), 0, SEEK_SET);
   return file;
 }
@@ -157,8 +152,7 @@ Json run(const Json& arguments) {
   return answer;
 }
 
-}  // namespace
-
+// A path, and its text, or its bytes as {"base64": ...}.
 Json files_schema() {
   return Json::parse(R"({
     "type": "object", "description": "files to put into the workspace first, by relative path",
@@ -168,6 +162,8 @@ Json files_schema() {
       {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"],
        "additionalProperties": false}]}})");
 }
+
+}  // namespace
 
 Tool run_command_tool() {
   Tool tool;

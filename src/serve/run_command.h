@@ -7,7 +7,4 @@ namespace brig::serve {
 
 Tool run_command_tool();
 
-// What may be given as "files": a path and its text, or its bytes as {"base64": ...}.
-Json files_schema();
-
 }  // namespace brig::serve
