@@ -84,7 +84,21 @@ class Plot {
 
   #show(index) {
     this.cursor = index;
+    this.#tell(); // now: who holds a key down would else read of a second that is passed already
     paintSoon(this.repaint);
+  }
+
+  // What is written of the second that is pointed at, for the eye and for a screen reader.
+  #tell() {
+    if (!this.window) return;
+    const pointed = this.cursor === null ? null : this.window[this.cursor];
+    const when = timeOfDay(this.now - (SECONDS - (this.cursor ?? 0)) * 1000);
+    setText(
+      this.readout,
+      this.cursor === null ? '' : `${when}  ${pointed ? this.describe(pointed) : 'no calls'}`,
+    );
+    if (this.canvas === document.activeElement && this.cursor !== null)
+      this.canvas.setAttribute('aria-label', this.readout.textContent);
   }
 
   #ink() {
@@ -122,12 +136,7 @@ class Plot {
       pen.fillRect(Math.round(area.xOf(this.cursor + 0.5)), area.y, 1, area.h);
       pen.globalAlpha = 1;
     }
-    const pointed = this.cursor === null ? null : this.window[this.cursor];
-    const when = timeOfDay(this.now - (SECONDS - (this.cursor ?? 0)) * 1000);
-    setText(
-      this.readout,
-      this.cursor === null ? '' : `${when}  ${pointed ? this.describe(pointed) : 'no calls'}`,
-    );
+    this.#tell();
     const parts = this.cursor === null ? this.summarize() : [];
     const spoken = parts.map(([, text]) => text).join(', ');
     if (this.spoken !== spoken) {
@@ -138,7 +147,6 @@ class Plot {
     }
     if (this.canvas !== document.activeElement && spoken)
       this.canvas.setAttribute('aria-label', `${this.title}: ${spoken}`);
-    else if (this.readout.textContent) this.canvas.setAttribute('aria-label', this.readout.textContent);
   }
 
   #times(pen, area) {
