@@ -62,15 +62,11 @@ soak:  ## 20,000 mixed calls, counting what is left behind
 	@$(MAKE) --no-print-directory build-release
 	@BRIG_SOAK_CALLS=$${BRIG_SOAK_CALLS:-20000} BRIG_GUESTS=$(CURDIR)/build/release/guests build/release/bin/soak_test
 
-# What it finds new stays in build/fuzz/corpus; what breaks, in build/fuzz/found: put it into fuzz/corpus, and mend it.
-fuzz:  ## every fuzz target, FUZZ_SECONDS each (60)
+fuzz:  ## every fuzz target, FUZZ_SECONDS of CPU time each (60)
 	@scripts/deps build fuzz
 	@$(MAKE) --no-print-directory build/fuzz/build.ninja
 	@cmake --build --preset fuzz --parallel $(JOBS) --target fuzz_targets
-	@set -e; for each in build/fuzz/bin/fuzz_*; do \
-	  name=$${each##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name build/fuzz/found; echo "== $$name"; \
-	  $$each -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=20 -print_final_stats=1 \
-	    -artifact_prefix=build/fuzz/found/$$name- build/fuzz/corpus/$$name fuzz/corpus/$$name; done
+	@JOBS=$(JOBS) scripts/fuzz $(FUZZ_SECONDS)
 
 bench:  ## the benchmarks, against bubblewrap and bare processes
 	@scripts/deps build bench python
