@@ -128,6 +128,47 @@ TEST(McpHttp, ASessionBelongsToItsToken) {
   EXPECT_EQ(serve.client().ask("POST", "/mcp", initialize(1).dump()).status, 401);
 }
 
+TEST(McpHttp, WhoOpensManySessionsLosesTheOldestAndOthersNone) {
+  Serve serve({.tools = true,
+               .token = "[[token]]\nname = 'a'\ntoken = 'aaaaaaaaaaaaaaaa'\n"
+                        "[[token]]\nname = 'b'\ntoken = 'bbbbbbbbbbbbbbbb'\n"});
+  const Session others(serve, "bbbbbbbbbbbbbbbb");
+  const Session first(serve, "aaaaaaaaaaaaaaaa");
+  Client client = serve.client("aaaaaaaaaaaaaaaa");
+  for (int i = 0; i < 1999; ++i)
+    ASSERT_EQ(client.ask("POST", "/mcp", initialize(i).dump()).status, 200) << i;
+  EXPECT_EQ(first.post(message(1, "ping")).status, 200) << "2000 may be";
+  const Session last(serve, "aaaaaaaaaaaaaaaa");
+  const Session again(serve, "aaaaaaaaaaaaaaaa");
+  EXPECT_EQ(first.post(message(2, "ping")).status, 200) << "it was used since";
+  for (int i = 0; i < 2000; ++i)
+    ASSERT_EQ(client.ask("POST", "/mcp", initialize(i).dump()).status, 200) << i;
+  for (const Session* each : {&first, &last, &again})
+    EXPECT_EQ(each->post(message(3, "ping")).status, 404);
+  EXPECT_EQ(others.post(message(4, "ping")).status, 200);
+}
+
+TEST(McpHttp, ALongListComesInPages) {
+  const HostDirectory host;
+  write_file(host / "many.toml", many_tools(250));
+  Serve serve({.arguments = {"--manifest", host / "many.toml"}});
+  const Session session(serve);
+  std::vector<std::string> all, stateless;
+  for (auto* list : {&all, &stateless}) {
+    Json params = Json::object();
+    for (int page = 0; page < 10; ++page) {
+      const Json answer = list == &all
+                              ? session.ask(message(page, "tools/list", params))
+                              : ask_modern(serve, modern(page, "tools/list", params)).json();
+      for (const std::string& each : names_of(answer)) list->push_back(each);
+      if (!answer["result"].contains("nextCursor")) break;
+      params["cursor"] = answer["result"]["nextCursor"];
+    }
+  }
+  EXPECT_EQ(all.size(), 250u);
+  EXPECT_EQ(all, stateless);
+}
+
 TEST(McpHttp, ACancelledCallOfASessionIsNotAnswered) {
   Serve serve({.tools = true});
   const Session session(serve), other(serve);

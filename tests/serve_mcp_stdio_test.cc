@@ -107,6 +107,15 @@ TEST(McpStdio, WhatIsNoMessageIsAnswered) {
   EXPECT_EQ(mcp.next()["id"], 5);
 }
 
+TEST(McpStdio, ALineWithoutEndIsNotKept) {
+  Stdio mcp;
+  mcp.open();
+  mcp.send_line(std::string(65 << 20, 'x'));
+  const Json refused = mcp.next();
+  EXPECT_EQ(error_code(refused), -32600) << refused;
+  EXPECT_EQ(mcp.ask(message(1, "ping"))["result"], Json::object());
+}
+
 TEST(McpStdio, IdsComeBackAsTheyWere) {
   Stdio mcp;
   for (const Json& id : {Json(0), Json(-7), Json("7"), Json(""), Json("ä\"\\"), Json(1LL << 53)})

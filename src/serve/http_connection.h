@@ -11,39 +11,21 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <deque>
-#include <optional>
 #include <type_traits>
 #include <unordered_set>
 
+#include "serve/http_exchange.h"
+#include "serve/http_reader.h"
 #include "serve/http_server.h"
 #include "serve/loop_impl.h"
 
 namespace brig::serve {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
-using SteadyClock = std::chrono::steady_clock;
 using Socket = asio::generic::stream_protocol::socket;
 using TlsStream = asio::ssl::stream<Socket>;
-
-class AnyConnection {
- public:
-  virtual ~AnyConnection() = default;
-  virtual void start() = 0;
-  // Of the answer to the current request.
-  virtual void send(std::string bytes) = 0;
-  virtual void answered() = 0;
-  virtual std::size_t unsent() const = 0;
-  // At once; who waits for the answer to be taken is told.
-  virtual void drop() = 0;
-  virtual void check_deadline(SteadyClock::time_point now) = 0;
-  virtual void drain() = 0;
-};
 
 // What the connections share.
 struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
@@ -55,7 +37,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   const HttpLimits limits;
   HttpCounts counts;
   std::size_t bodies = 0, unsent = 0;
-  bool draining = false;
+  bool draining = false, shedding = false;
   std::unordered_set<AnyConnection*> connections;
   struct Listener {
     UniqueFd socket;
@@ -66,66 +48,10 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   Loop::Timer sweep, pause;
 
   void accept(Listener& listener);
+  // Drops clients until the rest leaves no more unsent than may be: who has most of it goes first. Not while somebody
+  // sends, who may be going through a list that a client which leaves is taken from.
+  void shed_soon();
   std::shared_ptr<Impl> shared() { return shared_from_this(); }
-};
-
-// Room in Impl::bodies, for as long as it lives.
-class BodyRoom {
- public:
-  BodyRoom() = default;
-  BodyRoom(std::shared_ptr<HttpServer::Impl> server, std::size_t size)
-      : server_(std::move(server)), size_(size) {
-    server_->bodies += size_;
-  }
-  BodyRoom(BodyRoom&& other) noexcept : server_(std::move(other.server_)), size_(other.size_) {}
-  BodyRoom& operator=(BodyRoom&& other) noexcept {
-    std::swap(server_, other.server_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~BodyRoom() {
-    if (server_) server_->bodies -= size_;
-  }
-  void resize(std::size_t size) {
-    server_->bodies += size - size_;
-    size_ = size;
-  }
-
- private:
-  std::shared_ptr<HttpServer::Impl> server_;
-  std::size_t size_ = 0;
-};
-
-class HttpExchange final : public Exchange {
- public:
-  HttpExchange(std::weak_ptr<AnyConnection> connection, std::size_t unsent_limit)
-      : connection_(std::move(connection)), unsent_limit_(unsent_limit) {}
-
-  void respond(Response response) override;
-  void begin(Response head) override;
-  void write(std::string_view piece) override;
-  void end() override;
-  std::size_t unsent() const override {
-    const auto connection = connection_.lock();
-    return connection ? connection->unsent() : 0;
-  }
-  void on_gone(std::function<void()> job) override {
-    if (!answered_) gone_ = std::move(job);
-  }
-  // By the connection.
-  void leave() {
-    if (const auto job = std::exchange(gone_, nullptr); job && !answered_) job();
-  }
-
-  bool keep_alive = true, old = false, head_only = false;
-  BodyRoom room;
-
- private:
-  std::string head_of(const Response& response, std::optional<std::size_t> length) const;
-
-  std::weak_ptr<AnyConnection> connection_;
-  const std::size_t unsent_limit_;
-  std::function<void()> gone_;
 };
 
 template <typename Stream>
@@ -135,7 +61,10 @@ class Connection final : public AnyConnection,
   static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
 
   Connection(std::shared_ptr<HttpServer::Impl> server, Stream stream, std::string peer)
-      : server_(std::move(server)), stream_(std::move(stream)), peer_(std::move(peer)) {
+      : server_(std::move(server)),
+        stream_(std::move(stream)),
+        peer_(std::move(peer)),
+        reader_(server_->limits.header, server_->limits.body) {
     server_->connections.insert(this);
     ++server_->counts.connections;
   }
@@ -160,9 +89,6 @@ class Connection final : public AnyConnection,
 
   void send(std::string bytes) override {
     if (closed_) return;
-    // Of what clients do not take there is so much in all: who has much of it goes first.
-    if (server_->unsent > server_->limits.all_unsent && unsent_ > server_->limits.unsent)
-      return drop();
     if (out_.empty()) {
       busy_since_ = SteadyClock::now();
       taken_ = 0;
@@ -171,6 +97,7 @@ class Connection final : public AnyConnection,
     server_->unsent += bytes.size();
     out_.push_back(std::move(bytes));
     if (!writing_) write();
+    if (server_->unsent > server_->limits.all_unsent) server_->shed_soon();
   }
 
   void answered() override {
@@ -184,21 +111,22 @@ class Connection final : public AnyConnection,
     closed_ = true;
     error_code ignored;
     socket().close(ignored);
-    parser_.reset();
+    reader_.forget();
+    server_->unsent -= std::exchange(unsent_, 0);
     if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->leave();
   }
 
   void check_deadline(SteadyClock::time_point now) override {
     if (writing_ && (now > send_deadline_ || is_too_slow(now))) return drop();
     if (now < deadline_) return;
-    if (parser_ && !closing_)
+    if (reader_.begun() && !closing_)
       refuse(408, "the request did not arrive in time");
     else
       drop();
   }
 
   void drain() override {
-    if (!exchange_ && !parser_ && out_.empty()) drop();
+    if (!exchange_ && !reader_.begun() && out_.empty()) drop();
   }
 
  private:
@@ -221,7 +149,7 @@ class Connection final : public AnyConnection,
   void read() {
     if (reading_ || closed_) return;
     reading_ = true;
-    // Not into in_, which is moved while the next request waits in it.
+    // Not into the reader, which moves what the next request has there already.
     stream_.async_read_some(asio::buffer(chunk_),
                             [self = this->shared_from_this()](error_code error, std::size_t size) {
                               self->reading_ = false;
@@ -237,115 +165,60 @@ class Connection final : public AnyConnection,
       discarded_ += size;
       return discarded_ > kMostDiscarded ? drop() : read();
     }
-    in_.commit(asio::buffer_copy(in_.prepare(size), asio::buffer(chunk_, size)));
+    reader_.append(chunk_.data(), size);
     if (!exchange_) return parse();
     // The next request, ahead of its time. When there is much of it, it waits in the kernel.
-    if (in_.size() < server_->limits.header) read();
+    if (reader_.waiting() < server_->limits.header) read();
   }
 
   // Goes on with the request that is being received, or begins one.
   void parse() {
     while (!closed_ && !closing_ && !exchange_) {
-      if (!parser_) {
-        if (in_.size() == 0) {
-          if (server_->draining) return drop();
-          limit(server_->limits.idle_time);
-          return read();
+      if (!reader_.begun()) {
+        if (reader_.waiting() == 0 && server_->draining) return drop();
+        limit(reader_.waiting() == 0 ? server_->limits.idle_time : server_->limits.head_time);
+      }
+      switch (reader_.next()) {
+        case HttpReader::Step::more:
+          if (has_room(reader_.body_size())) read();
+          return;
+        case HttpReader::Step::head:
+          room_ = Share({server_, &server_->bodies});
+          limit(server_->limits.body_time);
+          if (reader_.awaits_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
+          break;
+        case HttpReader::Step::request: {
+          HttpReader::Message message = reader_.take();
+          if (!has_room(message.request.body.size())) return;
+          dispatch(std::move(message));
+          break;
         }
-        parser_.emplace();
-        parser_->header_limit(static_cast<std::uint32_t>(server_->limits.header));
-        parser_->body_limit(server_->limits.body);
-        head_seen_ = false;
-        limit(server_->limits.head_time);
-      }
-      error_code error;
-      const std::size_t used = parser_->put(in_.data(), error);
-      in_.consume(used);
-      if (error && error != http::error::need_more) return refuse(error);
-      if (parser_->is_header_done() && !head_seen_) {
-        head_seen_ = true;
-        if (!begin_body()) return;
-      }
-      if (head_seen_ && !grow()) return;
-      if (parser_->is_done()) {
-        dispatch();
-      } else if (error == http::error::need_more || in_.size() == 0) {
-        // What stays unused belongs to no body: the head of a chunk, or what follows the last.
-        if (head_seen_ && in_.size() > server_->limits.header)
-          return refuse(431, "what is said of a chunk, or after the last, is too long");
-        return read();
+        case HttpReader::Step::refused:
+          return refuse(reader_.refusal().status, reader_.refusal().why);
       }
     }
   }
 
-  // Whether the body may come.
-  bool begin_body() {
-    const auto& head = parser_->get();
-    const auto length = parser_->content_length();
-    if (length && *length > server_->limits.body) {
-      refuse(413, "the body is too large");
-      return false;
-    }
-    // Whoever stands in between must see the same end of the body as this does.
-    const auto encodings = head.count(http::field::transfer_encoding);
-    if (encodings > 0 &&
-        (encodings > 1 || head.version() < 11 || head.count(http::field::content_length) > 0 ||
-         !boost::beast::iequals(head[http::field::transfer_encoding], "chunked"))) {
-      refuse(400, "Transfer-Encoding: 'chunked', once, without a Content-Length, or not at all");
-      return false;
-    }
-    // Now: what comes after the body as trailers is nothing that anybody has checked.
-    headers_.clear();
-    for (const auto& field : head) {
-      const auto name = field.name_string();
-      headers_.push_back({lower_case({name.data(), name.size()}), std::string(field.value())});
-    }
-    room_ = BodyRoom(server_, 0);
-    limit(server_->limits.body_time);
-    if (const auto expect = head.find(http::field::expect); expect != head.end()) {
-      if (!boost::beast::iequals(expect->value(), "100-continue")) {
-        refuse(417, "an expectation that is not known");
-        return false;
-      }
-      if (!parser_->is_done() && in_.size() == 0) send("HTTP/1.1 100 Continue\r\n\r\n");
-    }
-    return true;
-  }
-
-  // Room for what has come of the body: small ones always have it.
-  bool grow() {
-    const std::size_t size = parser_->get().body().size();
+  // For that much of a body: small ones always have it.
+  bool has_room(std::size_t size) {
+    if (size == 0) return true;
     room_.resize(size);
     if (size <= kSmallBody || server_->bodies <= server_->limits.bodies) return true;
     refuse(503, "too many large requests at once; try again later");
     return false;
   }
 
-  void dispatch() {
-    const bool keep_alive = parser_->keep_alive();
-    auto message = parser_->release();
-    parser_.reset();
+  void dispatch(HttpReader::Message message) {
     const auto exchange =
         std::make_shared<HttpExchange>(this->weak_from_this(), server_->limits.unsent);
     exchange->room = std::move(room_);
-    exchange->keep_alive = keep_alive;
-    exchange->old = message.version() < 11;
-    Request& request = exchange->request;
-    request.method = std::string(message.method_string());
-    exchange->head_only = request.method == "HEAD";
-    const std::string_view target(message.target().data(), message.target().size());
-    const std::size_t question = std::min(target.find('?'), target.size());
-    request.path = target.substr(0, question);
-    request.query = target.substr(std::min(question + 1, target.size()));
-    request.headers = std::move(headers_);
-    request.body = std::move(message.body());
-    request.peer = peer_;
-    request.secure = kTls;
+    exchange->keep_alive = message.keep_alive;
+    exchange->old = message.old;
+    exchange->request = std::move(message.request);
+    exchange->request.peer = peer_;
+    exchange->request.secure = kTls;
+    exchange->head_only = exchange->request.method == "HEAD";
     ++server_->counts.requests;
-    if ((request.count("host") != 1 && !exchange->old) || request.count("host") > 1)
-      return refuse(400, "a request has one Host header");
-    if (!target.starts_with('/') || target.find('#') != std::string::npos)
-      return refuse(400, "the target of a request is a path");
     exchange_ = exchange;
     deadline_ = SteadyClock::time_point::max();
     read();
@@ -402,18 +275,11 @@ class Connection final : public AnyConnection,
     parse();
   }
 
-  void refuse(error_code error) {
-    if (error == http::error::header_limit) return refuse(431, "the request's head is too long");
-    if (error == http::error::body_limit) return refuse(413, "the body is too large");
-    if (error == http::error::bad_version) return refuse(505, "only HTTP/1.1 is spoken here");
-    refuse(400, "the request is not HTTP: " + error.message());
-  }
-
   // Answers what is no request, and closes: nobody knows where the next one would begin.
   void refuse(unsigned status, std::string_view why) {
     ++server_->counts.refused;
-    parser_.reset();
-    room_ = BodyRoom();
+    reader_.forget();
+    room_ = Share();
     closing_ = true;
     limit(std::chrono::seconds(5));
     const std::string body =
@@ -447,10 +313,8 @@ class Connection final : public AnyConnection,
   Stream stream_;
   const std::string peer_;
   std::array<char, kChunk> chunk_;
-  boost::beast::flat_buffer in_;
-  std::optional<http::request_parser<http::string_body>> parser_;
-  std::vector<Header> headers_;  // of it
-  BodyRoom room_;
+  HttpReader reader_;
+  Share room_;                              // of the body that is being received
   std::shared_ptr<HttpExchange> exchange_;  // being answered
   std::deque<std::string> out_;
   std::size_t sent_ = 0;  // of the first of them
@@ -458,7 +322,7 @@ class Connection final : public AnyConnection,
   std::size_t taken_ = 0;                 // since
   SteadyClock::time_point busy_since_{};  // there is something to send
   SteadyClock::time_point deadline_ = SteadyClock::time_point::max(), send_deadline_{};
-  bool reading_ = false, writing_ = false, head_seen_ = false, closing_ = false, closed_ = false;
+  bool reading_ = false, writing_ = false, closing_ = false, closed_ = false;
 };
 
 }  // namespace brig::serve

@@ -1,0 +1,107 @@
+#include "serve/http_reader.h"
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/core/string.hpp>
+#include <utility>
+
+namespace brig::serve {
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+void HttpReader::append(const char* bytes, std::size_t size) {
+  in_.commit(asio::buffer_copy(in_.prepare(size), asio::buffer(bytes, size)));
+}
+
+HttpReader::Step HttpReader::next() {
+  if (!parser_ && in_.size() > 0) {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(head_limit_));
+    parser_->body_limit(body_limit_);
+    head_seen_ = awaits_continue_ = false;
+  }
+  // The parser stops after the head, and after each chunk.
+  while (parser_) {
+    if (head_seen_ && parser_->is_done()) return check_message();
+    if (in_.size() == 0) break;
+    boost::system::error_code error;
+    in_.consume(parser_->put(in_.data(), error));
+    if (error && error != http::error::need_more) return refuse(error);
+    if (parser_->is_header_done() && !head_seen_) {
+      head_seen_ = true;
+      return check_head();
+    }
+    if (error == http::error::need_more) {
+      // What stays unused belongs to no body: the head of a chunk, or what follows the last.
+      if (head_seen_ && in_.size() > head_limit_)
+        return refuse(431, "what is said of a chunk, or after the last, is too long");
+      break;
+    }
+  }
+  return Step::more;
+}
+
+HttpReader::Step HttpReader::check_head() {
+  const auto& head = parser_->get();
+  const auto length = parser_->content_length();
+  if (length && *length > body_limit_) return refuse(413, "the body is too large");
+  // Whoever stands in between must see the same end of the body as this does.
+  const auto lengths = head.count(http::field::content_length);
+  if (lengths > 1 || head[http::field::content_length].find_first_not_of("0123456789") !=
+                         boost::beast::string_view::npos)
+    return refuse(400, "Content-Length: a number, once");
+  const auto encodings = head.count(http::field::transfer_encoding);
+  if (encodings > 0 && (encodings > 1 || lengths > 0 || head.version() < 11 ||
+                        !boost::beast::iequals(head[http::field::transfer_encoding], "chunked")))
+    return refuse(400,
+                  "Transfer-Encoding: 'chunked', once, without a Content-Length, or not at all");
+  // Now: what comes after the body as trailers is nothing that anybody has checked.
+  message_ = {};
+  for (const auto& field : head) {
+    const auto name = field.name_string();
+    message_.request.headers.push_back(
+        {lower_case({name.data(), name.size()}), std::string(field.value())});
+  }
+  if (const auto expect = head.find(http::field::expect); expect != head.end()) {
+    if (!boost::beast::iequals(expect->value(), "100-continue"))
+      return refuse(417, "an expectation that is not known");
+    awaits_continue_ = !parser_->is_done();
+  }
+  return Step::head;
+}
+
+HttpReader::Step HttpReader::check_message() {
+  message_.keep_alive = parser_->keep_alive();
+  auto message = parser_->release();
+  parser_.reset();
+  message_.old = message.version() < 11;
+  Request& request = message_.request;
+  request.method = std::string(message.method_string());
+  const std::string_view target(message.target().data(), message.target().size());
+  const std::size_t question = std::min(target.find('?'), target.size());
+  request.path = target.substr(0, question);
+  request.query = target.substr(std::min(question + 1, target.size()));
+  request.body = std::move(message.body());
+  if ((request.count("host") != 1 && !message_.old) || request.count("host") > 1)
+    return refuse(400, "a request has one Host header");
+  if (!target.starts_with('/') || target.find('#') != target.npos)
+    return refuse(400, "the target of a request is a path");
+  return Step::request;
+}
+
+HttpReader::Message HttpReader::take() { return std::exchange(message_, {}); }
+
+HttpReader::Step HttpReader::refuse(unsigned status, std::string why) {
+  parser_.reset();
+  refusal_ = {status, std::move(why)};
+  return Step::refused;
+}
+
+HttpReader::Step HttpReader::refuse(boost::system::error_code error) {
+  if (error == http::error::header_limit) return refuse(431, "the request's head is too long");
+  if (error == http::error::body_limit) return refuse(413, "the body is too large");
+  if (error == http::error::bad_version) return refuse(505, "only HTTP/1.1 is spoken here");
+  return refuse(400, "the request is not HTTP: " + error.message());
+}
+
+}  // namespace brig::serve

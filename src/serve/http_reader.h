@@ -1,0 +1,67 @@
+// HttpReader: makes requests of the bytes that a connection brings. It bounds their sizes, and refuses what another reader,
+// who may stand in between, could understand differently.
+#pragma once
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <optional>
+
+#include "serve/http.h"
+
+namespace brig::serve {
+
+class HttpReader {
+ public:
+  // Both in bytes: of a head, and of a body.
+  HttpReader(std::size_t head_limit, std::size_t body_limit)
+      : head_limit_(head_limit), body_limit_(body_limit) {}
+
+  void append(const char* bytes, std::size_t size);
+  // Bytes of which nothing was made yet.
+  std::size_t waiting() const { return in_.size(); }
+  // Part of a request has come.
+  bool begun() const { return parser_.has_value(); }
+
+  enum class Step {
+    more,     // nothing can be done until more has come
+    head,     // the head of a request is whole, and its body may come: told once
+    request,  // take() it
+    refused,  // see refusal(); nobody knows where the next one would begin
+  };
+  Step next();
+
+  // After `head`: of what has come of the body; and whether the client waits to be told to send it.
+  std::size_t body_size() const { return parser_ ? parser_->get().body().size() : 0; }
+  bool awaits_continue() const { return awaits_continue_ && in_.size() == 0; }
+
+  struct Message {
+    Request request;
+    bool keep_alive = true;
+    bool old = false;  // HTTP/1.0
+  };
+  Message take();
+
+  struct Refusal {
+    unsigned status = 0;
+    std::string why;
+  };
+  const Refusal& refusal() const { return refusal_; }
+  void forget() { parser_.reset(); }
+
+ private:
+  Step refuse(unsigned status, std::string why);
+  // Of what the parser says.
+  Step refuse(boost::system::error_code error);
+  Step check_head();
+  Step check_message();
+
+  const std::size_t head_limit_, body_limit_;
+  boost::beast::flat_buffer in_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+  bool head_seen_ = false, awaits_continue_ = false;
+  Message message_;
+  Refusal refusal_;
+};
+
+}  // namespace brig::serve
