@@ -208,7 +208,7 @@ class Connection final : public AnyConnection,
     return false;
   }
 
-  void dispatch(HttpReader::Message message) {
+  void dispatch(HttpReader::Message&& message) {
     const auto exchange =
         std::make_shared<HttpExchange>(this->weak_from_this(), server_->limits.unsent);
     exchange->room = std::move(room_);

@@ -84,7 +84,7 @@ HttpReader::Step HttpReader::check_message() {
   request.body = std::move(message.body());
   if ((request.count("host") != 1 && !message_.old) || request.count("host") > 1)
     return refuse(400, "a request has one Host header");
-  if (!target.starts_with('/') || target.find('#') != target.npos)
+  if (!target.starts_with('/') || target.find('#') != std::string_view::npos)
     return refuse(400, "the target of a request is a path");
   return Step::request;
 }
