@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "serve/listen_address.h"
 #include "serve/manifest_watch.h"
 #include "serve/mcp_stdio.h"
 #include "serve/server.h"

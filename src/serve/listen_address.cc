@@ -1,3 +1,5 @@
+#include "serve/listen_address.h"
+
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -10,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "serve/http_server.h"
 
 namespace brig::serve {
 namespace {

@@ -1,3 +1,5 @@
+#include "serve/listen_address.h"
+
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -7,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "serve/http_server.h"
 #include "tool/refusal.h"
 
 namespace brig::serve {

@@ -1,0 +1,27 @@
+// Where the server listens: an address and a port, or a Unix socket.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+
+namespace brig::serve {
+
+// "127.0.0.1:7070", "[::1]:7070", ":7070" is refused (which address?), "unix:/run/brig.sock".
+struct ListenAddress {
+  std::string host;  // numeric
+  std::uint16_t port = 0;
+  std::string unix_path;  // or this
+
+  bool is_local() const;  // loopback or a Unix socket
+  std::string url(bool tls) const;
+};
+// Throw Error.
+ListenAddress parse_listen_address(const std::string& text);
+// A Unix socket that nobody serves any more is replaced; its mode is 0600. `address` gets the port that was found.
+UniqueFd listen_on(ListenAddress& address);
+// What the socket given by a service manager listens on.
+ListenAddress address_of(const UniqueFd& socket);
+
+}  // namespace brig::serve
