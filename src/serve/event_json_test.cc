@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/failed_result.h"
+
 namespace brig::serve {
 namespace {
 
@@ -49,22 +51,6 @@ TEST(EventJson, OthersHaveNoMore) {
 
 TEST(EventJson, TimeIsSecondsWithTheirFraction) {
   EXPECT_DOUBLE_EQ(seconds_of(std::chrono::system_clock::time_point(1500ms)), 1.5);
-}
-
-ToolResult failed() {
-  ToolResult result;
-  result.error = "it failed";
-  result.duration = 2500us;
-  result.report.outcome = Outcome::memory_limit;
-  result.report.message = "other";
-  result.report.steps.queue = 1000us;
-  result.report.steps.run = 1500us;
-  result.report.usage.cpu = 500us;
-  result.report.usage.memory_peak = 4096;
-  result.report.out.total = 10;
-  result.report.err.total = 20;
-  result.report.violations = {{"seccomp", "mount", 3}};
-  return result;
 }
 
 TEST(EventJson, AnEndHasAllThatTheConsoleShows) {

@@ -110,13 +110,16 @@ TEST_F(HttpServerOf, MoreClientsThanMayBeAreToldSo) {
   EXPECT_NE(ask().find("hello"), std::string::npos) << "one has left";
 }
 
-TEST_F(HttpServerOf, AHeadThatNeverEndsIsAnswered) {
+TEST_F(HttpServerOf, ARequestThatNeverEndsIsAnswered) {
   HttpLimits limits;
-  limits.head_time = 1s;
+  limits.head_time = limits.body_time = 1s;
   start(limits, hello);
-  const UniqueFd client = connect();
-  send(client, "GET / HTTP/1.1\r\nHost: he");
-  EXPECT_TRUE(receive(client).starts_with("HTTP/1.1 408 "));
+  for (const char* part : {"GET / HTTP/1.1\r\nHost: he",
+                           "POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 10\r\n\r\nabc"}) {
+    const UniqueFd client = connect();
+    send(client, part);
+    EXPECT_TRUE(receive(client).starts_with("HTTP/1.1 408 ")) << part;
+  }
   EXPECT_TRUE(has_connections(0));
 }
 
@@ -135,16 +138,6 @@ TEST_F(HttpServerOf, ADripThatIsNeverAHeadIsAnswered) {
   EXPECT_TRUE(receive(client, "\r\n\r\n").starts_with("HTTP/1.1 408 "));
   over = true;
   drip.join();
-}
-
-TEST_F(HttpServerOf, ABodyThatNeverEndsIsAnswered) {
-  HttpLimits limits;
-  limits.body_time = 1s;
-  start(limits, hello);
-  const UniqueFd client = connect();
-  send(client, "POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 10\r\n\r\nabc");
-  EXPECT_TRUE(receive(client).starts_with("HTTP/1.1 408 "));
-  EXPECT_TRUE(has_connections(0));
 }
 
 TEST_F(HttpServerOf, WhoSaysNothingIsLetGo) {

@@ -2,26 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/failed_result.h"
+
 namespace brig::serve {
 namespace {
 
 using namespace std::chrono_literals;
-
-ToolResult failed() {
-  ToolResult result;
-  result.error = "it failed";
-  result.duration = 2500us;
-  result.report.outcome = Outcome::memory_limit;
-  result.report.message = "other";
-  result.report.steps.queue = 1000us;
-  result.report.steps.run = 1500us;
-  result.report.usage.cpu = 500us;
-  result.report.usage.memory_peak = 4096;
-  result.report.out.total = 10;
-  result.report.err.total = 20;
-  result.report.violations = {{"seccomp", "mount", 3}};
-  return result;
-}
 
 bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
