@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (const auto wait = caller->must_wait(now))
           fuzz::promise(wait->count() > 0, "a wait is not over when it begins");
     }
-    tokens.replace_by(serve::Tokens::from_text(text, "tokens"));
+    fuzz::promise(tokens.replace_by(serve::Tokens::from_text(text, "tokens")).empty(),
+                  "a reload of the same takes nobody's token");
     fuzz::promise(tokens.find(&authorization) == caller, "a reload of the same changes nothing");
   } catch (const Error& error) {
     fuzz::promise(error.kind() == ErrorKind::config, "a bad file is a matter of configuration",

@@ -175,14 +175,36 @@ TEST(ServeAccess, TokensAreReadAgainAndBadOnesAreNotTaken) {
   serve.program().signal(SIGHUP);
   ASSERT_TRUE(serve.program().says("the tokens stay as they were")) << serve.program().said();
   EXPECT_EQ(serve.get("/v1/tools", kBob).status, 200);
-  write_file(path, std::string("[[token]]\nname = 'alice'\ntoken = 'new-") + kAlice + "'\n");
+  open_gate(serve.host);
+  EXPECT_TRUE(gate.event("result"));
+}
+
+TEST(ServeAccess, ATokenThatIsTakenBackIsOutAtOnce) {
+  Serve serve({.tools = true, .token = tokens()});
+  const std::string fresh = std::string("new-") + kAlice;
+  Client called = begin_call(serve, "nap", kAlice);
+  std::vector<Client> watching;
+  for (const char* token : {kAlice, kBob}) {
+    watching.push_back(serve.client(token));
+    watching.back().request("GET", "/events");
+    ASSERT_EQ(watching.back().read_head().status, 200);
+    ASSERT_EQ(serve.post("/v1/jobs", {{"tool", "nap"}}, token).status, 202);
+  }
+  ASSERT_TRUE(comes_true([&] { return serve.calls(kBob).size() == 1; }));
+  // Another token of that name; and no bob.
+  write_file(serve.host / "token",
+             "[[token]]\nname = 'alice'\ntoken = '" + fresh + "'\nadmin = true\n");
   serve.program().signal(SIGHUP);
   EXPECT_TRUE(comes_true([&] { return serve.get("/v1/tools", kBob).status == 401; }));
   EXPECT_EQ(serve.get("/v1/tools", kAlice).status, 401);
-  EXPECT_EQ(serve.get("/v1/calls", std::string("new-") + kAlice).json()["calls"].size(), 1u)
-      << "alice's calls are still alice's";
-  open_gate(serve.host);
-  EXPECT_TRUE(gate.event("result"));
+  EXPECT_FALSE(called.event("result"));
+  for (Client& each : watching) EXPECT_FALSE(each.event("finished"));
+  EXPECT_TRUE(comes_true([&] { return serve.calls(fresh).size() == 1; })) << serve.calls(fresh);
+  const Json jobs = serve.get("/v1/jobs", fresh).json()["jobs"];
+  ASSERT_EQ(jobs.size(), 2u) << "an admin sees those of others";
+  EXPECT_NE(jobs[0]["status"] == "done", jobs[1]["status"] == "done") << "alice's goes on" << jobs;
+  for (const Json& job : jobs)
+    serve.client(fresh).ask("DELETE", "/v1/jobs/" + job["id"].get<std::string>());
 }
 
 // --- servers that must not start ---

@@ -154,8 +154,8 @@ std::vector<Json> Serve::audit() const {
   return lines;
 }
 
-Json Serve::calls() const {
-  const Json answer = get("/v1/calls").json();
+Json Serve::calls(const std::string& token) const {
+  const Json answer = get("/v1/calls", token).json();
   return answer.is_object() ? answer.value("calls", Json()) : Json("no answer");
 }
 

@@ -72,7 +72,7 @@ class Serve {
     return client(std::move(token)).post(path, body);
   }
   // /v1/calls, /v1/tools' names, one of /v1/status.
-  Json calls() const;
+  Json calls(const std::string& token = "") const;
   std::vector<std::string> tools() const;
   [[nodiscard]] bool runs(std::size_t count) const;
 

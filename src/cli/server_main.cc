@@ -173,7 +173,7 @@ int run_serve(const Options& options) {
   parts.loop.on_signal({SIGTERM, SIGINT, SIGHUP}, [&](int which) {
     if (which == SIGHUP) {
       if (!options.token_file.empty()) try {
-          tokens.replace_by(Tokens::from_file(options.token_file));
+          server.replace_tokens(Tokens::from_file(options.token_file));
         } catch (const Error& error) {
           note(std::string("the tokens stay as they were: ") + error.what());
         }

@@ -188,17 +188,24 @@ CallerPtr Tokens::find(const std::string* authorization) const {
   return token.empty() ? nullptr : found;
 }
 
-void Tokens::replace_by(Tokens next) {
-  for (Entry& fresh : next.entries_)
-    for (const Entry& old : entries_)
-      if (old.caller->name == fresh.caller->name) {
-        old.caller->tools = fresh.caller->tools;
-        old.caller->rate = fresh.caller->rate;
-        old.caller->concurrency = fresh.caller->concurrency;
-        old.caller->admin = fresh.caller->admin;
-        fresh.caller = old.caller;
-      }
+std::vector<CallerPtr> Tokens::replace_by(Tokens next) {
+  std::vector<CallerPtr> gone;
+  for (const Entry& old : entries_) {
+    const auto fresh =
+        std::find_if(next.entries_.begin(), next.entries_.end(),
+                     [&](const Entry& each) { return each.caller->name == old.caller->name; });
+    if (fresh == next.entries_.end()) {
+      gone.push_back(old.caller);
+      continue;
+    }
+    old.caller->tools = fresh->caller->tools;
+    old.caller->rate = fresh->caller->rate;
+    old.caller->concurrency = fresh->caller->concurrency;
+    old.caller->admin = fresh->caller->admin;
+    fresh->caller = old.caller;
+  }
   entries_ = std::move(next.entries_);
+  return gone;
 }
 
 }  // namespace brig::serve

@@ -50,8 +50,8 @@ class Tokens {
   bool required() const { return !entries_.empty(); }
   // Of an Authorization header; null: not known. Takes as long whichever it is.
   CallerPtr find(const std::string* authorization) const;
-  // Takes over what callers of the same name are doing.
-  void replace_by(Tokens next);
+  // Callers of the same name stay who they are. Returns those who are no more.
+  [[nodiscard]] std::vector<CallerPtr> replace_by(Tokens next);
 
  private:
   struct Entry {

@@ -241,8 +241,10 @@ TEST(Tokens, ThatReplaceOthersKeepWhatCallersOfTheNameAreDoing) {
   const CallerPtr a = find(tokens, std::string("Bearer ") + kToken);
   a->running = 3;
   const std::string fresh = "a-fresh-token-of-enough-characters";
-  tokens.replace_by(Tokens::from_text(
+  const auto gone = tokens.replace_by(Tokens::from_text(
       table("a", fresh, "rate = 1\nconcurrency = 4\ntools = ['x']\nadmin = true\n"), "t"));
+  ASSERT_EQ(gone.size(), 1u);
+  EXPECT_EQ(gone[0]->name, "gone");
   EXPECT_FALSE(find(tokens, std::string("Bearer ") + kToken)) << "the old token";
   EXPECT_FALSE(find(tokens, std::string("Bearer ") + kOther)) << "of who is gone";
   const CallerPtr now = find(tokens, "Bearer " + fresh);

@@ -48,6 +48,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   Loop::Timer sweep, pause;
 
   void accept(Listener& listener);
+  // One that goes takes others along.
+  void for_each(const std::function<void(AnyConnection&)>& job);
   // Drops clients until the rest leaves no more unsent than may be: who has most of it goes first. Not while somebody
   // sends, who may be going through a list that a client which leaves is taken from.
   void shed_soon();
@@ -124,6 +126,8 @@ class Connection final : public AnyConnection,
     else
       drop();
   }
+
+  const Request* request() const override { return exchange_ ? &exchange_->request : nullptr; }
 
   void drain() override {
     if (!exchange_ && !reader_.begun() && out_.empty()) drop();

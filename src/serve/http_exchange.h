@@ -23,6 +23,8 @@ class AnyConnection {
   virtual void drop() = 0;
   virtual void check_deadline(SteadyClock::time_point now) = 0;
   virtual void drain() = 0;
+  // That is being answered; null if none is.
+  virtual const Request* request() const = 0;
 };
 
 // A share of a sum that others have a share of too, for as long as it lives.

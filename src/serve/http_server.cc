@@ -104,6 +104,12 @@ void HttpServer::Impl::accept(Listener& listener) {
   }
 }
 
+void HttpServer::Impl::for_each(const std::function<void(AnyConnection&)>& job) {
+  const std::vector<AnyConnection*> all(connections.begin(), connections.end());
+  for (AnyConnection* each : all)
+    if (connections.contains(each)) job(*each);
+}
+
 void HttpServer::Impl::shed_soon() {
   if (std::exchange(shedding, true)) return;
   loop.post([weak = weak_from_this()] {
@@ -118,11 +124,7 @@ void HttpServer::Impl::shed_soon() {
 HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits)
     : impl_(std::make_shared<Impl>(loop, std::move(handler), limits)) {
   impl_->sweep = loop.every(kSweep, [impl = impl_.get()] {
-    const auto now = SteadyClock::now();
-    // A connection that goes changes the set.
-    const std::vector<AnyConnection*> all(impl->connections.begin(), impl->connections.end());
-    for (AnyConnection* each : all)
-      if (impl->connections.contains(each)) each->check_deadline(now);
+    impl->for_each([now = SteadyClock::now()](AnyConnection& each) { each.check_deadline(now); });
   });
 }
 
@@ -131,9 +133,7 @@ HttpServer::~HttpServer() {
   impl_->pause.reset();
   impl_->draining = true;
   for (Impl::Listener& each : impl_->listeners) each.readable.reset();
-  const std::vector<AnyConnection*> all(impl_->connections.begin(), impl_->connections.end());
-  for (AnyConnection* each : all)
-    if (impl_->connections.contains(each)) each->drop();
+  impl_->for_each([](AnyConnection& each) { each.drop(); });
   impl_->handler = [](const ExchangePtr&) {};
 }
 
@@ -151,9 +151,13 @@ void HttpServer::drain() {
     each.readable.reset();
     each.socket.reset();
   }
-  const std::vector<AnyConnection*> all(impl_->connections.begin(), impl_->connections.end());
-  for (AnyConnection* each : all)
-    if (impl_->connections.contains(each)) each->drain();
+  impl_->for_each([](AnyConnection& each) { each.drain(); });
+}
+
+void HttpServer::drop_if(const std::function<bool(const Request&)>& such) {
+  impl_->for_each([&](AnyConnection& each) {
+    if (each.request() && such(*each.request())) each.drop();
+  });
 }
 
 HttpCounts HttpServer::counts() const { return impl_->counts; }

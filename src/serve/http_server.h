@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -48,6 +49,8 @@ class HttpServer {
   void listen(UniqueFd socket, const TlsFiles* tls = nullptr);
   // Takes nothing new; connections end with the answer that they wait for.
   void drain();
+  // Closes the connections of requests that are not answered yet, if they are such.
+  void drop_if(const std::function<bool(const Request&)>& such);
   HttpCounts counts() const;
 
   struct Impl;  // for the connections

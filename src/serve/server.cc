@@ -38,6 +38,14 @@ Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, H
       http_(
           loop, [this](const ExchangePtr& exchange) { handle(exchange); }, limits) {}
 
+void Server::replace_tokens(Tokens next) {
+  for (const CallerPtr& gone : tokens_.replace_by(std::move(next))) service_.cancel_all(gone.get());
+  http_.drop_if([this](const Request& request) {
+    const std::string* authorization = request.header("authorization");
+    return authorization && !tokens_.find(authorization);
+  });
+}
+
 void Server::handle(const ExchangePtr& exchange) {
   const std::string& path = exchange->request.path;
   if (path == "/healthz") {

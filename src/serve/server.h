@@ -13,6 +13,9 @@ class Server {
   Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, HttpLimits limits = {});
 
   HttpServer& http() { return http_; }
+  // Who has a token that is no longer one is out at once: their connections are closed, and, if there is no other token of
+  // that name, all their calls end.
+  void replace_tokens(Tokens next);
 
  private:
   void handle(const ExchangePtr& exchange);
@@ -25,7 +28,7 @@ class Server {
 
   Loop& loop_;
   Service& service_;
-  const Tokens& tokens_;
+  Tokens& tokens_;
   const std::chrono::steady_clock::time_point began_;
   unsigned streams_ = 0;
   std::string status_event_;

@@ -176,8 +176,9 @@ bool Service::cancel(const std::string& call_id, const Caller& caller, bool at_o
   return found->second.box->sandbox->cancel(call_id, at_once);
 }
 
-void Service::cancel_all() {
-  for (const auto& [id, call] : live_) call.box->sandbox->cancel(id, true);
+void Service::cancel_all(const Caller* only) {
+  for (const auto& [id, call] : live_)
+    if (!only || call.caller.get() == only) call.box->sandbox->cancel(id, true);
 }
 
 std::vector<LiveCall> Service::calls(const Caller& caller) const {

@@ -103,7 +103,8 @@ class Service {
   // No call is taken any more; `done` when the last has ended.
   void drain(std::function<void()> done);
   bool draining() const { return draining_; }
-  void cancel_all();
+  // Of everybody, or of one caller; at once.
+  void cancel_all(const Caller* only = nullptr);
 
   SandboxState state() const;
   unsigned concurrency() const { return concurrency_; }
