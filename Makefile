@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
-FORMATTED := find include src tests bench fuzz examples \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) 2>/dev/null
+FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
 .PHONY: fuzz soak build deps run test test-release test-python test-clients test-vm bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
