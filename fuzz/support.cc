@@ -1,22 +1,10 @@
 #include "support.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "tool/json_text.h"
 
 namespace brig::fuzz {
-
-bool same(const Json& a, const Json& b) {
-  if (a.type() != b.type() || a.size() != b.size()) return false;
-  if (a.is_number_float())
-    return std::signbit(a.get<double>()) == std::signbit(b.get<double>()) && a == b;
-  if (!a.is_structured()) return a == b;
-  if (a.is_object())
-    for (const auto& [key, each] : a.items())
-      if (!b.contains(key)) return false;
-  return std::equal(a.begin(), a.end(), b.begin(), same);
-}
 
 std::string_view take(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());

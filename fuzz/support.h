@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "serve/http.h"
+#include "tool/json_same.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -28,8 +29,7 @@ inline void promise(bool kept, const char* what, std::string_view about = "") {
   std::abort();
 }
 
-// == takes 1, 1u and 1.0 for the same, and -0.0 for 0.0.
-bool same(const Json& a, const Json& b);
+using brig::same;
 
 // Up to the separator, which is not part of either; all of it if there is none.
 std::string_view take(std::string_view& text, char separator);

@@ -9,23 +9,20 @@
 #include <fstream>
 #include <sstream>
 
+#include "serve/scratch_directory.h"
+
 namespace brig::serve {
 namespace {
 
 class AuditLog : public testing::Test {
  protected:
-  AuditLog() {
-    char name[] = "/tmp/brig-audit-XXXXXX";
-    directory_ = mkdtemp(name);
-    path_ = directory_ + "/audit.jsonl";
-  }
-  ~AuditLog() override { std::filesystem::remove_all(directory_); }
   static std::string text(const std::string& path) {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  std::string directory_, path_;
+  const ScratchDirectory directory_;
+  const std::string path_ = directory_ / "audit.jsonl";
 };
 
 TEST_F(AuditLog, IsAFileOfLinesForItsOwnerAlone) {
@@ -56,7 +53,7 @@ TEST_F(AuditLog, MayBeNone) {
 
 TEST_F(AuditLog, ThatCanNotBeOpenedIsAnErrorThatSaysWhatToDo) {
   try {
-    Audit audit(directory_ + "/no/such");
+    Audit audit(directory_ / "no/such");
     ADD_FAILURE() << "it was opened";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("--audit none"), std::string::npos) << error.what();
@@ -96,13 +93,13 @@ TEST_F(AuditLog, IsOpenedAnewAfterARotation) {
 }
 
 TEST_F(AuditLog, StaysWithTheOldFileIfThereCanBeNoNewOne) {
-  const std::string inner = directory_ + "/inner";
+  const std::string inner = directory_ / "inner";
   std::filesystem::create_directory(inner);
   Audit audit(inner + "/log");
-  std::filesystem::rename(inner, directory_ + "/moved");
+  std::filesystem::rename(inner, directory_ / "moved");
   EXPECT_FALSE(audit.reopen());
   audit.write("still");
-  EXPECT_EQ(text(directory_ + "/moved/log"), "still\n");
+  EXPECT_EQ(text(directory_ / "moved/log"), "still\n");
 }
 
 }  // namespace

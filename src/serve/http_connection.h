@@ -53,7 +53,6 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   // Drops clients until the rest leaves no more unsent than may be: who has most of it goes first. Not while somebody
   // sends, who may be going through a list that a client which leaves is taken from.
   void shed_soon();
-  std::shared_ptr<Impl> shared() { return shared_from_this(); }
 };
 
 template <typename Stream>

@@ -94,7 +94,7 @@ void HttpServer::Impl::accept(Listener& listener) {
     (void)fd.release();
     std::shared_ptr<AnyConnection> connection;
     // The connection keeps what it shares with the others, which these listeners are part of.
-    const std::shared_ptr<Impl> self = shared();
+    const std::shared_ptr<Impl> self = shared_from_this();
     if (listener.tls)
       connection = std::make_shared<Connection<TlsStream>>(
           self, TlsStream(std::move(socket), *listener.tls), name_of(address));

@@ -9,6 +9,8 @@
 #include <future>
 #include <thread>
 
+#include "serve/scratch_directory.h"
+
 namespace brig::serve {
 namespace {
 
@@ -18,9 +20,7 @@ constexpr std::chrono::seconds kSoon{15};
 class JobsOf : public testing::Test {
  protected:
   JobsOf() {
-    char name[] = "/tmp/brig-jobs-XXXXXX";
-    directory_ = mkdtemp(name);
-    std::ofstream(directory_ + "/brig.toml") << R"toml(
+    std::ofstream(directory_ / "brig.toml") << R"toml(
 [policy]
 timeout = "60s"
 grace = "100ms"
@@ -40,12 +40,11 @@ argv = ["sleep", "60"]
     if (thread_.joinable()) thread_.join();
     jobs_.reset();
     service_.reset();
-    std::filesystem::remove_all(directory_);
   }
 
   void begin(JobLimits limits = {}) {
     ServiceOptions options;
-    options.manifest = directory_ + "/brig.toml";
+    options.manifest = directory_ / "brig.toml";
     service_ = std::make_unique<Service>(loop_, options, Builtins{});
     jobs_ = std::make_unique<Jobs>(loop_, *service_, limits);
     thread_ = std::thread([this] {
@@ -95,7 +94,7 @@ argv = ["sleep", "60"]
   }
 
   mutable Loop loop_;
-  std::string directory_;
+  const ScratchDirectory directory_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<Jobs> jobs_;
   std::thread thread_;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "serve/scratch_directory.h"
 #include "tool/refusal.h"
 
 namespace brig::serve {
@@ -58,12 +59,6 @@ TEST(ListenAddress, ThatIsInUseIsAnError) {
 
 class ListenPath : public testing::Test {
  protected:
-  ListenPath() {
-    char name[] = "/tmp/brig-listen-XXXXXX";
-    directory_ = mkdtemp(name);
-    path_ = directory_ + "/s";
-  }
-  ~ListenPath() override { std::filesystem::remove_all(directory_); }
   UniqueFd listen() const {
     ListenAddress address = parse_listen_address("unix:" + path_);
     return listen_on(address);
@@ -75,7 +70,8 @@ class ListenPath : public testing::Test {
     const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
     return connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
   }
-  std::string directory_, path_;
+  const ScratchDirectory directory_;
+  std::string path_ = directory_ / "s";
 };
 
 TEST_F(ListenPath, IsForItsOwnerAlone) {
@@ -110,7 +106,7 @@ TEST_F(ListenPath, ThatIsNoSocketIsLeftAlone) {
 }
 
 TEST_F(ListenPath, ThatIsALinkIsNotFollowed) {
-  const std::string target = directory_ + "/target";
+  const std::string target = directory_ / "target";
   std::ofstream(target) << "precious";
   std::filesystem::create_symlink(target, path_);
   EXPECT_NE(refusal([&] { listen(); }), "");
@@ -118,7 +114,7 @@ TEST_F(ListenPath, ThatIsALinkIsNotFollowed) {
 }
 
 TEST_F(ListenPath, ThatIsTooLongIsRefused) {
-  path_ = directory_ + "/" + std::string(200, 'x');
+  path_ = directory_ / std::string(200, 'x');
   EXPECT_TRUE(contains(refusal([&] { listen(); }), "longer than"));
 }
 

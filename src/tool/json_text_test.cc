@@ -7,22 +7,12 @@
 #include <limits>
 #include <random>
 
+#include "tool/json_same.h"
+
 namespace brig {
 namespace {
 
 using namespace std::string_literals;
-
-// == takes 1, 1u and 1.0 for the same.
-bool same(const Json& a, const Json& b) {
-  if (a.type() != b.type() || a.size() != b.size()) return false;
-  if (a.is_number_float())
-    return std::signbit(a.get<double>()) == std::signbit(b.get<double>()) && a == b;
-  if (!a.is_structured()) return a == b;
-  if (a.is_object())
-    for (const auto& [key, each] : a.items())
-      if (!b.contains(key)) return false;
-  return std::equal(a.begin(), a.end(), b.begin(), same);
-}
 
 // What json_from makes of it is what nlohmann does, and so is what json_text makes of that. True if it
 // is JSON.
