@@ -94,7 +94,9 @@ std::string fix_for(Stage stage, int error) {
         return "; user namespaces are off for this user: set the sysctls "
                "kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0 and, on "
                "Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for "
-               "brig), or start brig as root" +
+               "brig), or start brig as root; in a chroot the kernel makes none for anybody: enter "
+               "it "
+               "by pivot_root (bwrap, systemd-nspawn) instead" +
                std::string(kLandlockFloor);
       return "";
     case Stage::proc:
