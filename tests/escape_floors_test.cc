@@ -35,7 +35,8 @@ std::string landlock_missing() {
 
 #define NEEDS_LANDLOCK() BRIG_NEEDS(landlock_missing().empty(), landlock_missing())
 
-void expect_no_survivor(const char* how, bool ends, Policy policy, bool outcome_known = true) {
+void expect_floor_leaves_none(const char* how, bool ends, Policy policy,
+                              bool outcome_known = true) {
   SCOPED_TRACE(how);
   policy.limits.wall_time = milliseconds(ends ? 20'000 : 1000);
   policy.limits.grace = milliseconds(200);
@@ -206,23 +207,23 @@ TEST(LandlockFloor, SaysWhetherProcessesAreBounded) {
 
 TEST(LandlockFloor, LeavesNoSurvivor) {
   NEEDS_LANDLOCK();
-  expect_no_survivor("daemon", true, landlock());
-  expect_no_survivor("daemon-sleep", false, landlock());
-  expect_no_survivor("deaf", false, landlock());
-  expect_no_survivor("stop", false, landlock());
-  expect_no_survivor("subreaper", true, landlock());
-  expect_no_survivor("hold-pipe", true, landlock());
+  expect_floor_leaves_none("daemon", true, landlock());
+  expect_floor_leaves_none("daemon-sleep", false, landlock());
+  expect_floor_leaves_none("deaf", false, landlock());
+  expect_floor_leaves_none("stop", false, landlock());
+  expect_floor_leaves_none("subreaper", true, landlock());
+  expect_floor_leaves_none("hold-pipe", true, landlock());
 }
 
 TEST(LandlockFloor, LeavesNoSurvivorOfAStorm) {
   NEEDS_LANDLOCK();
-  expect_no_survivor("storm", true, landlock());
-  expect_no_survivor("storm-stay", false, landlock());
+  expect_floor_leaves_none("storm", true, landlock());
+  expect_floor_leaves_none("storm-stay", false, landlock());
 }
 
 TEST(LandlockFloor, KillingItsInitSavesNobody) {
   NEEDS_LANDLOCK();
-  expect_no_survivor("kill-parent", false, landlock(), false);
+  expect_floor_leaves_none("kill-parent", false, landlock(), false);
 }
 
 TEST(LandlockFloor, LeavesNoFileBehind) {
@@ -266,12 +267,12 @@ TEST(LandlockFloor, CleaningUpDoesNotFollowSymlinks) {
 TEST(ProcessFloor, LeavesNoSurvivor) {
   BRIG_NEEDS(!guests().empty(), "BRIG_GUESTS is not set");
   for (const char* how : {"daemon", "subreaper", "hold-pipe"})
-    expect_no_survivor(how, true, process());
+    expect_floor_leaves_none(how, true, process());
   for (const char* how : {"daemon-sleep", "deaf", "stop"})
-    expect_no_survivor(how, false, process());
+    expect_floor_leaves_none(how, false, process());
 }
 
-TEST(ProcessFloor, LeavesNoSurvivorOfAStorm) { expect_no_survivor("storm", true, process()); }
+TEST(ProcessFloor, LeavesNoSurvivorOfAStorm) { expect_floor_leaves_none("storm", true, process()); }
 
 TEST(ProcessFloor, HasACleanEnvironmentAndNoDescriptors) {
   setenv("BRIG_TEST_SECRET", "brig-test-secret", 1);

@@ -16,7 +16,7 @@ Toolbox tools() {
   return box;
 }
 
-const Json kLong{{"ms", 100'000}};
+const Json kEndless{{"ms", 100'000}};
 
 int kill_all(const char* name, int signal = SIGKILL) {
   const std::vector<pid_t> victims = descendants_named(getpid(), name);
@@ -29,10 +29,10 @@ void expect_recovers(const char* part) {
   {
     Sandbox box(tools(), quick());
     const auto watch = box.watch();
-    auto async = box.call_async("nap", kLong, {"async", ""});
+    auto async = box.call_async("nap", kEndless, {"async", ""});
     ASSERT_TRUE(await(*watch, Event::Kind::output, "async"));
     ToolResult sync;
-    std::thread thread([&] { sync = box.call("nap", kLong, "sync"); });
+    std::thread thread([&] { sync = box.call("nap", kEndless, "sync"); });
     EXPECT_TRUE(await(*watch, Event::Kind::output, "sync"));
     const auto begin = Clock::now();
     EXPECT_GE(kill_all(part), 1);
@@ -163,7 +163,7 @@ TEST(SandboxDeath, OfPartsUnderLoadNeverHangsACall) {
                        {"sh", "-c", "trap '' TERM HUP; setsid sleep 1000 & echo running; wait"}));
   Sandbox box(std::move(all), quick(100s));
   const auto watch = box.watch();
-  auto first = box.call_async("nap", kLong), second = box.call_async("sleep", {});
+  auto first = box.call_async("nap", kEndless), second = box.call_async("sleep", {});
   if (!await(*watch, Event::Kind::output) || !await(*watch, Event::Kind::output)) _exit(1);
   (void)!write(tell, "x", 1);
   for (;;) pause();

@@ -28,16 +28,16 @@ constexpr std::uint64_t kDay = 24 * 3600 * 1000;
 constexpr double kLeastCpus = 0.01;
 constexpr double kMostCpus = 8192;  // the most that Linux can be built for
 
-enum class Unit { milliseconds, bytes, count };
+enum class Unit { ms, bytes, count };
 struct LimitRange {
   std::string_view name;
   Unit unit;
   std::uint64_t least, most;
 };
 constexpr std::array<LimitRange, 11> kRanges = {{
-    {"wall_time", Unit::milliseconds, 1, kDay},
-    {"grace", Unit::milliseconds, 0, 60'000},
-    {"cpu_time", Unit::milliseconds, 1, kDay},
+    {"wall_time", Unit::ms, 1, kDay},
+    {"grace", Unit::ms, 0, 60'000},
+    {"cpu_time", Unit::ms, 1, kDay},
     {"memory", Unit::bytes, 4_MiB, kNoEnd},
     {"processes", Unit::count, 1, 32'768},
     {"output", Unit::bytes, 0, 1_GiB},
@@ -52,7 +52,7 @@ constexpr std::array<LimitRange, 11> kRanges = {{
 
 std::string in_unit(Unit unit, std::uint64_t value) {
   switch (unit) {
-    case Unit::milliseconds:
+    case Unit::ms:
       return format_duration(std::chrono::milliseconds(static_cast<std::int64_t>(value)));
     case Unit::bytes: return format_size(value);
     case Unit::count: return fmt::format("{}", value);

@@ -15,7 +15,7 @@ namespace brig::serve {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::chrono::seconds kSoon{15};
+constexpr std::chrono::seconds kAtOnce{15};
 
 class JobsOf : public testing::Test {
  protected:
@@ -85,7 +85,7 @@ argv = ["sleep", "60"]
   }
   bool becomes(const std::string& id, const std::string& wanted) {
     for (const auto begin = std::chrono::steady_clock::now();
-         std::chrono::steady_clock::now() - begin < kSoon; usleep(2000))
+         std::chrono::steady_clock::now() - begin < kAtOnce; usleep(2000))
       if (status(id) == wanted) return true;
     return false;
   }
@@ -194,7 +194,7 @@ TEST_F(JobsOf, AWaiterIsToldOnceWhenItIsDone) {
   });
   remove(id, caller_);
   auto future = told.get_future();
-  ASSERT_EQ(future.wait_for(kSoon), std::future_status::ready);
+  ASSERT_EQ(future.wait_for(kAtOnce), std::future_status::ready);
   EXPECT_EQ(future.get(), "done");
 }
 
@@ -206,7 +206,7 @@ TEST_F(JobsOf, AWaiterOfAJobThatGoesOnIsToldAfterItsTime) {
     jobs_->wait(id, 50ms, [&] { told.set_value(); });
     return 0;
   });
-  EXPECT_EQ(told.get_future().wait_for(kSoon), std::future_status::ready);
+  EXPECT_EQ(told.get_future().wait_for(kAtOnce), std::future_status::ready);
   EXPECT_NE(status(id), "done");
   remove(id, caller_);
   EXPECT_TRUE(becomes(id, "done")) << "and it is not told a second time";

@@ -17,7 +17,7 @@
 namespace brig {
 namespace {
 
-Functions g_functions;
+Functions g_loaded;
 
 void tell(int catalog, FrameKind kind, std::string_view text) {
   text = text.substr(
@@ -74,11 +74,11 @@ void load(const Plan& plan, int catalog) {
       refuse(catalog, "tool '" + tool->name +
                           "' has a policy of its own; that is for who loads the library to say");
     list.push_back(listed(*tool));
-    g_functions.emplace(tool->name, tool);
+    g_loaded.emplace(tool->name, tool);
   }
   if (count_threads() != 1)
     refuse(catalog, "it starts threads when it is loaded; a copy of such a process could hang");
-  serve_functions(g_functions);
+  serve_functions(g_loaded);
   const std::string text = list.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > kMaxCatalog - sizeof(FrameHeader)) refuse(catalog, "it has too many tools");
   tell(catalog, FrameKind::result, text);

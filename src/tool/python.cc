@@ -110,7 +110,7 @@ void add_parts(const fs::path& prefix, std::vector<std::string>& parts) {
 }
 
 // What an interpreter is made of: beside each of the links that lead to it, and its environment's base.
-std::vector<std::string> parts_of(const std::string& interpreter) {
+std::vector<std::string> installation_of(const std::string& interpreter) {
   std::vector<std::string> parts;
   fs::path at = interpreter;
   std::error_code error;
@@ -167,7 +167,7 @@ std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
   payload->runtime_spec = spec.dump(-1, ' ', true, Json::error_handler_t::replace);
   auto runtime = std::make_shared<PythonRuntime>();
   runtime->key = fmt::format("python {}", ++made);
-  std::vector<std::string> paths = parts_of(interpreter);
+  std::vector<std::string> paths = installation_of(interpreter);
   paths.insert(paths.end(), read.begin(), read.end());
   runtime->read = to_mount(std::move(paths));
   runtime->payload = std::move(payload);
