@@ -52,18 +52,6 @@ if(BRIG_SANITIZE)
   target_link_options(brig_settings INTERFACE -fsanitize=${sanitizers})
 endif()
 
-# Objects for both ways of linking: LTO for what is installed, none for the dozen programs that only
-# test it, which would do that work over and over.
-if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(brig_settings INTERFACE -ffat-lto-objects)
-endif()
-function(brig_without_lto target)
-  set_property(TARGET ${target} PROPERTY INTERPROCEDURAL_OPTIMIZATION OFF)
-  if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_link_options(${target} PRIVATE -fno-lto)
-  endif()
-endfunction()
-
 # brig-helper takes these too, so they are a target of their own.
 add_library(brig_hardening INTERFACE)
 if(BRIG_HARDEN)

@@ -26,7 +26,6 @@ function(brig_gtest target)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} brig_settings brig_warnings
                                           brig_quick_compile GTest::gtest_main)
-  brig_without_lto(${target})
   list(TRANSFORM arg_KERNEL_SUITES APPEND ".*" OUTPUT_VARIABLE suites)
   list(JOIN suites ":" kernel_filter)
   if(kernel_filter)
