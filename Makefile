@@ -7,7 +7,7 @@ PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
-.PHONY: fuzz soak build deps run test test-release test-python test-clients test-vm bench tsan tidy format format-check lint install clean help
+.PHONY: fuzz soak build deps run test test-sanitized test-python test-clients test-vm test-all bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -32,17 +32,16 @@ run:  ## a short tour: what happens to good and bad commands in a cell
 	@$(MAKE) --no-print-directory build
 	@scripts/tour
 
-test:  ## all tests in C++, sanitized, as root and as an unprivileged user
-	@scripts/deps build
-	@$(MAKE) --no-print-directory build-dev
-	@$(MAKE) --no-print-directory build/release/build.ninja
-	@cmake --build --preset release --parallel $(JOBS) --target brig_program brig_server brig faults
-	@scripts/test
-
-test-release:  ## the same tests, compiled as a release
+test:  ## the tests in C++, as root and as an unprivileged user (8 minutes from nothing, 3 the second time)
 	@scripts/deps build
 	@$(MAKE) --no-print-directory build-release
-	@scripts/test release
+	@scripts/test
+
+test-sanitized:  ## the same tests with ASan and UBSan
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build-dev
+	@$(MAKE) --no-print-directory build
+	@scripts/test dev
 
 test-python:  ## the Python package: every CPython that is here, a venv, an installed one
 	@scripts/deps build python
@@ -56,6 +55,9 @@ test-clients:  ## the server, with MCP clients from npm, curl, and the console i
 
 test-vm:  ## the tests on other kernels, in virtual machines
 	@scripts/test-vm
+
+test-all:  ## everything: what CI runs, all of it in the virtual machine, TSan, the long soaks
+	@scripts/run-parts test test-sanitized test-python test-clients format-check lint test-vm tsan soak
 
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build
@@ -94,7 +96,7 @@ format-check:  ## fail if `make format` would change a file
 
 lint:  ## shellcheck and clang-tidy; LINT_BASE=ref: only files changed since ref
 	@scripts/deps build lint
-	@$(MAKE) --no-print-directory build/dev/build.ninja
+	@$(MAKE) --no-print-directory build/tidy/build.ninja
 	@scripts/lint
 
 install: build  ## install below PREFIX (and DESTDIR)
