@@ -19,7 +19,7 @@ TEST(Command, EndsAtItsCpuTime) {
 }
 
 TEST(Command, CpuTimeIsOfTheWholeTreeWhereACgroupCounts) {
-  if (!has_cgroups()) return;  // per process there, and the report says so: see above
+  if (!has_cgroups()) GTEST_SKIP() << "without a cgroup it is per process: see EndsAtItsCpuTime";
   Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(600);
   // No child uses more than a quarter of the limit.
@@ -49,9 +49,10 @@ TEST(Command, EndsAtItsMemoryLimit) {
       EXPECT_TRUE(enforces(report, "memory:per_process"));
     }
   });
-  if (!has_cgroups()) return;
+  // Many small processes: too much together, and no one of them too large.
   by_all_ways(guest({"hog", "family", "256"}), policy, [](const Report& report) {
-    EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
+    EXPECT_EQ(report.outcome, has_cgroups() ? Outcome::memory_limit : Outcome::ok)
+        << describe(report);
   });
 }
 
@@ -88,7 +89,11 @@ TEST(Command, TellsWhenItWasRefusedProcesses) {
     // The guest itself is one of the ten.
     EXPECT_TRUE(has_line(report, "made 9 failed 21")) << describe(report);
     EXPECT_EQ(report.exit_code, 4);
-    if (!has_cgroups()) return;
+    if (!has_cgroups()) {
+      EXPECT_EQ(report.outcome, Outcome::exit) << describe(report);
+      EXPECT_TRUE(enforces(report, "processes:rlimit")) << describe(report);
+      return;
+    }
     EXPECT_EQ(report.outcome, Outcome::process_limit) << describe(report);
     EXPECT_EQ(violations(report, "processes", "refused a new process"), 21u);
     EXPECT_TRUE(contains(report.message, "10 processes")) << report.message;
@@ -138,12 +143,17 @@ TEST(Limit, CpusBoundTheShareOfTime) {
   }
   by_all_ways(guest({"hog", "spin", "10"}), policy, [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::timeout);
-    EXPECT_LT(report.usage.cpu, milliseconds(900));
+    // A quarter of the time that it really had, which is more on a machine that stalls.
+    EXPECT_LT(report.usage.cpu, report.usage.wall / 4 + milliseconds(400));
     EXPECT_TRUE(enforces(report, "cpus:cgroup"));
   });
 }
 
 // --- usage ---
+
+// Six children that are there together, however slowly they start.
+const char kSixChildren[] =
+    "for i in 1 2 3 4 5 6; do sleep 60 & all=\"$all $!\"; done; kill $all; wait";
 
 TEST(Usage, IsPlausible) {
   Policy policy = with_wall(10'000);
@@ -174,14 +184,12 @@ TEST(Usage, IsPlausible) {
     report = runner.run(argv({"true"}));
     EXPECT_LT(report.usage.memory_peak, 10_MiB) << "inherited the peak of the call before";
     EXPECT_EQ(report.usage.processes_peak, 1u);
-    report = runner.run(sh("for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait"));
+    report = runner.run(sh(kSixChildren));
     EXPECT_EQ(report.usage.processes_peak, 7u);
     report = runner.run(argv({"true"}));
     EXPECT_EQ(report.usage.processes_peak, 1u) << "inherited the peak of the call before";
   }
-  EXPECT_EQ(
-      brig::run(sh("for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait"), policy).usage.processes_peak,
-      7u);
+  EXPECT_EQ(brig::run(sh(kSixChildren), policy).usage.processes_peak, 7u);
   EXPECT_EQ(brig::run(argv({"true"}), policy).usage.processes_peak, 1u);
 }
 
