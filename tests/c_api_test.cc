@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -130,14 +131,16 @@ TEST_F(CApi, ASignalEndsACallIfItsHandlerSaysSo) {
   action.sa_handler = [](int) {};
   sigaction(SIGUSR2, &action, &before);
   const pthread_t self = pthread_self();
+  // Again and again: one that came before the call would end nothing.
+  std::atomic<bool> over{false};
   std::thread other([&] {
-    usleep(300'000);
-    pthread_kill(self, SIGUSR2);
+    for (; !over; usleep(10'000)) pthread_kill(self, SIGUSR2);
   });
   const std::string request = R"({"tool":"nap"})";
   std::size_t size = 0;
   const std::string text = taken(brig_c_sandbox_call(
       box_, request.data(), request.size(), nullptr, 0, [] { return 1; }, &size));
+  over = true;
   other.join();
   sigaction(SIGUSR2, &before, nullptr);
   EXPECT_EQ(second_line(text)["outcome"], "cancelled");

@@ -19,7 +19,7 @@ TEST(Command, EndsAtItsCpuTime) {
 }
 
 TEST(Command, CpuTimeIsOfTheWholeTreeWhereACgroupCounts) {
-  if (!has_cgroups()) return;  // per process there, and the report says so: see above
+  if (!has_cgroups()) GTEST_SKIP() << "without a cgroup it is per process: see EndsAtItsCpuTime";
   Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(600);
   // No child uses more than a quarter of the limit.
@@ -49,9 +49,10 @@ TEST(Command, EndsAtItsMemoryLimit) {
       EXPECT_TRUE(enforces(report, "memory:per_process"));
     }
   });
-  if (!has_cgroups()) return;
+  // Many small processes: too much together, and no one of them too large.
   by_all_ways(guest({"hog", "family", "256"}), policy, [](const Report& report) {
-    EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
+    EXPECT_EQ(report.outcome, has_cgroups() ? Outcome::memory_limit : Outcome::ok)
+        << describe(report);
   });
 }
 
@@ -88,7 +89,11 @@ TEST(Command, TellsWhenItWasRefusedProcesses) {
     // The guest itself is one of the ten.
     EXPECT_TRUE(has_line(report, "made 9 failed 21")) << describe(report);
     EXPECT_EQ(report.exit_code, 4);
-    if (!has_cgroups()) return;
+    if (!has_cgroups()) {
+      EXPECT_EQ(report.outcome, Outcome::exit) << describe(report);
+      EXPECT_TRUE(enforces(report, "processes:rlimit")) << describe(report);
+      return;
+    }
     EXPECT_EQ(report.outcome, Outcome::process_limit) << describe(report);
     EXPECT_EQ(violations(report, "processes", "refused a new process"), 21u);
     EXPECT_TRUE(contains(report.message, "10 processes")) << report.message;
@@ -138,25 +143,33 @@ TEST(Limit, CpusBoundTheShareOfTime) {
   }
   by_all_ways(guest({"hog", "spin", "10"}), policy, [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::timeout);
-    EXPECT_LT(report.usage.cpu, milliseconds(900));
+    // A quarter of the time that it really had, which is more on a machine that stalls.
+    EXPECT_LT(report.usage.cpu, report.usage.wall / 4 + milliseconds(400));
     EXPECT_TRUE(enforces(report, "cpus:cgroup"));
   });
 }
 
 // --- usage ---
 
+// Six children that are there together, however slowly they start.
+const char kSixChildren[] =
+    "for i in 1 2 3 4 5 6; do sleep 60 & all=\"$all $!\"; done; kill $all; wait";
+
 TEST(Usage, IsPlausible) {
-  Policy policy = with_wall(10'000);
+  Policy policy = with_wall(60'000);
   Runner runner(policy, {.ready = 1});
   Report report = runner.run(sh("sleep 0.3"));
   EXPECT_GE(report.usage.wall, milliseconds(100));
   EXPECT_LT(report.usage.wall, kSoon);
   EXPECT_LT(report.usage.cpu, milliseconds(200));
   // CPU of a child that has been waited for, and of one that has not.
-  for (const char* line :
-       {"timeout 1 sh -c 'while :; do :; done'", "sh -c 'while :; do :; done' & sleep 1"}) {
+  const std::string hog = guests() + "/hog";
+  for (const std::string& line :
+       {hog + " burn 150; true", "cd /tmp; " + hog + " burn-stay 150 > said & " +
+                                     "until test -s said; do sleep 0.1; done"}) {
     report = runner.run(sh(line));
-    EXPECT_GE(report.usage.cpu, milliseconds(100)) << line;  // on a busy machine
+    EXPECT_TRUE(report.ok()) << describe(report);
+    EXPECT_GE(report.usage.cpu, milliseconds(150)) << line;
     EXPECT_LT(report.usage.cpu, milliseconds(1500)) << line;
   }
   if (!has_cgroups()) {
@@ -174,34 +187,45 @@ TEST(Usage, IsPlausible) {
     report = runner.run(argv({"true"}));
     EXPECT_LT(report.usage.memory_peak, 10_MiB) << "inherited the peak of the call before";
     EXPECT_EQ(report.usage.processes_peak, 1u);
-    report = runner.run(sh("for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait"));
+    report = runner.run(sh(kSixChildren));
     EXPECT_EQ(report.usage.processes_peak, 7u);
     report = runner.run(argv({"true"}));
     EXPECT_EQ(report.usage.processes_peak, 1u) << "inherited the peak of the call before";
   }
-  EXPECT_EQ(
-      brig::run(sh("for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait"), policy).usage.processes_peak,
-      7u);
+  EXPECT_EQ(brig::run(sh(kSixChildren), policy).usage.processes_peak, 7u);
   EXPECT_EQ(brig::run(argv({"true"}), policy).usage.processes_peak, 1u);
 }
 
+// The least CPU time that a command used by any way, of one that says a word and spins until its time is
+// over. A busy machine gives it little of each second: then it has more seconds.
+milliseconds least_cpu(const Command& command, milliseconds wanted, int grace_ms,
+                       const std::function<void(const Report&)>& check) {
+  milliseconds least{0};
+  for (int wall_ms = 600; wall_ms <= 10'000 && least < wanted; wall_ms *= 4) {
+    least = milliseconds::max();
+    by_all_ways(command, with_wall(wall_ms, grace_ms), [&](const Report& report) {
+      EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
+      const bool begun = !report.out.bytes.empty();
+      least =
+          std::min(least, begun ? duration_cast<milliseconds>(report.usage.cpu) : milliseconds(0));
+      if (begun) check(report);
+    });
+  }
+  return least;
+}
+
 TEST(Usage, CpuOfATreeThatWasKilledCounts) {
-  by_all_ways(sh("sh -c 'while :; do :; done' & while :; do :; done"), with_wall(1000, 0),
-              [](const Report& report) {
-                EXPECT_EQ(report.outcome, Outcome::timeout);
-                EXPECT_GE(report.usage.cpu, milliseconds(100))
-                    << "of a command that spun for a second, beside others";
-              });
+  const Command tree = sh("echo begun; sh -c 'while :; do :; done' & while :; do :; done");
+  EXPECT_GE(least_cpu(tree, milliseconds(100), 0, [](const Report&) {}), milliseconds(100));
 }
 
 TEST(Usage, OfAKilledCommandIsTold) {
-  by_all_ways(
-      sh("trap '' TERM; while :; do :; done"), with_wall(600, 200), [](const Report& report) {
-        EXPECT_EQ(report.outcome, Outcome::timeout);
-        EXPECT_GE(report.usage.cpu, milliseconds(50)) << "of a command that spun for 800 ms";
-        EXPECT_GT(report.usage.memory_peak, 0u);
-        EXPECT_EQ(report.signal, SIGKILL) << "\"set if a signal ended it, brig's own included\"";
-      });
+  const Command deaf = sh("trap '' TERM; echo begun; while :; do :; done");
+  const auto check = [](const Report& report) {
+    EXPECT_GT(report.usage.memory_peak, 0u);
+    EXPECT_EQ(report.signal, SIGKILL) << "\"set if a signal ended it, brig's own included\"";
+  };
+  EXPECT_GE(least_cpu(deaf, milliseconds(50), 200, check), milliseconds(50));
 }
 
 }  // namespace

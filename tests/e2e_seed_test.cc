@@ -206,7 +206,7 @@ TEST(RunSandboxed, H4_CannotReadOrKillTheHost) {
 }
 
 TEST(RunSandboxed, H5_MemoryIsBoundedForTheTree) {
-  if (!has_cgroups()) return;  // without a cgroup the limit is per process, and reports say so
+  if (!has_cgroups()) GTEST_SKIP() << "without a cgroup the limit is per process";
   const SandboxResult result = run_sandboxed(
       "for i in 1 2 3 4; do (head -c 400000000 /dev/zero | tail -c 400000000 > /dev/null) & done; "
       "wait; exit 1",
@@ -287,10 +287,10 @@ TEST(KillProcessTree, EndsTheLeaderItsChildrenAndThoseInOtherSessions) {
   for (int kind = 0; kind < 3; ++kind) {
     SCOPED_TRACE(kind);
     const std::string marker = unique_marker("tree");
-    const pid_t pid =
-        start_tree(child_of_kind(kind, marker) + " sh -c 'sleep 60; : " + marker + "'");
+    const pid_t pid = start_tree("m=" + marker + "-la; " + child_of_kind(kind, marker) +
+                                 " sh -c \"sleep 60; : ${m}st\"");
+    EXPECT_TRUE(comes_true([&] { return !processes_with(marker + "-last").empty(); }));
     EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 3; }));
-    usleep(50'000);
     kill_process_tree(pid);
     int status = 0;
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
@@ -302,8 +302,14 @@ TEST(KillProcessTree, EndsStoppedProcesses) {
   const std::string marker = unique_marker("stopped");
   const pid_t pid =
       start_tree("sh -c 'kill -STOP $$; : " + marker + "' & kill -STOP $$; : " + marker);
-  EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 2; }));
-  usleep(50'000);
+  const auto stopped = [&] {
+    const std::vector<pid_t> tree = processes_with(marker);
+    const std::vector<Process> all = processes();
+    return std::count_if(all.begin(), all.end(), [&](const Process& each) {
+      return each.state == 'T' && std::find(tree.begin(), tree.end(), each.pid) != tree.end();
+    });
+  };
+  EXPECT_TRUE(comes_true([&] { return stopped() == 2; }));
   kill_process_tree(pid);
   int status = 0;
   EXPECT_EQ(waitpid(pid, &status, 0), pid);
@@ -311,6 +317,7 @@ TEST(KillProcessTree, EndsStoppedProcesses) {
 }
 
 TEST(KillProcessTree, RefusesWhatMustNotBeKilledAndNeverThrows) {
+  const Victim other;
   kill_process_tree(0);
   kill_process_tree(1);
   kill_process_tree(-1);
@@ -320,8 +327,20 @@ TEST(KillProcessTree, RefusesWhatMustNotBeKilledAndNeverThrows) {
   if (gone == 0) _exit(0);
   waitpid(gone, nullptr, 0);
   kill_process_tree(gone);
+  EXPECT_TRUE(other.alive());
 }
 
 // Children come and go while the tree is being taken down: none may be missed, and none left stopped.
+TEST(KillProcessTree, MissesNoneOfATreeThatGrows) {
+  const std::string marker = unique_marker("growing");
+  const pid_t pid = start_tree("i=0; while [ $i -lt 200 ]; do sh -c 'sleep 60; : " + marker +
+                               "' & i=$((i+1)); done; wait");
+  EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 10; }));
+  kill_process_tree(pid);
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(comes_true([&] { return processes_with(marker).empty(); }))
+      << processes_with(marker).size() << " are left";
+}
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/un.h>
 
 #include <cstddef>
@@ -142,23 +145,105 @@ std::string HostDirectory::set_id_files() const {
   return found;
 }
 
-Victim::Victim() : pid_(fork()) {
+int in_private_mounts(const std::function<bool()>& body) {
+  const uid_t uid = geteuid();
+  const gid_t gid = getegid();
+  fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    if (unshare(CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0)) != 0) _exit(77);
+    if (uid) {
+      std::ofstream("/proc/self/setgroups") << "deny";
+      std::ofstream("/proc/self/uid_map") << uid << " " << uid << " 1";
+      std::ofstream("/proc/self/gid_map") << gid << " " << gid << " 1";
+    }
+    if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
+    bool ok = false;
+    try {
+      ok = body();
+    } catch (const std::exception& error) {
+      fprintf(stderr, "%s\n", error.what());
+    }
+    fflush(nullptr);
+    _exit(ok && !::testing::Test::HasFailure() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+void with_own_mounts(const std::function<void()>& body) {
+  if (!is_root()) {
+    body();
+    return;
+  }
+  const int result = in_private_mounts([&] {
+    body();
+    return true;
+  });
+  BRIG_NEEDS(result != 77, "no mount namespace could be made for the test");
+  EXPECT_EQ(result, 0) << "what failed is said above";
+}
+
+std::string mount_table() { return is_root() ? read_file("/proc/self/mountinfo") : ""; }
+
+namespace {
+
+int g_victims_answers = -1;
+
+// Says back the number that came with the signal.
+void answer_as_victim(int, siginfo_t* info, void*) {
+  const int number = info->si_value.sival_int;
+  (void)!write(g_victims_answers, &number, sizeof number);
+}
+
+// The next number from a victim; -1 if it has ended, or says nothing for long.
+int next_answer(int fd) {
+  pollfd wait{fd, POLLIN, 0};
+  int number = -1;
+  return poll(&wait, 1, 15'000) == 1 && read(fd, &number, sizeof number) == sizeof number ? number
+                                                                                          : -1;
+}
+
+}  // namespace
+
+Victim::Victim() : pid_(-1), answers_(-1) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  answers_ = ends[0];
+  pid_ = fork();
   if (pid_ == 0) {
     setpgid(0, 0);
     alarm(120);
+    g_victims_answers = ends[1];
+    struct sigaction action {};
+    action.sa_sigaction = answer_as_victim;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigaction(SIGRTMIN, &action, nullptr);
+    const int ready = 0;
+    (void)!write(ends[1], &ready, sizeof ready);
     for (;;) pause();
   }
+  close(ends[1]);
+  EXPECT_EQ(next_answer(answers_), 0) << "no victim could be made";
 }
 
 Victim::~Victim() {
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (answers_ >= 0) close(answers_);
 }
 
 bool Victim::alive() const {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid == 0;
+  static int asked = 0;
+  sigval number{};
+  number.sival_int = ++asked;
+  if (pid_ <= 0 || sigqueue(pid_, SIGRTMIN, number) != 0) return false;
+  for (int answer; (answer = next_answer(answers_)) >= 0;)
+    if (answer == number.sival_int) return true;
+  return false;
 }
 
 std::vector<pid_t> processes_with(const std::string& marker) {

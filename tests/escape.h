@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -100,6 +101,16 @@ class HostDirectory {
   std::string path_;
 };
 
+// Runs `body` in a child that has a mount namespace of its own: mounts that others on this machine make
+// or remove meanwhile don't show there. Returns 0 if the body returned true and nothing failed, 77 if
+// no such namespace can be made here.
+int in_private_mounts(const std::function<bool()>& body);
+
+// As root, runs `body` in private mounts, so that mount_table() can be compared. An ordinary user can't
+// change the table of mounts, and others may: as such a user `body` just runs, and the table is "".
+void with_own_mounts(const std::function<void()>& body);
+std::string mount_table();
+
 // A process of the host's, of the same user, that does nothing until it is killed.
 class Victim {
  public:
@@ -108,10 +119,13 @@ class Victim {
   Victim(const Victim&) = delete;
   Victim& operator=(const Victim&) = delete;
   pid_t pid() const { return pid_; }
+  // Asks it, and waits for its answer. One that was sent a deadly signal before never answers, even if it
+  // has not had the time to die; nor does one that was stopped.
   bool alive() const;
 
  private:
   pid_t pid_;
+  int answers_;
 };
 
 // Pids of processes whose command line holds `marker`; zombies have none.

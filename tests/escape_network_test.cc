@@ -92,7 +92,7 @@ void expect_strangers(const Policy& policy, bool same_runner) {
     if (!told && text.find("offered\n") != std::string::npos) told = true, offered.set_value();
   });
   const bool open =
-      offered.get_future().wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+      offered.get_future().wait_for(std::chrono::seconds(15)) == std::future_status::ready;
   EXPECT_TRUE(open) << text;
   std::optional<brig::Runner> other;
   if (!same_runner) other.emplace(policy);

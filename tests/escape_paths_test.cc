@@ -1,11 +1,8 @@
 // Escapes through the paths that a policy lists (of group B): links, renames, mounts, symlinks.
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
 
 #include <atomic>
-#include <fstream>
-#include <functional>
 #include <thread>
 
 #include "escape.h"
@@ -83,33 +80,7 @@ TEST(Escape, AHiddenPathStaysHiddenInTheNextRunAfterItsParentWasRenamed) {
   EXPECT_EQ(read_file(hidden + "/key"), "the-secret");
 }
 
-// The test body for hosts with a mount below a listed path: in a mount namespace of the test's own.
-int in_private_mounts(const std::function<bool()>& body) {
-  const uid_t uid = geteuid();
-  const gid_t gid = getegid();
-  fflush(nullptr);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    if (unshare(CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0)) != 0) _exit(77);
-    if (uid) {
-      std::ofstream("/proc/self/setgroups") << "deny";
-      std::ofstream("/proc/self/uid_map") << uid << " " << uid << " 1";
-      std::ofstream("/proc/self/gid_map") << gid << " " << gid << " 1";
-    }
-    if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
-    bool ok = false;
-    try {
-      ok = body();
-    } catch (const std::exception& error) {
-      fprintf(stderr, "%s\n", error.what());
-    }
-    fflush(nullptr);
-    _exit(ok && !::testing::Test::HasFailure() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
+// --- hosts with mounts below a listed path ---
 
 // A user can't make a node, but can bind one; to the cell it is the same.
 TEST(Escape, CannotOpenADeviceNodeThatStandsOnAListedPath) {

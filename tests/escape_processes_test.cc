@@ -1,4 +1,7 @@
 // Escapes through signals, survivors and time (group F of the attack list).
+#include <future>
+#include <utility>
+
 #include "escape.h"
 
 namespace {
@@ -14,19 +17,30 @@ TEST(Escape, CannotSignalAProcessOfTheHost) {
                          std::to_string(getppid())}),
                  {"kill " + std::to_string(victim.pid()), "tgkill", "rt_sigqueueinfo", "pidfd",
                   "setpriority", "prlimit", "sched_setaffinity"});
-  usleep(50'000);
   EXPECT_TRUE(victim.alive());
 }
 
 TEST(Escape, KillingEveryoneEndsOnlyItsOwnProcesses) {
   const Victim victim;
   brig::Runner runner(policy());
-  auto neighbour = runner.run_async(brig::Command::shell("sleep 1; echo alive"));
+  // The neighbour is there before the attack, and stays until its stdin ends.
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  brig::Command command = brig::Command::shell("echo here; cat; echo alive");
+  command.stdin_fd = ends[0];
+  std::promise<void> here;
+  bool told = false;
+  auto neighbour = runner.run_async(command, [&](brig::Stream, std::string_view) {
+    if (!std::exchange(told, true)) here.set_value();
+  });
+  EXPECT_EQ(here.get_future().wait_for(std::chrono::seconds(15)), std::future_status::ready);
   expect_refused(runner.run(guest({"signals", "everyone"})),
                  {"nobody but pid 1 is left", "pid 1 is still there"});
   EXPECT_TRUE(victim.alive());
+  close(ends[1]);
   const Report other = neighbour.report.get();
-  EXPECT_EQ(other.out.bytes, "alive\n") << describe(other);
+  close(ends[0]);
+  EXPECT_EQ(other.out.bytes, "here\nalive\n") << describe(other);
 }
 
 TEST(Escape, CannotTakeMoreThanItsShareOfTheProcessor) {
@@ -92,6 +106,7 @@ TEST(Escape, TheEndOfARunnerLeavesNobody) {
     brig::Runner runner(policy());
     runner.run_async(guest({"survivors", "daemon-sleep", marker}));
     for (int i = 0; i < 1500 && processes_with(marker).empty(); ++i) usleep(10'000);
+    EXPECT_FALSE(processes_with(marker).empty());
   }
   EXPECT_EQ(processes_with(marker).size(), 0u);
 }

@@ -134,16 +134,18 @@ TEST(SandboxCancel, GivesAToolItsGraceThenKills) {
     for (;;) pause();
     return 1;
   });
-  tools.add("polite", "", {}, [] {
-    signal(SIGTERM, [](int) {
-      (void)!write(1, "bye\n", 4);
-      _exit(0);
-    });
-    (void)!write(1, "ready\n", 6);
-    for (;;) pause();
-    return 1;
-  });
-  Sandbox box(std::move(tools), quick(60s, 3s));
+  tools.add("polite", "", {},
+            [] {
+              signal(SIGTERM, [](int) {
+                (void)!write(1, "bye\n", 4);
+                _exit(0);
+              });
+              (void)!write(1, "ready\n", 6);
+              for (;;) pause();
+              return 1;
+            },
+            {.annotations = {}, .policy = quick(60s, 60s)});
+  Sandbox box(std::move(tools), quick(60s, 500ms));
   const auto watch = box.watch();
   const auto end_of = [&](const char* tool, Clock::duration& took) {
     auto future = box.call_async(tool, {}, {tool, ""});
@@ -159,12 +161,12 @@ TEST(SandboxCancel, GivesAToolItsGraceThenKills) {
   const ToolResult stubborn = end_of("stubborn", took);
   EXPECT_EQ(stubborn.report.out.bytes, "ready\nterm\n");
   EXPECT_EQ(stubborn.report.signal, SIGKILL);
-  EXPECT_GE(took, 2900ms);
+  EXPECT_GE(took, 490ms);
   EXPECT_LT(took, kSoon);
   const ToolResult polite = end_of("polite", took);
   EXPECT_EQ(polite.report.out.bytes, "ready\nbye\n");
   EXPECT_EQ(polite.report.exit_code, 0);
-  EXPECT_LT(took, 2900ms) << "it did not need its grace";
+  EXPECT_LT(took, kSoon) << "it did not need its grace";
 }
 
 TEST(SandboxQueue, TimeInItCountsAndACallThatIsTooLateNeverRuns) {
@@ -201,7 +203,8 @@ TEST(SandboxQueue, LeavesACallWhatIsLeftOfItsTime) {
   EXPECT_EQ(second.report.out.bytes, "running\n");
   EXPECT_GE(second.report.steps.queue, 2500ms);
   EXPECT_GE(second.duration, 6s);
-  EXPECT_LT(second.duration, 8500ms) << "the wall time began anew with the cell";
+  EXPECT_LT(second.duration, second.report.steps.queue + 6s)
+      << "the wall time began anew with the cell";
 }
 
 TEST(SandboxQueue, RefusesMoreThanItHolds) {
@@ -339,8 +342,7 @@ TEST(SandboxEnd, CancelsACallOfAnotherThread) {
   std::thread first([&] { running = box->call("nap", kLong, "running"); });
   ASSERT_TRUE(await(*watch, Event::Kind::output, "running"));
   std::thread second([&] { waiting = box->call("nap", kLong, "waiting"); });
-  ASSERT_TRUE(await(*watch, Event::Kind::queued, "waiting"));
-  usleep(100'000);  // from the word to the queue itself
+  EXPECT_TRUE(comes_true([&] { return box->state().waiting == 1; }));
   const auto begin = Clock::now();
   Sandbox* const gone = box.release();  // the other threads may still read the pointer
   delete gone;
@@ -379,12 +381,16 @@ TEST(SandboxPool, GrowsWithDemandAndShrinksAgain) {
   Sandbox box(std::move(tools), policy(), {.concurrency = 16, .ready_min = 1, .ready_max = 8});
   const auto keepers = [] { return descendants_named(getpid(), "brig-keeper").size(); };
   EXPECT_LE(keepers(), 2u);
+  std::size_t most = 0;  // looked at all the time: it shrinks by itself
   for (int round = 0; round < 6; ++round) {
     std::vector<std::future<ToolResult>> calls;
     for (int i = 0; i < 8; ++i) calls.push_back(box.call_async("nap", {}));
-    for (auto& call : calls) EXPECT_TRUE(call.get().ok);
+    for (auto& call : calls) {
+      EXPECT_TRUE(call.get().ok);
+      most = std::max(most, keepers());
+    }
   }
-  EXPECT_TRUE(comes_true([&] { return keepers() >= 5; })) << keepers();
+  EXPECT_GE(most, 5u);
   // One cell ready, and no more than three slots idle beside it.
   EXPECT_TRUE(comes_true([&] { return keepers() <= 4; })) << keepers();
   EXPECT_TRUE(box.call("nap", {}).ok);

@@ -205,12 +205,18 @@ TEST(SandboxChange, OfFunctionsIsRefusedBesideThreadsThatAreNotBrigs) {
 // The thread of a callback ends with its Sandbox, whoever keeps the handle: it must not make room for
 // one that is not brig's.
 TEST(SandboxChange, AThreadOfBrigsThatHasEndedIsNotCounted) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads();
   auto first = std::make_unique<Sandbox>(one(command_tool("true", {"true"})), quick());
   const auto handle = first->watch([](const Event&) {});
   first.reset();
-  usleep(100'000);
+  EXPECT_TRUE(comes_true([&] { return threads() <= before; }));
   const Stranger stranger;
-  config_error([&] { Sandbox box(one(function("one", [] { return 1; })), quick()); });
+  const std::string text =
+      config_error([&] { Sandbox box(one(function("one", [] { return 1; })), quick()); });
+  EXPECT_TRUE(contains(text, "1 other thread,")) << text;
 }
 
 TEST(SandboxChange, ThatIsWrongChangesNothing) {

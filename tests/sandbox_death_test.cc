@@ -73,9 +73,11 @@ void expect_replaced(const char* part) {
     for (int i = 0; i < 8; ++i) calls.push_back(box.call_async("twice", {{"n", i}}, {}));
     // One that waits can be cancelled, in a thread of its own too.
     auto waiting = box.call_async("twice", {{"n", 1}}, {"async", ""});
+    const auto watch = box.watch();
     ToolResult sync;
     std::thread thread([&] { sync = box.call("twice", {{"n", 1}}, "sync"); });
-    usleep(300'000);
+    EXPECT_TRUE(await(*watch, Event::Kind::queued, "sync"));
+    usleep(50'000);  // it waits deeper then, and can be cancelled at any depth
     const auto begin = Clock::now();
     EXPECT_TRUE(box.cancel("sync"));
     EXPECT_TRUE(box.cancel("async"));

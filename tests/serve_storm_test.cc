@@ -145,7 +145,7 @@ TEST_F(ServeStorm, NothingStaysOfClientsThatComeAndGo) {
 TEST_F(ServeStorm, ItCanBeEndedInTheMiddle) {
   const std::vector<Client> clients = storm(30);
   serve_.program().signal(SIGTERM);
-  usleep(20'000);
+  usleep(20'000);  // whether it has seen the first one by then or not
   serve_.program().signal(SIGTERM);
   EXPECT_EQ(serve_.program().wait(2 * kSoon), 0) << serve_.program().said();
 }

@@ -10,8 +10,8 @@ namespace soak {
 using namespace e2e;
 
 struct Count {
-  std::size_t processes = 0, descriptors = 0, mounts = 0, cgroups = 0, namespaces = 0,
-              temporary = 0, threads = 0;
+  std::size_t processes = 0, descriptors = 0, mounts = 0, cgroups = 0, namespaces = 0, threads = 0;
+  bool operator==(const Count&) const = default;
 };
 
 // Namespaces that processes of this test's tree, and orphans of it, are in: the machine's others come
@@ -37,7 +37,7 @@ inline Count count() {
   Count now;
   now.processes = descendants(getpid()).size();
   now.descriptors = open_descriptors();
-  const std::string table = read_file("/proc/self/mountinfo");
+  const std::string table = mount_table();
   now.mounts = static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n'));
   now.cgroups = cgroups_of(getpid()).size();
   now.namespaces = namespaces_below(getpid());
@@ -51,6 +51,19 @@ inline std::ostream& operator<<(std::ostream& stream, const Count& now) {
   return stream << now.processes << " processes, " << now.descriptors << " descriptors, "
                 << now.mounts << " mounts, " << now.cgroups << " cgroups, " << now.namespaces
                 << " namespaces, " << now.threads << " threads";
+}
+
+// What is left when the last calls have been cleaned up: the first count that is the same five times
+// in a row, or the last one if none is within kSoon.
+inline Count settled() {
+  Count now;
+  int same = 0;
+  comes_true([&] {
+    usleep(20'000);
+    same = std::exchange(now, count()) == now ? same + 1 : 0;
+    return same == 5;
+  });
+  return now;
 }
 
 // As `before` in everything that could be left behind.

@@ -103,7 +103,7 @@ std::uint64_t zygote_memory() {
   return sum;
 }
 
-TEST(Soak, MixedToolsLeaveNothing) {
+void soak_tools() {
   const char* wanted = getenv("BRIG_SOAK_CALLS");
   const int calls = wanted ? atoi(wanted) : 2000;
   const Count before = count();
@@ -145,13 +145,11 @@ TEST(Soak, MixedToolsLeaveNothing) {
       next = until;
     };
     work(calls / 10);
-    usleep(500'000);
-    const Count early = count();
+    const Count early = settled();
     const std::uint64_t memory = own_memory("VmRSS"), zygotes = zygote_memory();
     work(calls);
     EXPECT_EQ(wrong, 0);
-    usleep(500'000);
-    const Count late = count();
+    const Count late = settled();
     const std::uint64_t now = own_memory("VmRSS"), grown = now > memory ? now - memory : 0;
     const std::uint64_t zygotes_now = zygote_memory();
     printf(
@@ -170,5 +168,7 @@ TEST(Soak, MixedToolsLeaveNothing) {
   }
   expect_same(before);
 }
+
+TEST(Soak, MixedToolsLeaveNothing) { with_own_mounts(soak_tools); }
 
 }  // namespace

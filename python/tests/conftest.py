@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import threading
 import time
 import uuid
 from pathlib import Path
@@ -56,6 +58,24 @@ def comes_true(fact: Callable[[], bool], patience: float = SOON) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def once_it_runs(box: brig.Sandbox, action: Callable[[], object]) -> threading.Thread:
+    """Does that, in a thread, as soon as a call that begins from now on has printed something."""
+    watch = box.watch()
+
+    async def printed() -> None:
+        async for event in watch:
+            if event.kind == "output":
+                return
+
+    def work() -> None:
+        asyncio.run(asyncio.wait_for(printed(), SOON))
+        action()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
 
 
 def marker() -> str:

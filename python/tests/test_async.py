@@ -88,9 +88,13 @@ def test_a_hundred_mebibytes_do_not_stall_the_loop() -> None:
             assert small.output == 2
             return (await large), small, await stall
 
-    large, _, stall = asyncio.run(main())
-    assert large.output == 100 << 20, large
-    assert stall < 2  # copying it as JSON would hold the interpreter longer; benchmarks have the figure
+    stalls = []
+    while len(stalls) < 3 and min(stalls, default=9) >= 2:  # a busy machine may stall too, but not each time
+        large, _, stall = asyncio.run(main())
+        assert large.output == 100 << 20, large
+        stalls.append(stall)
+    # Copying it as JSON would hold the interpreter longer; benchmarks have the figure.
+    assert min(stalls) < 2, stalls
 
 
 def test_cancelling_the_task_ends_the_cell() -> None:

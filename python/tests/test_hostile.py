@@ -15,8 +15,11 @@ import brig
 
 
 class Boom:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
     def __reduce__(self) -> Any:
-        return (os.system, ("touch /tmp/brig-was-here",))
+        return (os.system, (f"touch {self.path}",))
 
 
 def answer_descriptor() -> int:
@@ -25,8 +28,8 @@ def answer_descriptor() -> int:
 
 
 @brig.tool
-def pickles() -> Any:
-    return Boom()
+def pickles(path: str) -> Any:
+    return Boom(path)
 
 
 @brig.tool
@@ -126,10 +129,10 @@ def box() -> Iterator[brig.Sandbox]:
         yield made
 
 
-def test_a_hostile_result_is_not_unpickled(box: brig.Sandbox) -> None:
-    result = box.call_sync("pickles")
+def test_a_hostile_result_is_not_unpickled(box: brig.Sandbox, tmp_path: Path) -> None:
+    result = box.call_sync("pickles", {"path": str(tmp_path / "was-here")})
     assert result.error_type == "InvalidResult" and "Boom" in str(result.error)
-    assert not os.path.exists("/tmp/brig-was-here")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

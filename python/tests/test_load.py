@@ -7,12 +7,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
-from conftest import comes_true, processes
+from conftest import comes_true, once_it_runs, processes
 
 import brig
 
@@ -276,22 +275,23 @@ def test_modules_are_imported_for_their_tools(tmp_path: Path, sandbox: Any) -> N
 
 
 def test_a_killed_zygote_is_replaced(module: Callable[..., Any], sandbox: Any) -> None:
-    made = module("import time\ndef nap(seconds: float) -> str:\n    time.sleep(seconds)\n    return 'slept'\n")
+    made = module(
+        "import time\ndef nap(seconds: float) -> str:\n"
+        "    print('asleep', flush=True)\n    time.sleep(seconds)\n    return 'slept'\n"
+    )
     before = processes()
     box = sandbox([made.nap], timeout=20)
 
     def zygotes() -> list[int]:
         return [pid for pid in processes() - before if name_of(pid) == "brig-zygote"]
 
-    results = []
-    import threading
+    def kill_zygotes() -> None:
+        for pid in zygotes():
+            os.kill(pid, signal.SIGKILL)
 
-    thread = threading.Thread(target=lambda: results.append(box.call_sync("nap", {"seconds": 60})))
-    thread.start()
-    time.sleep(0.3)
-    for pid in zygotes():
-        os.kill(pid, signal.SIGKILL)
-    thread.join(15)
+    killing = once_it_runs(box, kill_zygotes)
+    results = [box.call_sync("nap", {"seconds": 60})]
+    killing.join()
     assert results[0].report.outcome == "internal" and "zygote" in results[0].error
     # A cell that dies with its request is its call's end; the next one has a new zygote's.
     assert comes_true(lambda: box.call_sync("nap", {"seconds": 0}).output == "slept")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import comes_true, processes
+from conftest import alive, comes_true, gone, marker, processes
 
 import brig
 
@@ -53,8 +53,10 @@ def test_it_is_awaited_and_cancelled() -> None:
 
     async def main() -> None:
         assert (await brig.arun(["echo", "x"])).stdout == b"x\n"
-        task = asyncio.ensure_future(brig.arun(["sleep", "60"], timeout=60))
-        await asyncio.sleep(0.3)
+        mark = marker()
+        task = asyncio.ensure_future(brig.arun(["sleep", mark], timeout=60))
+        while not alive(mark) and not task.done():
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -77,7 +79,9 @@ def test_a_safe_environment_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_tree_is_killed() -> None:
-    pid = os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 600 & setsid sleep 600"], os.environ)
-    assert comes_true(lambda: len(processes()) >= 3)
+    mark = marker()
+    pid = os.posix_spawn("/bin/sh", ["sh", "-c", f"sleep {mark} & setsid sleep {mark}"], os.environ)
+    assert comes_true(lambda: len(alive(mark)) >= 2)
     brig.kill_process_tree(pid)
     os.waitpid(pid, 0)
+    assert gone(mark)

@@ -22,7 +22,7 @@ from typing import Any, Callable, Iterator, Optional
 
 import pytest
 
-from conftest import memory_is_the_trees
+from conftest import SOON, memory_is_the_trees, once_it_runs
 
 import brig
 
@@ -464,21 +464,22 @@ def test_calls_from_many_threads(box: brig.Sandbox) -> None:
 def test_a_call_in_another_thread_is_cancelled_by_close() -> None:
     box = brig.Sandbox([sleeps], timeout=60)
     results: list[brig.ToolResult] = []
+    closing = once_it_runs(box, box.close)
     thread = threading.Thread(target=lambda: results.append(box.call_sync("sleeps", {"seconds": 60})))
     thread.start()
-    time.sleep(0.3)
-    box.close()
-    thread.join(15)
+    closing.join(2 * SOON)
+    thread.join(SOON)
     assert results and results[0].report.outcome == "cancelled"
 
 
 def test_ctrl_c_ends_a_call() -> None:
     with brig.Sandbox([sleeps], timeout=60) as box:
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         begun = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
+            interrupting = once_it_runs(box, lambda: os.kill(os.getpid(), signal.SIGINT))
             box.call_sync("sleeps", {"seconds": 60})
-        assert time.monotonic() - begun < 15
+        assert time.monotonic() - begun < 2 * SOON
+        interrupting.join()
         assert box.call_sync("sleeps", {"seconds": 0}).ok
 
 
@@ -487,8 +488,9 @@ def test_other_signals_are_handled_and_end_nothing() -> None:
     before = signal.signal(signal.SIGUSR1, lambda number, _: seen.append(number))
     try:
         with brig.Sandbox([sleeps], timeout=60) as box:
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            signalling = once_it_runs(box, lambda: os.kill(os.getpid(), signal.SIGUSR1))
             assert box.call_sync("sleeps", {"seconds": 1}).output == "slept"
+            signalling.join()
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert seen == [signal.SIGUSR1]

@@ -189,7 +189,7 @@ TEST(OutputBuffer, CopiesOnlyTheEndOfABigAppend) {
   for (int i = 0; i < 100'000; ++i) buffer.append(piece);
   const auto took = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(buffer.total(), kPiece * 100'000ull);
-  EXPECT_LT(took, std::chrono::seconds(5));
+  EXPECT_LT(took, std::chrono::seconds(15));
   EXPECT_EQ(buffer.take().bytes, std::string(1 << 10, 'x'));
 }
 
@@ -197,7 +197,7 @@ TEST(OutputBuffer, TakesManySmallAppendsInLinearTime) {
   OutputBuffer buffer(100 << 10);
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 2'000'000; ++i) buffer.append("y\n");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
   const Output output = buffer.take();
   EXPECT_EQ(output.total, 4'000'000u);
   EXPECT_EQ(output.bytes.size(), 100u << 10);

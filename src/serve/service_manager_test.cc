@@ -1,5 +1,6 @@
 #include "serve/service_manager.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -53,13 +54,19 @@ TEST(ServiceManager, IsToldByADatagram) {
 }
 
 TEST(ServiceManager, WhereNobodyListensNothingHappens) {
+  const auto next_descriptor = [] {
+    return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)).get();
+  };
+  const int before = next_descriptor();
   notify_manager("READY=1");
-  for (const std::string& path : {std::string(), std::string("relative"), std::string("/no/such"),
-                                  "/" + std::string(200, 'x'), std::string("@none")}) {
+  for (const std::string& path :
+       {std::string(), std::string("relative"), std::string("/no/such"),
+        "/" + std::string(200, 'x'), "@brig-none-" + std::to_string(getpid())}) {
     setenv("NOTIFY_SOCKET", path.c_str(), 1);
-    notify_manager("READY=1");
+    EXPECT_NO_THROW(notify_manager("READY=1")) << path;
   }
   unsetenv("NOTIFY_SOCKET");
+  EXPECT_EQ(next_descriptor(), before) << "a socket was left open";
 }
 
 }  // namespace

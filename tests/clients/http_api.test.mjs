@@ -488,14 +488,16 @@ describe('curl: how the server is', { timeout: 60_000 }, () => {
   test('events of one call, as they happen', async () => {
     const id = brig.newMark();
     let child;
-    const watching = brig.run('curl', ['-sN', '--max-time', '3', `${brig.url}/events?call_id=${id}`], {
+    const watching = brig.run('curl', ['-sNv', '--max-time', '30', `${brig.url}/events?call_id=${id}`], {
       started: (started) => (child = started),
     });
+    let head = '';
     let heard = '';
+    child.stderr.on('data', (text) => (head += text));
     child.stdout.on('data', (text) => (heard += text));
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await brig.until('the head of its answer', () => /^< HTTP\/1\.1 200 /m.test(head)); // it watches from there on
     await call('slow', { steps: 1, seconds: 0.05 }, { more: { call_id: id } });
-    await brig.until('the end of the call', () => /^event: finished$/m.test(heard), 2_000);
+    await brig.until('the end of the call', () => /^event: finished$/m.test(heard));
     child.kill();
     await watching;
     const seen = events(heard);

@@ -65,7 +65,7 @@ for (const [name, make] of Object.entries(servers)) {
       const result = await server.callToolResult('slow', { steps: 4, seconds: 0.05 }, meta);
       brig.assertStructured(result, '4 steps', { modern: true });
       if (name === 'stdio') return;
-      await brig.until('all of the progress', () => progress.length >= 4, 2_000);
+      await brig.until('all of the progress', () => progress.length >= 4);
       brig.assertProgress(progress, 4);
       assert.ok(progress.every((each) => each.progressToken === 'far'));
     });

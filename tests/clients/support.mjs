@@ -40,7 +40,8 @@ async function processesNamed(mark) {
   return found;
 }
 
-export async function until(what, condition, milliseconds = 10_000) {
+// Long enough for a machine that stalls, and far less than forever.
+export async function until(what, condition, milliseconds = 15_000) {
   const end = Date.now() + milliseconds;
   while (!(await condition())) {
     if (Date.now() > end) assert.fail(`not within ${milliseconds} ms: ${what}`);
@@ -50,10 +51,10 @@ export async function until(what, condition, milliseconds = 10_000) {
 
 export const isRunning = (mark) => until(`a process ${mark}`, async () => (await processesNamed(mark)).length > 0);
 
-// Far less than the nap would take: it was ended, and did not end by itself.
+// In less than the time that a call has: it was ended, and did not end by itself.
 export async function isGone(mark) {
-  await until(`the end of process ${mark}`, async () => !(await processesNamed(mark)).length, 3_000);
-  await until('no running call', async () => !(await runningCalls()).some((call) => call.tool === 'nap'), 3_000);
+  await until(`the end of process ${mark}`, async () => !(await processesNamed(mark)).length);
+  await until('no running call', async () => !(await runningCalls()).some((call) => call.tool === 'nap'));
 }
 
 async function runningCalls() {

@@ -67,11 +67,13 @@ describe('wire: stdio', { timeout: 60_000 }, () => {
 
   test('a long call does not hold up a short one', async () => {
     const mark = brig.newMark();
-    server.send(callTool('long', 'nap', { mark, seconds: 2 }));
+    server.send(callTool('long', 'nap', { mark }));
     await brig.isRunning(mark);
     await server.ask(callTool('short', 'add', { a: 1, b: 2 }));
     assert.ok(!server.messages.some((each) => each.id === 'long'));
-    assert.equal((await server.answer('long')).result.structuredContent.result, 'slept');
+    server.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'long' } });
+    await brig.isGone(mark);
+    assert.equal((await server.ask(callTool('brief', 'nap', { mark, seconds: 0 }))).result.structuredContent.result, 'slept');
   });
 
   test('no message follows for a call that was cancelled', async () => {
@@ -84,8 +86,8 @@ describe('wire: stdio', { timeout: 60_000 }, () => {
       params: { requestId: 'given up', reason: 'test' },
     });
     await brig.isGone(mark);
-    await server.ask(request('later', 'ping'));
-    await sleep(200);
+    await server.ask(callTool('later', 'add', { a: 1, b: 2 }));
+    await sleep(200); // nothing tells that no message comes; a slow machine only makes this look less closely
     assert.ok(!server.messages.some((each) => each.id === 'given up'));
   });
 
@@ -153,7 +155,7 @@ describe('wire: stdio', { timeout: 60_000 }, () => {
     const began = Date.now();
     other.child.stdin.end();
     assert.equal(await other.ended, 0);
-    assert.ok(Date.now() - began < 3_000, `it took ${Date.now() - began} ms`);
+    assert.ok(Date.now() - began < 15_000, `it took ${Date.now() - began} ms`);
     await brig.isGone(mark);
   });
 
@@ -241,14 +243,14 @@ describe('wire: HTTP with sessions', { timeout: 60_000 }, () => {
     const { headers } = await newSession();
     const mark = brig.newMark();
     const leave = new AbortController();
-    const calling = post(callTool(2, 'nap', { mark, seconds: 4 }), headers, { signal: leave.signal }).then((response) =>
+    const calling = post(callTool(2, 'nap', { mark }), headers, { signal: leave.signal }).then((response) =>
       response.text(),
     );
     calling.catch(() => {});
     await brig.isRunning(mark);
     leave.abort();
     await assert.rejects(calling);
-    await sleep(1_000);
+    await sleep(500); // nothing tells that it is not cancelled; a slow machine only makes this look less closely
     await brig.isRunning(mark);
     const told = await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } }, headers);
     assert.equal(told.status, 202);

@@ -125,6 +125,12 @@ int main(int argc, char** argv) {
     while (layers < 64 && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0) ++layers;
     printf("layers %zu\n", layers);
     return layers < 16 && files < amount ? 0 : 1;
+  } else if (is(what, "burn") || is(what, "burn-stay")) {  // `amount` ms of the processor's time
+    struct timespec used;
+    do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    while ((size_t)used.tv_sec * 1000 + (size_t)used.tv_nsec / 1000000 < amount);
+    puts("burnt");
+    if (is(what, "burn-stay")) pause();
   } else if (is(what, "spin")) {  // every core, for `amount` seconds at most
     alarm((unsigned)amount);
     for (int i = 0; i < 8; ++i)
