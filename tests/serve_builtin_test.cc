@@ -222,4 +222,40 @@ TEST(ServeBuiltins, MayStandBesideAManifest) {
             "hello you");
 }
 
+// Both act with the rights of the server's user, who owns its program.
+TEST_F(ServeBuiltin, ACommandCanNeitherReachItsResultNorTheServersProgram) {
+  const Json result = output(
+      {{"command",
+        "for each in /proc/[0-9]*/fd/*; do case $each in /proc/self/*|/proc/$$/*) continue;; esac; "
+        "printf '\\002\\000\\000\\000\\017\\000\\000\\000{\"exit_code\":7}' 2>/dev/null >\"$each\" "
+        "&& "
+        "echo reached $each; done; "
+        "for each in /proc/[0-9]*/exe; do chmod 777 $each 2>/dev/null && echo changed $each; done; "
+        "ls -l /proc/2/fd /proc/2/exe 2>&1 | grep -c -i 'denied'; exit 0"}});
+  EXPECT_EQ(result["exit_code"], 0) << result;
+  EXPECT_FALSE(contains(result["stdout"].get<std::string>(), "reached")) << result;
+  EXPECT_FALSE(contains(result["stdout"].get<std::string>(), "changed")) << result;
+}
+
+TEST(ServeProgram, ACommandCantChangeTheFileOfTheServer) {
+  const HostDirectory host;
+  const std::string from = std::filesystem::path(program()).parent_path();
+  for (const char* name : {"brig", "brig-server"})
+    std::filesystem::copy_file(from + "/" + name, host / name);
+  const Variable own("BRIG_PROGRAM", (host / "brig").c_str());
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(stat((host / "brig-server").c_str(), &before), 0);
+  Serve serve;
+  for (const char* command : {"chmod 777 /proc/2/exe", "touch -d 2001-01-01 /proc/2/exe",
+                              "chmod 0 /proc/2/exe; : >>/proc/2/exe"})
+    EXPECT_EQ(serve.post("/v1/run", {{"command", command}}).json()["report"]["outcome"], "exit")
+        << command;
+  ASSERT_EQ(stat((host / "brig-server").c_str(), &after), 0);
+  EXPECT_EQ(after.st_mode, before.st_mode);
+  EXPECT_EQ(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
+  EXPECT_EQ(after.st_ctim.tv_sec, before.st_ctim.tv_sec);
+  EXPECT_EQ(after.st_ctim.tv_nsec, before.st_ctim.tv_nsec);
+}
+
 }  // namespace

@@ -78,6 +78,7 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::seccomp_lock: return "seccomp: loading the lock filter";
     case Stage::fork_tool: return "processes: fork of the tool";
     case Stage::cgroup: return "cgroup: making a slot's and entering it";
+    case Stage::program: return "functions: letting go of the program's own file";
     case Stage::id_map_owner:
       return fmt::format("mounts: a user namespace for files of owner {}",
                          index < plan.id_maps.count ? begin_of(plan, plan.id_maps)[index].uid : 0);
@@ -114,6 +115,9 @@ std::string fix_for(Stage stage, int error) {
     case Stage::id_mapped_mount:
       return "; the file system does not support id-mapped mounts: keep writable paths on ext4, "
              "xfs, btrfs or (since Linux 6.3) tmpfs, or start brig as an ordinary user";
+    case Stage::program:
+      return "; it takes a kernel with CONFIG_CHECKPOINT_RESTORE: where there is none, offer these "
+             "tools as commands or in Python";
     case Stage::working_directory:
       return "; it must be inside the cell: add it to files.read or files.write";
     default: return "";
@@ -138,6 +142,7 @@ ErrorKind failure_kind(Stage stage, int error) {
     case Stage::id_mapped_mount:
     case Stage::seccomp:
     case Stage::seccomp_lock:
+    case Stage::program:
       return error == ENOMEM || error == EAGAIN ? ErrorKind::resource : ErrorKind::unsupported;
     default: return kind_of_errno(error);
   }

@@ -80,6 +80,11 @@ const Plan& map_plan(int socket, int file);
 // What commands and functions do differently: tool_exec.cc or tool_function.cc, by which is linked.
 // In the zygote, jailed, before it makes cells. `catalog` is the host's, or -1.
 void load_tools(const Plan& plan, int catalog);
+// Cuts this process off from the file of the program that it runs, in two steps (see own_program.cc): the
+// first needs the right to mount, the second a user namespace of the process' own. A command's tool executes
+// another program, and needs neither.
+bool make_stand_in(int* stand_in, Failure& failure);
+bool leave_program_file(int stand_in, Failure& failure);
 // The address space that a tool starts with and has not asked for: what its limit is counted from.
 // `proc` is the cell's /proc, or -1 for the host's.
 uint64_t inherited_memory(int proc);

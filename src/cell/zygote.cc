@@ -20,6 +20,7 @@ namespace {
 using wire::Stage;
 
 bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
+  int stand_in = -1;
   // Rootless: the user namespace comes first, and gives the right to mount. As root: the root file
   // system is built with the host's rights, which then go for good, and the namespaces that cells
   // are made from belong to a user namespace of an unprivileged id, just as in the rootless case.
@@ -27,6 +28,8 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   if (!plan.as_root && !map_ids(proc, plan.host_uid, plan.host_gid, failure)) return false;
   RootStage stage;
   if (!stage_root(stage, failure) || !build_root(plan, stage, id_map_fds, failure)) return false;
+  // A runtime's own program lies on a read-only mount.
+  if (!plan.runtime.count && !make_stand_in(&stand_in, failure)) return false;
   if (plan.as_root) {
     close(proc);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // of this pid namespace
@@ -34,6 +37,7 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
     if (unshare(CLONE_NEWUSER) != 0) return fail(failure, Stage::user_namespace);
     if (!map_ids(proc, plan.host_uid, plan.host_gid, failure)) return false;
   }
+  if (!plan.runtime.count && !leave_program_file(stand_in, failure)) return false;
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);
   close(proc);
   const char* name = text(plan, plan.hostname);

@@ -1,7 +1,10 @@
 // Libraries with bad habits, one per macro.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY) || defined(HABIT_GROW)
+#if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY) || defined(HABIT_GROW) || defined(HABIT_PROGRAM)
 #include <brig/toolbox.h>
 #else
 namespace brig {
@@ -80,6 +83,18 @@ extern "C" void brig_register(brig::Toolbox& tools) {
   signal(SIGALRM, grow);
   const itimerval often{{0, 20'000}, {0, 20'000}};
   setitimer(ITIMER_REAL, &often, nullptr);
+}
+#elif defined(HABIT_PROGRAM)
+extern "C" void brig_register(brig::Toolbox& tools) {
+  tools.add("attack", "Changes the program that it runs in; says what was refused.", {}, [] {
+    const char* path = "/proc/self/exe";
+    const timespec times[2] = {{1, 0}, {1, 0}};
+    std::string refused;
+    if (chmod(path, 0) != 0) refused += "chmod ";
+    if (utimensat(AT_FDCWD, path, times, 0) != 0) refused += "utimensat ";
+    if (setxattr(path, "user.brig", "message", 7, 0) != 0) refused += "setxattr ";
+    return refused;
+  });
 }
 #elif defined(HABIT_POLICY)
 extern "C" void brig_register(brig::Toolbox& tools) {
