@@ -149,15 +149,29 @@ int code_of(const ToolResult& result, int signals) {
   return kOwnFailure;
 }
 
+// A result is data: nothing in it may move the cursor of the one who reads it.
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\n\t", at), text.size());
+    lines += printable(text.substr(at, end - at));
+    if (end < text.size()) lines += text[end];
+    at = end + 1;
+  }
+  return lines;
+}
+
 int print(const ToolResult& result, bool json, int signals) {
   std::string text;
   const int indent = isatty(1) ? 2 : -1;
   if (json) {
     text = to_json(result, indent) + "\n";
+    if (isatty(1)) text = printable_json(text);
   } else if (result.ok) {
     text =
         result.output.is_string() ? result.output.get<std::string>() : result.output.dump(indent);
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
+    if (isatty(1)) text = result.output.is_string() ? printable_lines(text) : printable_json(text);
   } else {
     complain_lines(result.error);
   }

@@ -44,9 +44,7 @@ Toolbox loaded_of(const Manifest& manifest);
 enum class Style { plain, good, bad, dim, bold };
 // `text` in colour if `fd` is a terminal and NO_COLOR is not set.
 std::string styled(std::string_view text, Style style, int fd);
-// With control characters, and what is not UTF-8, as \xNN: a message can hold a name that a tool or a file chose.
-std::string printable(std::string_view text);
-// "brig: message" on stderr, printable.
+// "brig: message" on stderr, printable: it can hold a name that a tool or a file chose.
 void complain(std::string_view message);
 // The same for several lines; all but the first are indented, so that none looks like one of brig's own.
 void complain_lines(std::string_view message);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/cli.h"
 
 namespace brig::cli {
@@ -93,7 +94,7 @@ int list(const Options& options) {
                     : options.format == "mcp"    ? tool_as_mcp(*tool)
                                                  : tool_as_responses(*tool));
     if (options.format == "mcp") all = {{"tools", std::move(all)}};
-    fmt::print("{}\n", all.dump(isatty(1) ? 2 : -1));
+    fmt::print("{}\n", isatty(1) ? printable_json(all.dump(2)) : all.dump());
   }
   return std::fflush(stdout) == 0 ? 0 : kOwnFailure;
 }
