@@ -392,6 +392,11 @@ def test_a_wrong_policy_raises_value_error(options: Any) -> None:
     assert isinstance(caught.value, brig.ConfigError)
 
 
+def test_an_empty_manifest_is_refused_not_ignored() -> None:
+    with pytest.raises(brig.ConfigError, match="manifest"):
+        brig.Sandbox(manifest="")
+
+
 def test_an_unknown_key_is_told_with_the_nearest() -> None:
     with pytest.raises(brig.ConfigError, match="did you mean 'timeout'"):
         brig.Sandbox([add], policy={"tiemout": 1})

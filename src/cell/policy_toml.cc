@@ -208,6 +208,13 @@ class PolicyReader {
     if (entry.key == "cpus") set(limits.cpus, number(entry));
   }
 
+  // An empty one would stand for the default, which may be wider than what was meant.
+  std::optional<std::string> path(const TomlEntry& entry) {
+    std::optional<std::string> path = reader_.string(entry, "a path");
+    if (path && path->empty()) reader_.fault(entry, "is empty; leave it out for the default");
+    return path;
+  }
+
   void read_files(const toml::table& table) {
     constexpr std::string_view kWhat = "an array of paths such as [\"/opt/data\"]";
     Files& files = policy_.files;
@@ -215,9 +222,8 @@ class PolicyReader {
       if (entry.key == "read") set(files.read, strings(entry, "files.read", kWhat));
       if (entry.key == "write") set(files.write, strings(entry, "files.write", kWhat));
       if (entry.key == "hide") set(files.hide, strings(entry, "files.hide", kWhat));
-      if (entry.key == "working_directory")
-        set(files.working_directory, reader_.string(entry, "a path"));
-      if (entry.key == "root") set(files.root, reader_.string(entry, "a path"));
+      if (entry.key == "working_directory") set(files.working_directory, path(entry));
+      if (entry.key == "root") set(files.root, path(entry));
     }
   }
 

@@ -27,6 +27,12 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
 void add_doctor(CLI::App& app, int& exit_code);
 void add_tools(CLI::App& app, int& exit_code);
 void add_call(CLI::App& app, int& exit_code);
+// --- start.cc ---
+// Throws Error(permission) if the program was started with rights that its caller has not: set-user-ID and the like.
+void refuse_raised_rights();
+// Gives every option of every sub-command a check: an empty value must not pass for an option that is not there.
+// Call it when all are added. Throws Error(config) for "--name=".
+void refuse_empty_values(CLI::App& app, int argc, char** argv);
 // --- serve.cc ---
 // So that help lists them. Their options are brig-server's, a program of its own.
 void add_server(CLI::App& app);
