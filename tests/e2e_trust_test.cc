@@ -1,4 +1,4 @@
-// Whose rights brig runs with, and what it does with values that are not there.
+// Whose files brig uses, whose rights it runs with, and what it does with values that are not there.
 #include <sys/statvfs.h>
 
 #include <fstream>
@@ -9,6 +9,150 @@
 namespace {
 
 using namespace e2e;
+
+constexpr uid_t kStranger = 12345;
+
+// A directory with a manifest that declares greet, and a module that leaves a mark when it is loaded.
+class Trust : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_file(host_ / "trap.py", "open('" + host_ / "mark/loaded" + "', 'w').close()\n");
+    write_file(host_ / "brig.toml",
+               "[policy]\ntimeout = '20s'\nfiles.write = ['" + host_.make("mark") +
+                   "']\n[[command]]\nname = 'greet'\nargv = ['echo', 'hello']\n"
+                   "[[python]]\nmodule = 'trap'\n");
+  }
+  Result brig(std::vector<std::string> arguments) const {
+    return brig_program(std::move(arguments), {.directory = host_.path()});
+  }
+  // As far as this user can: somebody else's, or one that everyone can put files into.
+  void make_strange() const {
+    if (!is_root()) return (void)chmod(host_.path().c_str(), 01777);
+    ASSERT_EQ(chown((host_ / "brig.toml").c_str(), kStranger, kStranger), 0);
+    ASSERT_EQ(chown((host_ / "trap.py").c_str(), kStranger, kStranger), 0);
+    ASSERT_EQ(chown((host_ / "mark").c_str(), kStranger, kStranger), 0);
+    ASSERT_EQ(chown(host_.path().c_str(), kStranger, kStranger), 0);
+  }
+  bool loaded() const { return exists(host_ / "mark/loaded"); }
+
+  const HostDirectory host_;
+};
+
+TEST_F(Trust, AManifestOfSomebodyElseIsNotUsedUnasked) {
+  make_strange();
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"tools"}, {"tools", "--format", "names"}, {"call", "greet"}}) {
+    const Result result = brig(arguments);
+    EXPECT_EQ(result.code, 125) << result;
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(contains(result.err, "manifest 'brig.toml' is not trusted: ")) << result;
+    EXPECT_TRUE(contains(result.err, "name it: --manifest ./brig.toml")) << result;
+  }
+  EXPECT_FALSE(loaded());
+  EXPECT_EQ(brig({"call", "--manifest", "./brig.toml", "greet"}).out, "hello\n");
+  EXPECT_FALSE(loaded()) << "a command needs no module";
+  (void)brig({"tools", "--manifest", "./brig.toml"});
+  EXPECT_TRUE(loaded()) << "that was consent";
+}
+
+TEST_F(Trust, ADirectoryOfSomebodyElseIsEnoughToDoubt) {
+  if (is_root())
+    ASSERT_EQ(chown(host_.path().c_str(), kStranger, kStranger), 0);
+  else
+    ASSERT_EQ(chmod(host_.path().c_str(), 0777), 0);
+  const Result result = brig({"tools"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "its directory")) << result;
+  EXPECT_FALSE(loaded());
+}
+
+TEST_F(Trust, WhatEveryoneCanWriteIsRefusedEvenIfItIsNamed) {
+  write_file(host_ / "policy.toml", "network = 'none'\n");
+  for (const char* name : {"brig.toml", "policy.toml", "trap.py"})
+    ASSERT_EQ(chmod((host_ / name).c_str(), 0666), 0);
+  Result result = brig({"call", "--manifest", host_ / "brig.toml", "greet"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "everyone can write it")) << result;
+  result = brig({"run", "--policy", "policy.toml", "--", "echo", "ran"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "everyone can write it")) << result;
+  EXPECT_EQ(result.out, "");
+  ASSERT_EQ(chmod((host_ / "brig.toml").c_str(), 0644), 0);
+  result = brig({"tools"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "python module '" + host_ / "trap.py' is not trusted"))
+      << result;
+  EXPECT_FALSE(loaded());
+}
+
+TEST_F(Trust, ALibraryThatEveryoneCanWriteIsNotLoaded) {
+  std::filesystem::copy_file(guests() + "/libgeo.so", host_ / "libgeo.so");
+  write_file(host_ / "brig.toml", "[[library]]\npath = './libgeo.so'\n");
+  EXPECT_EQ(brig({"tools"}).code, 0);
+  ASSERT_EQ(chmod((host_ / "libgeo.so").c_str(), 0666), 0);
+  const Result result = brig({"tools"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "libgeo.so' is not trusted: everyone can write it")) << result;
+}
+
+TEST_F(Trust, NamesAreListedWithoutLoadingAnything) {
+  const Result result = brig({"tools", "--format", "names"});
+  EXPECT_EQ(result.code, 0) << result;
+  EXPECT_EQ(result.out, "greet\n");
+  EXPECT_FALSE(loaded());
+  (void)brig({"tools"});
+  EXPECT_TRUE(loaded()) << "the trap works";
+}
+
+std::string completions() { return std::string(getenv("BRIG_EXAMPLES")) + "/../completions/"; }
+
+// What bash offers after `brig call `, in a directory.
+std::string completed(const std::string& directory) {
+  const std::string line = "cd '" + directory +
+                           "' && PATH=" + std::filesystem::path(program()).parent_path().string() +
+                           ":$PATH bash -c 'source \"" + completions() +
+                           "brig.bash\"; COMP_WORDS=(brig call \"\"); COMP_CWORD=2; _brig; echo "
+                           "\"${COMPREPLY[@]}\"'";
+  std::string text;
+  FILE* pipe = popen(line.c_str(), "r");
+  for (int c; pipe && (c = fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  if (pipe) pclose(pipe);
+  return text;
+}
+
+TEST_F(Trust, ATabLoadsNothing) {
+  BRIG_NEEDS(system("command -v bash >/dev/null") == 0, "there is no bash");
+  EXPECT_EQ(completed(host_.path()), "greet\n");
+  EXPECT_FALSE(loaded());
+  make_strange();
+  EXPECT_EQ(completed(host_.path()), "\n") << "nobody has consented to it";
+  EXPECT_FALSE(loaded());
+}
+
+TEST_F(Trust, EveryShellAsksForNamesOnly) {
+  for (const char* name : {"brig.bash", "_brig", "brig.fish"}) {
+    std::ifstream file(completions() + name);
+    int asked = 0;
+    for (std::string line; std::getline(file, line);) {
+      if (!contains(line, "brig tools") && !contains(line, "brig call")) continue;
+      ++asked;
+      EXPECT_TRUE(contains(line, "brig tools --format names ")) << name << ": " << line;
+      EXPECT_FALSE(contains(line, "brig.toml")) << name << ": " << line;
+    }
+    EXPECT_EQ(asked, 1) << name;
+  }
+}
+
+TEST_F(Trust, HelpAndDoctorLoadNothing) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                    {"tools", "--help"},
+                                                    {"call", "--help"},
+                                                    {"serve", "--help"},
+                                                    {"doctor"},
+                                                    {"--version"}})
+    EXPECT_EQ(brig(arguments).code, 0) << arguments[0];
+  EXPECT_FALSE(loaded());
+}
 
 // --- values that are not there ---
 

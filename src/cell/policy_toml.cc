@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/policy_fault.h"
+#include "os/trusted_file.h"
 
 namespace brig {
 namespace {
@@ -293,7 +294,7 @@ Policy policy_from_toml(std::string_view text, const std::string& name) {
 }
 
 Policy policy_from_toml_file(const std::string& path) {
-  return policy_from_toml(read_toml_file(path, "policy"), path);
+  return policy_from_toml(read_trusted({path, "policy"}, kMaxTomlBytes), path);
 }
 
 }  // namespace brig

@@ -29,7 +29,7 @@ constexpr int kToolFailed = 1;
 constexpr std::size_t kMaxArguments = 64_MiB;
 
 struct Options {
-  std::string manifest = kManifest, tool, arguments = "{}";
+  std::string manifest, tool, arguments = "{}";
   bool json = false, watch = false;
 };
 
@@ -180,7 +180,7 @@ int print(const ToolResult& result, bool json, int signals) {
 }
 
 int call_tool(const Options& options) {
-  const Manifest manifest = manifest_from_toml_file(options.manifest);
+  const Manifest manifest = manifest_of(options.manifest);
   if (!manifest.tools.find(options.tool) && !has_loaded(manifest))
     return print(refused(Outcome::unknown_tool, unknown(options.tool, manifest.tools)),
                  options.json, -1);

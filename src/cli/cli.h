@@ -41,7 +41,8 @@ bool is_of_server(std::string_view word);
 void run_server(char** argv);
 
 // --- tools.cc ---
-inline constexpr const char* kManifest = "brig.toml";
+// The manifest that was named, or, if `path` is empty, the one of the current directory.
+Manifest manifest_of(const std::string& path);
 // The libraries and Python modules of a manifest, without its commands; and whether there are any.
 bool has_loaded(const Manifest& manifest);
 Toolbox loaded_of(const Manifest& manifest);
