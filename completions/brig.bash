@@ -20,13 +20,17 @@ _brig_command() {
   fi
 }
 
-# The names of the manifest's tools: the first word of each line but the first.
+# The names that the manifest itself declares: nothing is loaded for them. A manifest that was not typed is not
+# named here either: brig must see that nobody has consented to it.
 _brig_tool() {
-  local manifest=brig.toml i
+  local named=() name i
   for ((i = 2; i < COMP_CWORD - 1; i++)); do
-    [[ ${COMP_WORDS[i]} != --manifest ]] || manifest=${COMP_WORDS[i + 1]}
+    [[ ${COMP_WORDS[i]} != --manifest ]] || named=(--manifest "${COMP_WORDS[i + 1]}")
   done
-  _brig_words "$(brig tools --manifest "$manifest" 2>/dev/null | sed '1d; s/ .*//')"
+  # Not by compgen -W, which would expand them.
+  while IFS= read -r name; do
+    [[ $name != "$cur"* ]] || COMPREPLY+=("$name")
+  done < <(brig tools --format names ${named[@]+"${named[@]}"} 2>/dev/null)
 }
 
 _brig() {
@@ -62,7 +66,7 @@ _brig() {
     tools)
       case $prev in
         --manifest) _brig_files ;;
-        --format) _brig_words 'table json openai openai-responses mcp' ;;
+        --format) _brig_words 'table json openai openai-responses mcp names' ;;
         --query) ;;
         *) _brig_words '--manifest --query --format --help' ;;
       esac

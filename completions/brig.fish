@@ -14,12 +14,13 @@ function __brig_command
     complete -C (string join ' ' -- (string escape -- $words[(math $at + 1)..-2]) $words[-1])
 end
 
-# The names of the manifest's tools: the first word of each line but the first.
+# The names that the manifest itself declares: nothing is loaded for them. A manifest that was not typed is not
+# named here either: brig must see that nobody has consented to it.
 function __brig_tools
     set -l words (commandline -opc)
-    set -l manifest brig.toml
-    set -l at (contains -i -- --manifest $words); and set manifest $words[(math $at + 1)]
-    brig tools --manifest $manifest 2>/dev/null | sed '1d; s/ .*//'
+    set -l named
+    set -l at (contains -i -- --manifest $words); and set named --manifest $words[(math $at + 1)]
+    brig tools --format names $named 2>/dev/null
 end
 
 complete -c brig -f
@@ -35,7 +36,7 @@ complete -c brig -n '__brig_own; and __fish_seen_subcommand_from run call doctor
 
 complete -c brig -n '__fish_seen_subcommand_from tools call' -l manifest -r -F -d 'Manifest (brig.toml)'
 complete -c brig -n '__fish_seen_subcommand_from tools' -l query -x -d 'Only tools with this text'
-complete -c brig -n '__fish_seen_subcommand_from tools' -l format -x -a 'table json openai openai-responses mcp' -d 'Format'
+complete -c brig -n '__fish_seen_subcommand_from tools' -l format -x -a 'table json openai openai-responses mcp names' -d 'Format'
 complete -c brig -n '__fish_seen_subcommand_from call' -l watch -d 'Tell what happens, as it happens'
 complete -c brig -n '__fish_seen_subcommand_from call' -a '(__brig_tools)' -d Tool
 

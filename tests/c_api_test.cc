@@ -195,6 +195,10 @@ TEST(CApiConfig, IsCheckedInTheWordsOfAPolicyFile) {
   EXPECT_EQ(brig_c_sandbox_new("x", 1, nullptr), nullptr) << "without a place for the error";
 }
 
+TEST(CApiConfig, AnEmptyManifestIsNotNone) {
+  EXPECT_EQ(refusal(R"({"manifest":""})"), "opening manifest '': No such file or directory");
+}
+
 TEST(CApiRun, RunsACommandUntilItIsCancelled) {
   std::size_t size = 0;
   const std::string request = R"({"argv":["cat"],"policy":{"timeout":10}})";

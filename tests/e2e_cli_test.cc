@@ -270,6 +270,12 @@ TEST(Cli, AMessageCannotCarryTerminalCommands) {
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result;
 }
 
+TEST(Cli, AMessageCannotCarryC1ControlsOrTurnItsTextAround) {
+  const Result result = brig_program({"run", "--", "/no/\u009B2J\u202Egpj.exe"});
+  EXPECT_EQ(result.code, 127);
+  EXPECT_TRUE(contains(result.err, "/no/\\u009b2J\\u202egpj.exe")) << result;
+}
+
 TEST(Cli, RelativePathsAreOfTheCurrentDirectory) {
   const HostDirectory host;
   host.make("sub");

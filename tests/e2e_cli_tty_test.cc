@@ -41,6 +41,27 @@ struct Terminal {
   std::string seen;
 };
 
+TEST(CliTty, AResultThatIsShownThereIsData) {
+  const HostDirectory host;
+  write_file(host / "brig.toml",
+             "[[command]]\nname = 'say'\nargv = ['printf', '%s', '{text}']\n"
+             "parameters.text = { type = 'string' }\n");
+  for (const char* form : {"--watch", "--json"}) {
+    Terminal terminal;
+    Brig brig({.arguments = {"call", "--manifest", host / "brig.toml", form, "say",
+                             R"({"text": "a\u001b[2Jb\u009b2Jc\u202ed\te\nend"})"},
+               .in = terminal.inside,
+               .out = terminal.inside,
+               .err = terminal.inside,
+               .session = true});
+    EXPECT_EQ(brig.wait(), 0);
+    terminal.until("end");
+    EXPECT_TRUE(contains(terminal.seen, "\\u009b2Jc\\u202ed")) << terminal.seen;
+    for (const char* control : {"\033[2J", "\u009B", "\u202E"})
+      EXPECT_FALSE(contains(terminal.seen, control)) << terminal.seen;
+  }
+}
+
 TEST(CliTty, GivesTheCommandATerminal) {
   Terminal terminal;
   termios before{}, after{};

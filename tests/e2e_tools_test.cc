@@ -266,6 +266,9 @@ TEST_F(Tools, ArgumentsThatAreNotJsonAre126) {
     EXPECT_TRUE(contains(result.err, "not JSON")) << result;
     EXPECT_FALSE(contains(result.err, "\xFF")) << result;
   }
+  const Result twice = call("greet", R"({"who": "me", "who": "you"})");
+  EXPECT_EQ(twice.code, 126) << twice;
+  EXPECT_TRUE(contains(twice.err, "an object has 'who' twice")) << twice;
   const std::string deep(1000, '[');
   EXPECT_TRUE(contains(call("greet", deep).err, "nested deeper than"));
 }

@@ -237,6 +237,27 @@ TEST(ServeAccess, ATokenFileThatOthersCanReadIsRefused) {
   EXPECT_FALSE(contains(result.err, kAlice)) << result;
 }
 
+TEST(ServeAccess, FilesThatEveryoneCanWriteAreRefused) {
+  const HostDirectory host;
+  for (const char* name : {"brig.toml", "c.pem", "k.pem"}) {
+    write_file(host / name, "");
+    chmod((host / name).c_str(), 0666);
+  }
+  for (std::vector<std::string> arguments :
+       {std::vector<std::string>{"--manifest", host / "brig.toml"},
+        {"--tls-cert", host / "c.pem", "--tls-key", host / "k.pem"}}) {
+    arguments.insert(arguments.end(), {"--listen", "127.0.0.1:0"});
+    const Result result = refused(arguments);
+    EXPECT_TRUE(contains(result.err, "is not trusted: everyone can write it")) << result;
+  }
+  const std::string open = host.make("open");
+  write_file(open + "/token", kAlice);
+  chmod((open + "/token").c_str(), 0600);
+  chmod(open.c_str(), 0777);
+  const Result result = refused({"--listen", "127.0.0.1:0", "--token-file", open + "/token"});
+  EXPECT_TRUE(contains(result.err, "everyone can write to its directory")) << result;
+}
+
 TEST(ServeAccess, OptionsThatMakeNoSenseAreRefused) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--listen", "7070"},

@@ -1,4 +1,4 @@
-// Policy: all that a call may use. A value type: copy it, change a field, compare nothing.
+// Policy: all that a call may use. A value type: copy it, change a field, compare two of them.
 // The defaults are safe: no network, no file of the user's, 30 seconds, 512 MiB.
 #pragma once
 
@@ -45,6 +45,8 @@ struct Limits {
   std::uint32_t open_files = 256;  // per process; 16 and up
   // CPUs' worth of time per second, 0.01 and up. Unset: all of the machine. Needs a cgroup.
   std::optional<double> cpus;
+
+  bool operator==(const Limits&) const = default;
 };
 
 // Less than a policy's limits, for one call. Unset: as the policy has it. More than that is refused.
@@ -63,6 +65,8 @@ struct Files {
   std::string working_directory;   // inside the cell; empty: the private workspace, /workspace
   std::string
       root;  // a directory that takes the place of the host's system directories; empty: the host's
+
+  bool operator==(const Files&) const = default;
 };
 
 enum class Network {
@@ -74,6 +78,8 @@ enum class Network {
 struct Environment {
   std::vector<std::string> passthrough;    // names copied from the host if set there
   std::map<std::string, std::string> set;  // added last; wins
+
+  bool operator==(const Environment&) const = default;
 };
 
 // Names as in syscalls(2). `allow` can return a call to the cell that the default refuses, except
@@ -81,6 +87,8 @@ struct Environment {
 struct Syscalls {
   std::vector<std::string> allow;
   std::vector<std::string> deny;
+
+  bool operator==(const Syscalls&) const = default;
 };
 
 // The least a call accepts. What can't be had is an error at construction, never a weaker run.
@@ -97,6 +105,8 @@ struct Policy {
   Environment environment;
   Syscalls syscalls;
   Isolation isolation = Isolation::jail;
+
+  bool operator==(const Policy&) const = default;
 };
 
 const char* to_string(Network network);

@@ -302,7 +302,7 @@ class Sandbox:
                     "interpreter": self._interpreter or sys.executable,
                 }
             ]
-        if self._manifest:
+        if self._manifest is not None:  # "" is refused, not ignored
             config["manifest"] = os.fspath(self._manifest)
         return json.dumps(config).encode()
 

@@ -392,6 +392,19 @@ def test_a_wrong_policy_raises_value_error(options: Any) -> None:
     assert isinstance(caught.value, brig.ConfigError)
 
 
+def test_an_empty_manifest_is_refused_not_ignored() -> None:
+    with pytest.raises(brig.ConfigError, match="manifest"):
+        brig.Sandbox(manifest="")
+
+
+def test_a_manifest_that_everyone_can_write_is_refused(tmp_path: Path) -> None:
+    manifest = tmp_path / "brig.toml"
+    manifest.write_text("[[command]]\nname = 'greet'\nargv = ['echo', 'hello']\n")
+    manifest.chmod(0o666)
+    with pytest.raises(brig.Error, match="everyone can write it"):
+        brig.Sandbox(manifest=str(manifest))
+
+
 def test_an_unknown_key_is_told_with_the_nearest() -> None:
     with pytest.raises(brig.ConfigError, match="did you mean 'timeout'"):
         brig.Sandbox([add], policy={"tiemout": 1})

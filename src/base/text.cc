@@ -59,6 +59,22 @@ unsigned char byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<unsigned char>(bytes[i]);
 }
 
+// Of valid UTF-8, one code point long.
+std::uint32_t code_point(std::string_view piece) {
+  const unsigned char lead = byte_at(piece, 0);
+  if (piece.size() == 1) return lead;
+  std::uint32_t code = lead & (0x7Fu >> piece.size());
+  for (std::size_t i = 1; i < piece.size(); ++i) code = code << 6 | (byte_at(piece, i) & 0x3Fu);
+  return code;
+}
+
+// C1 controls, which terminals obey as they do ESC sequences, and those that make a text look like another:
+// marks, embeddings, overrides and isolates of direction, line and paragraph separators.
+bool misleads(std::uint32_t code) {
+  return (code >= 0x80 && code <= 0x9F) || code == 0x061C || code == 0x200E || code == 0x200F ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
+
 // Whether bytes 1.. of `piece` may follow its first in a code point that is `lead`.
 bool continues(std::string_view piece, const Utf8Lead& lead) {
   for (std::size_t i = 1; i < piece.size(); ++i) {
@@ -200,19 +216,42 @@ std::optional<std::string_view> nearest(std::string_view word,
   return best;
 }
 
+std::string printable(std::string_view text) {
+  const bool utf8 = is_valid_utf8(text);
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const unsigned char byte = byte_at(text, at);
+    const std::size_t length = utf8 ? utf8_lead(byte).length : 1;
+    if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8))
+      line += fmt::format("\\x{:02x}", byte);
+    else if (const std::uint32_t code = code_point(text.substr(at, length)); misleads(code))
+      line += fmt::format("\\u{:04x}", code);
+    else
+      line.append(text, at, length);
+    at += length;
+  }
+  return line;
+}
+
+std::string printable_json(std::string_view json) {
+  if (!is_valid_utf8(json)) return printable(json);
+  std::string text;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t length = utf8_lead(byte_at(json, at)).length;
+    const std::uint32_t code = code_point(json.substr(at, length));
+    if (misleads(code) || code == 0x7F)
+      text += fmt::format("\\u{:04x}", code);
+    else
+      text.append(json, at, length);
+    at += length;
+  }
+  return text;
+}
+
 std::string in_quotes(std::string_view text) {
   std::string_view shown = text.substr(0, kMaxQuoted);
   if (shown.size() < text.size()) shown.remove_suffix(utf8_cut_at_end(shown));
-  const bool utf8 = is_valid_utf8(shown);
-  std::string result = "'";
-  for (const char c : shown) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8)) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
+  std::string result = "'" + printable(shown);
   if (shown.size() < text.size()) result += "...";
   return result + "'";
 }

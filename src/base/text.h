@@ -35,7 +35,13 @@ std::string format_duration(std::chrono::milliseconds duration);
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) noexcept;
 
-// 'text' for a message: control bytes, and what is not UTF-8, as \xNN; cut with "..." when long.
+// For a terminal: what it would obey (control characters, C1 too), and what would change the order or the
+// lines of a text (directional controls, line separators), as \xNN or \uNNNN; what is not UTF-8 as \xNN.
+std::string printable(std::string_view text);
+// The same for JSON, where \uNNNN means the character: its value stays the same. Line breaks stay too.
+std::string printable_json(std::string_view json);
+
+// 'text' for a message: printable; cut with "..." when long.
 std::string in_quotes(std::string_view text);
 
 // Strict (RFC 3629): no overlong form, no surrogate, nothing above U+10FFFF. NUL is valid.

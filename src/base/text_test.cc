@@ -221,6 +221,30 @@ TEST(InQuotes, ShowsWhatATerminalWouldObey) {
   EXPECT_EQ(in_quotes("\xFF\xC3"), "'\\xff\\xc3'");
 }
 
+TEST(InQuotes, ShowsC1ControlsAndWhatChangesTheDirectionOfText) {
+  EXPECT_EQ(in_quotes("a\u009B31mb"), "'a\\u009b31mb'");
+  EXPECT_EQ(in_quotes("\u0080\u009F\u00A0"), "'\\u0080\\u009f\u00A0'");
+  EXPECT_EQ(in_quotes("x\u202Egpj.exe"), "'x\\u202egpj.exe'");
+  for (const auto& [text, shown] : {std::pair("\u061C", "\\u061c"),
+                                    {"\u200E", "\\u200e"},
+                                    {"\u200F", "\\u200f"},
+                                    {"\u2028", "\\u2028"},
+                                    {"\u2029", "\\u2029"},
+                                    {"\u202A", "\\u202a"},
+                                    {"\u2066", "\\u2066"},
+                                    {"\u2069", "\\u2069"}})
+    EXPECT_EQ(printable(text), shown);
+  // Their neighbours, and scripts that run from right to left by themselves.
+  for (const char* text :
+       {"\u200D", "\u2027", "\u202F", "\u2065", "\u206A", "\u05D0", "\u0627", "\U0001F600"})
+    EXPECT_EQ(printable(text), text);
+}
+
+TEST(PrintableJson, MeansTheSameAndHoldsNothingThatATerminalObeys) {
+  EXPECT_EQ(printable_json("{\n \"a\": \"\u009B\u202E\x7F\u00FC\"}"),
+            "{\n \"a\": \"\\u009b\\u202e\\u007f\u00FC\"}");
+}
+
 TEST(InQuotes, CutsWhatIsLongBetweenCodePoints) {
   EXPECT_EQ(in_quotes(std::string(200, 'a')), "'" + std::string(200, 'a') + "'");
   EXPECT_EQ(in_quotes(std::string(201, 'a')), "'" + std::string(200, 'a') + "...'");

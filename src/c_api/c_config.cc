@@ -159,8 +159,8 @@ Policy policy_of(const Json& json, const Policy& base) {
 
 Config config_of(const Json& json) {
   Config config;
-  if (const std::string path = string_of(json, "manifest"); !path.empty()) {
-    Manifest manifest = manifest_from_toml_file(path);
+  if (member(json, "manifest")) {
+    Manifest manifest = manifest_from_toml_file(string_of(json, "manifest"));
     config.policy = std::move(manifest.policy);
     config.tools = std::move(manifest.tools);
   }

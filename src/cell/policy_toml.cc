@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/policy_fault.h"
+#include "os/trusted_file.h"
 
 namespace brig {
 namespace {
@@ -208,6 +209,13 @@ class PolicyReader {
     if (entry.key == "cpus") set(limits.cpus, number(entry));
   }
 
+  // An empty one would stand for the default, which may be wider than what was meant.
+  std::optional<std::string> path(const TomlEntry& entry) {
+    std::optional<std::string> path = reader_.string(entry, "a path");
+    if (path && path->empty()) reader_.fault(entry, "is empty; leave it out for the default");
+    return path;
+  }
+
   void read_files(const toml::table& table) {
     constexpr std::string_view kWhat = "an array of paths such as [\"/opt/data\"]";
     Files& files = policy_.files;
@@ -215,9 +223,8 @@ class PolicyReader {
       if (entry.key == "read") set(files.read, strings(entry, "files.read", kWhat));
       if (entry.key == "write") set(files.write, strings(entry, "files.write", kWhat));
       if (entry.key == "hide") set(files.hide, strings(entry, "files.hide", kWhat));
-      if (entry.key == "working_directory")
-        set(files.working_directory, reader_.string(entry, "a path"));
-      if (entry.key == "root") set(files.root, reader_.string(entry, "a path"));
+      if (entry.key == "working_directory") set(files.working_directory, path(entry));
+      if (entry.key == "root") set(files.root, path(entry));
     }
   }
 
@@ -287,7 +294,7 @@ Policy policy_from_toml(std::string_view text, const std::string& name) {
 }
 
 Policy policy_from_toml_file(const std::string& path) {
-  return policy_from_toml(read_toml_file(path, "policy"), path);
+  return policy_from_toml(read_trusted({path, "policy"}, kMaxTomlBytes), path);
 }
 
 }  // namespace brig

@@ -408,6 +408,15 @@ TEST_F(PolicyTomlFile, ThatIsNotAFileIsAnErrorAndNotAWait) {
   EXPECT_TRUE(contains(file_fault("/dev/zero"), "not a regular file"));
 }
 
+TEST(PolicyToml, AnEmptyPathIsNotTheDefault) {
+  EXPECT_EQ(fault("[files]\nroot = ''"),
+            "p.toml:2: files.root: is empty; leave it out for the default");
+  EXPECT_EQ(fault("[files]\nworking_directory = ''"),
+            "p.toml:2: files.working_directory: is empty; leave it out for the default");
+  for (const char* list : {"read", "write", "hide"})
+    EXPECT_FALSE(fault(std::string("[files]\n") + list + " = ['']").empty()) << list;
+}
+
 // toml++ has code that it takes to be unreachable for most of them.
 TEST(PolicyToml, WhatIsNotAsciiOutsideStringsIsAFault) {
   for (const char* text :

@@ -1,14 +1,9 @@
 #include "cell/toml_text.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/text.h"
 
 namespace brig {
@@ -135,35 +130,6 @@ toml::table parse_toml(std::string_view text, const std::string& name, std::stri
   }
   faults.throw_if_any();
   return {};
-}
-
-// Non-blocking, so that a FIFO that nobody writes to is an error and not a wait.
-std::string read_toml_file(const std::string& path, std::string_view what) {
-  const std::string name = in_quotes(path);
-  const auto fail = [&](int error, const char* doing) {
-    // A file that is not there is the caller's to mend, not a defect of brig.
-    const ErrorKind kind = kind_of_errno(error);
-    throw_error(kind == ErrorKind::internal ? ErrorKind::config : kind, "{} {} {}: {}", doing, what,
-                name, errno_text(error));
-  };
-  if (path.find('\0') != std::string::npos) fail(EINVAL, "opening");
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (!fd) fail(errno, "opening");
-  struct stat status;
-  if (::fstat(fd.get(), &status) != 0) fail(errno, "reading");
-  if (!S_ISREG(status.st_mode)) {
-    throw_error(ErrorKind::config, "reading {} {}: not a regular file", what, name);
-  }
-  std::string text;
-  std::array<char, 16384> chunk;
-  while (text.size() <= kMaxTomlBytes) {
-    const ssize_t n = ::read(fd.get(), chunk.data(), chunk.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(errno, "reading");
-    if (n == 0) break;
-    text.append(chunk.data(), static_cast<std::size_t>(n));
-  }
-  return text;
 }
 
 }  // namespace brig

@@ -1,4 +1,4 @@
-// TOML from a file to a table: bounded in size and depth, and every mistake told with its line.
+// TOML from text to a table: bounded in size and depth, and every mistake told with its line.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,5 @@ class TomlFaults {
 // Throws Error(config) for what is too long (`what` it then is not: "policy"), too deep, or not TOML.
 // There the parser stops: of those mistakes only the first is told.
 toml::table parse_toml(std::string_view text, const std::string& name, std::string_view what);
-
-// The text of a regular file, or of so much of it that parse_toml() finds it too long. Throws Error.
-std::string read_toml_file(const std::string& path, std::string_view what);
 
 }  // namespace brig

@@ -29,7 +29,7 @@ constexpr int kToolFailed = 1;
 constexpr std::size_t kMaxArguments = 64_MiB;
 
 struct Options {
-  std::string manifest = kManifest, tool, arguments = "{}";
+  std::string manifest, tool, arguments = "{}";
   bool json = false, watch = false;
 };
 
@@ -149,15 +149,29 @@ int code_of(const ToolResult& result, int signals) {
   return kOwnFailure;
 }
 
+// A result is data: nothing in it may move the cursor of the one who reads it.
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\n\t", at), text.size());
+    lines += printable(text.substr(at, end - at));
+    if (end < text.size()) lines += text[end];
+    at = end + 1;
+  }
+  return lines;
+}
+
 int print(const ToolResult& result, bool json, int signals) {
   std::string text;
   const int indent = isatty(1) ? 2 : -1;
   if (json) {
     text = to_json(result, indent) + "\n";
+    if (isatty(1)) text = printable_json(text);
   } else if (result.ok) {
     text =
         result.output.is_string() ? result.output.get<std::string>() : result.output.dump(indent);
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
+    if (isatty(1)) text = result.output.is_string() ? printable_lines(text) : printable_json(text);
   } else {
     complain_lines(result.error);
   }
@@ -166,7 +180,7 @@ int print(const ToolResult& result, bool json, int signals) {
 }
 
 int call_tool(const Options& options) {
-  const Manifest manifest = manifest_from_toml_file(options.manifest);
+  const Manifest manifest = manifest_of(options.manifest);
   if (!manifest.tools.find(options.tool) && !has_loaded(manifest))
     return print(refused(Outcome::unknown_tool, unknown(options.tool, manifest.tools)),
                  options.json, -1);

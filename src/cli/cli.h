@@ -27,6 +27,12 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
 void add_doctor(CLI::App& app, int& exit_code);
 void add_tools(CLI::App& app, int& exit_code);
 void add_call(CLI::App& app, int& exit_code);
+// --- start.cc ---
+// Throws Error(permission) if the program was started with rights that its caller has not: set-user-ID and the like.
+void refuse_raised_rights();
+// Gives every option of every sub-command a check: an empty value must not pass for an option that is not there.
+// Call it when all are added. Throws Error(config) for "--name=".
+void refuse_empty_values(CLI::App& app, int argc, char** argv);
 // --- serve.cc ---
 // So that help lists them. Their options are brig-server's, a program of its own.
 void add_server(CLI::App& app);
@@ -35,7 +41,8 @@ bool is_of_server(std::string_view word);
 void run_server(char** argv);
 
 // --- tools.cc ---
-inline constexpr const char* kManifest = "brig.toml";
+// The manifest that was named, or, if `path` is empty, the one of the current directory.
+Manifest manifest_of(const std::string& path);
 // The libraries and Python modules of a manifest, without its commands; and whether there are any.
 bool has_loaded(const Manifest& manifest);
 Toolbox loaded_of(const Manifest& manifest);
@@ -44,9 +51,7 @@ Toolbox loaded_of(const Manifest& manifest);
 enum class Style { plain, good, bad, dim, bold };
 // `text` in colour if `fd` is a terminal and NO_COLOR is not set.
 std::string styled(std::string_view text, Style style, int fd);
-// With control characters, and what is not UTF-8, as \xNN: a message can hold a name that a tool or a file chose.
-std::string printable(std::string_view text);
-// "brig: message" on stderr, printable.
+// "brig: message" on stderr, printable: it can hold a name that a tool or a file chose.
 void complain(std::string_view message);
 // The same for several lines; all but the first are indented, so that none looks like one of brig's own.
 void complain_lines(std::string_view message);

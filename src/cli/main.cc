@@ -71,6 +71,8 @@ int main(int argc, char** argv) {
     argc = std::min(argc, at);
   }
   try {
+    brig::cli::refuse_raised_rights();
+    brig::cli::refuse_empty_values(app, argc, argv);
     if (argc > 1 && brig::cli::is_of_server(argv[1])) brig::cli::run_server(argv);
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

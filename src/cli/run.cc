@@ -142,7 +142,8 @@ int run_command(const Options& options) {
   const Report report = run(command, policy, live);
   tty.reset();
   if (options.json) {
-    const std::string text = to_json(report, isatty(1) ? 2 : -1) + "\n";
+    const std::string text =
+        (isatty(1) ? printable_json(to_json(report, 2)) : to_json(report)) + "\n";
     std::fwrite(text.data(), 1, text.size(), stdout);
     if (std::fflush(stdout) != 0) return kOwnFailure;
   } else if (report.outcome != Outcome::ok &&

@@ -263,6 +263,8 @@ int main(int argc, char** argv) {
       "  claude mcp add sandbox -- brig mcp");
   mcp.callback([&] { exit_code = run_mcp(options); });
   try {
+    refuse_raised_rights();
+    refuse_empty_values(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);

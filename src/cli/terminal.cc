@@ -23,19 +23,6 @@ std::string styled(std::string_view text, Style style, int fd) {
   return fmt::format("\033[{}m{}\033[0m", code, text);
 }
 
-std::string printable(std::string_view text) {
-  const bool utf8 = is_valid_utf8(text);
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8))
-      line += fmt::format("\\x{:02x}", byte);
-    else
-      line += c;
-  }
-  return line;
-}
-
 void complain(std::string_view message) {
   fmt::print(stderr, "{} {}\n", styled("brig:", Style::bad, 2), printable(message));
 }

@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/text.h"
 #include "cli/cli.h"
+#include "tool/manifest_here.h"
 
 namespace brig::cli {
 namespace {
@@ -18,7 +20,7 @@ namespace {
 using Tools = std::vector<std::shared_ptr<const Tool>>;
 
 struct Options {
-  std::string manifest = kManifest, query, format = "table";
+  std::string manifest, query, format = "table";
 };
 
 // "who [times]": those that need not be given in brackets.
@@ -69,8 +71,13 @@ void print_table(const Tools& tools) {
 }
 
 int list(const Options& options) {
-  const Manifest manifest = manifest_from_toml_file(options.manifest);
+  const Manifest manifest = manifest_of(options.manifest);
   Tools tools = manifest.tools.list(options.query);
+  // What shells ask for at every TAB: nobody has said yet that code may run.
+  if (options.format == "names") {
+    for (const auto& tool : tools) fmt::print("{}\n", tool->name);
+    return std::fflush(stdout) == 0 ? 0 : kOwnFailure;
+  }
   if (has_loaded(manifest)) {
     // What a library or a module holds is known when it is loaded: in the jail.
     const Sandbox box(loaded_of(manifest), manifest.policy, {.concurrency = 1, .ready_max = 1});
@@ -81,7 +88,8 @@ int list(const Options& options) {
   if (options.format == "table") {
     if (tools.empty())
       complain(options.query.empty()
-                   ? fmt::format("{}: there are no tools", options.manifest)
+                   ? fmt::format("{}: there are no tools",
+                                 options.manifest.empty() ? kManifestName : options.manifest)
                    : fmt::format("no tool has '{}' in its name or description", options.query));
     else
       print_table(tools);
@@ -93,12 +101,16 @@ int list(const Options& options) {
                     : options.format == "mcp"    ? tool_as_mcp(*tool)
                                                  : tool_as_responses(*tool));
     if (options.format == "mcp") all = {{"tools", std::move(all)}};
-    fmt::print("{}\n", all.dump(isatty(1) ? 2 : -1));
+    fmt::print("{}\n", isatty(1) ? printable_json(all.dump(2)) : all.dump());
   }
   return std::fflush(stdout) == 0 ? 0 : kOwnFailure;
 }
 
 }  // namespace
+
+Manifest manifest_of(const std::string& path) {
+  return path.empty() ? manifest_found_here() : manifest_from_toml_file(path);
+}
 
 bool has_loaded(const Manifest& manifest) {
   return !manifest.tools.libraries().empty() || !manifest.tools.python_modules().empty();
@@ -121,9 +133,10 @@ void add_tools(CLI::App& app, int& exit_code) {
       ->type_name("TEXT");
   tools
       ->add_option("--format", options->format,
-                   "table, json, openai (Chat Completions), openai-responses or mcp [table]")
+                   "table, json, openai (Chat Completions), openai-responses, mcp, or names: of "
+                   "the manifest's own tools, with no library or module loaded [table]")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"table", "json", "openai", "openai-responses", "mcp"}));
+      ->check(CLI::IsMember({"table", "json", "openai", "openai-responses", "mcp", "names"}));
   tools->footer(
       "Examples:\n"
       "  brig tools\n"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 
 namespace brig::cli {

@@ -35,6 +35,7 @@ Audit::Audit(const std::string& where) {
 
 void Audit::write(std::string line) {
   if (fd_ < 0) return;
+  if (path_.empty()) line = printable_json(line);  // stderr may be a terminal
   line.push_back('\n');
   // When nothing can be written, calls that are already running still end: those are kept for later.
   if (unwritten_.size() < kMostUnwritten) unwritten_.push_back(std::move(line));

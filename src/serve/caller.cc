@@ -1,16 +1,14 @@
 #include "serve/caller.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/text.h"
+#include "os/trusted_file.h"
 #include "serve/token_file.h"
 
 namespace brig::serve {
@@ -52,22 +50,15 @@ std::optional<Digest> digest_from(std::string_view hex) {
 }
 
 std::string read_private(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file) throw_sys("token file {}: open", in_quotes(path));
-  struct stat info;
-  if (fstat(file.get(), &info) != 0) throw_sys("token file {}: fstat", in_quotes(path));
-  if (!S_ISREG(info.st_mode))
-    throw_error(ErrorKind::config, "token file {}: not a regular file", in_quotes(path));
-  if (info.st_mode & 077)
-    throw_error(ErrorKind::config,
-                "token file {}: others than its owner can read or change it; chmod 600 {}",
-                in_quotes(path), path);
-  std::string text(kMostFile + 1, '\0');
-  const ssize_t size = read(file.get(), text.data(), text.size());
-  if (size < 0) throw_sys("token file {}: read", in_quotes(path));
-  if (static_cast<std::size_t>(size) > kMostFile)
+  const FileRequest request{path, "token file"};
+  std::string text = read_trusted(request, kMostFile, [&](mode_t mode) {
+    if (mode & 077)
+      throw_error(ErrorKind::config,
+                  "token file {}: others than its owner can read or change it; chmod 600 {}",
+                  in_quotes(path), path);
+  });
+  if (text.size() > kMostFile)
     throw_error(ErrorKind::config, "token file {}: larger than 1 MiB", in_quotes(path));
-  text.resize(static_cast<std::size_t>(size));
   return text;
 }
 

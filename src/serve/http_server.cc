@@ -4,18 +4,21 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/crypto.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/ssl/context.hpp>
 
 #include "base/error.h"
+#include "os/trusted_file.h"
 #include "serve/http_connection.h"
 
 namespace brig::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kSweep{1000}, kPause{200};
+constexpr std::size_t kMostPem = 1 << 20;
 
 std::string name_of(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -41,9 +44,12 @@ std::unique_ptr<asio::ssl::context> tls_of(const TlsFiles& files) {
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   context->set_options(asio::ssl::context::no_compression | SSL_OP_NO_RENEGOTIATION |
                        SSL_OP_CIPHER_SERVER_PREFERENCE);
-  context->use_certificate_chain_file(files.certificate, error);
+  const std::string certificate = read_trusted({files.certificate, "TLS certificate"}, kMostPem);
+  context->use_certificate_chain(asio::buffer(certificate), error);
   check("certificate", files.certificate);
-  context->use_private_key_file(files.key, asio::ssl::context::pem, error);
+  std::string key = read_trusted({files.key, "TLS key"}, kMostPem);
+  context->use_private_key(asio::buffer(key), asio::ssl::context::pem, error);
+  OPENSSL_cleanse(key.data(), key.size());
   check("key", files.key);
   if (SSL_CTX_check_private_key(context->native_handle()) != 1)
     throw_error(ErrorKind::config, "TLS key '{}' does not belong to the certificate '{}'",

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace brig {
@@ -85,6 +86,8 @@ class Reader {
     return at_ == end_;
   }
   bool too_deep() const { return too_deep_; }
+  // The name that an object has twice: readers differ in which of the two they take.
+  const std::optional<std::string>& repeated() const { return repeated_; }
 
  private:
   void skip_space() {
@@ -130,8 +133,12 @@ class Reader {
       skip_space();
       if (!skip('"') || !string(key)) return false;
       skip_space();
-      if (!skip(':') || !value(members[std::move(key)], depth))
-        return false;  // the last one counts
+      const auto [member, is_new] = members.try_emplace(std::move(key));
+      if (!is_new) {
+        repeated_ = member->first;
+        return false;
+      }
+      if (!skip(':') || !value(member->second, depth)) return false;
       skip_space();
     } while (skip(','));
     return skip('}');
@@ -271,6 +278,7 @@ class Reader {
   const char* const end_;
   const GapFiller& filler_;
   bool too_deep_ = false;
+  std::optional<std::string> repeated_;
 };
 
 std::string why_not(std::string_view text) {
@@ -406,7 +414,9 @@ std::optional<Json> json_from(std::string_view text, std::string& fault, const G
   std::optional<Json> result(std::in_place);
   Reader reader(text, filler);
   if (reader.document(*result)) return result;
-  fault = reader.too_deep() ? too_deep_text() : why_not(text);
+  fault = reader.too_deep()   ? too_deep_text()
+          : reader.repeated() ? fmt::format("an object has {} twice", in_quotes(*reader.repeated()))
+                              : why_not(text);
   return std::nullopt;
 }
 

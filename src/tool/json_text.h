@@ -15,7 +15,8 @@ namespace brig {
 inline constexpr unsigned kMaxJsonDepth = 128;
 
 // The value that Json::parse gives. Nothing, and why not in `fault`, for what is not JSON or is nested
-// deeper than kMaxJsonDepth. One difference: to nlohmann a NUL byte ends the text, here it is a fault.
+// deeper than kMaxJsonDepth. Two differences: to nlohmann a NUL byte ends the text and the last of two members
+// of one name counts; here both are faults.
 // With a filler the text may be an outline (see JsonPieces), whose gaps it fills in their order.
 using GapFiller =
     std::function<bool(std::string& text, std::size_t size)>;  // appends that many bytes

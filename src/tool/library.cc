@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/helper_image.h"
+#include "os/trusted_file.h"
 #include "tool/json_text.h"
 
 extern "C" const char brig_loader_begin[];
@@ -39,6 +40,7 @@ std::string library_path(const std::string& path) {
     throw_error(ErrorKind::config, "library {}: {}", in_quotes(path), errno_text(error.value()));
   if (!std::filesystem::is_regular_file(real, error))
     throw_error(ErrorKind::config, "library {}: it is not a file", in_quotes(path));
+  (void)open_trusted({real.string(), "library"});
   return real.string();
 }
 

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/policy_toml.h"
+#include "os/trusted_file.h"
 #include "tool/manifest_command.h"
+#include "tool/manifest_here.h"
 #include "tool/python.h"
 
 namespace brig {
@@ -169,9 +171,22 @@ Manifest manifest_from_toml(std::string_view text, const std::string& name,
   return manifest;
 }
 
+namespace {
+
+Manifest read_manifest(const FileRequest& request) {
+  const std::string text = read_trusted(request, kMaxTomlBytes);
+  return manifest_from_toml(text, request.path,
+                            std::filesystem::absolute(request.path).parent_path());
+}
+
+}  // namespace
+
 Manifest manifest_from_toml_file(const std::string& path) {
-  const std::string text = read_toml_file(path, "manifest");
-  return manifest_from_toml(text, path, std::filesystem::absolute(path).parent_path());
+  return read_manifest({path, "manifest"});
+}
+
+Manifest manifest_found_here() {
+  return read_manifest({kManifestName, "manifest", Consent::found, kNamingIt});
 }
 
 }  // namespace brig

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "os/trusted_file.h"
 
 extern "C" const char brig_python_begin[], brig_python_end[];
 extern "C" const char brig_python_files_begin[], brig_python_files_end[];
@@ -127,6 +128,21 @@ std::vector<std::string> installation_of(const std::string& interpreter) {
   return parts;
 }
 
+// The first part of a module's name.
+std::string top_of(const std::string& module) { return module.substr(0, module.find('.')); }
+
+// What is imported first, if it is there, must be of somebody's own writing: a file, or a package.
+void check_trusted_module(const fs::path& top) {
+  std::error_code error;
+  if (fs::is_directory(top, error)) {
+    check_trusted_directory(top, "python package");
+    if (fs::exists(top / "__init__.py", error))
+      (void)open_trusted({top / "__init__.py", "python module"});
+  } else if (const std::string file = top.string() + ".py"; fs::exists(file, error)) {
+    (void)open_trusted({file, "python module"});
+  }
+}
+
 }  // namespace
 
 bool is_module_name(const std::string& name) {
@@ -183,6 +199,7 @@ std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
     std::error_code error;
     if (!fs::path(path).is_absolute() || !fs::is_directory(path, error))
       throw_error(ErrorKind::config, "python: path {}: it is not a directory", in_quotes(path));
+    check_trusted_directory(path, "python path");
   }
   std::vector<std::string> search, read = python.path;
   for (const std::string& path : python.path) search.push_back(real_path(path));
@@ -190,11 +207,14 @@ std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
     const std::string home = real_path(python.home);
     search.push_back(home);
     for (const std::string& module : python.modules) {
-      const fs::path top = fs::path(home) / module.substr(0, module.find('.'));
+      const fs::path top = fs::path(home) / top_of(module);
       read.push_back(top);
       read.push_back(top.string() + ".py");
     }
   }
+  for (const std::string& directory : search)
+    for (const std::string& module : python.modules)
+      check_trusted_module(fs::path(directory) / top_of(module));
   return python_runtime("python module " + in_quotes(python.modules[0]),
                         python.interpreter.empty() ? find_interpreter() : python.interpreter, read,
                         {{"path", search}, {"discover", python.modules}});

@@ -20,6 +20,7 @@
 #include "tool/library.h"
 #include "tool/schema.h"
 #include "tool/watchers.h"
+#include "tool/zygote_key.h"
 
 namespace brig {
 
@@ -100,7 +101,7 @@ struct Sandbox::Impl {
   Policy policy_;
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<Nursery> nursery_;
-  std::map<std::string, std::shared_ptr<Warden>> wardens_;
+  std::vector<std::pair<ZygoteKey, std::shared_ptr<Warden>>> wardens_;
 
   mutable std::mutex mutex_;  // all below
   std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;

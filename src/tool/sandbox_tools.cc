@@ -1,6 +1,4 @@
 // What a Sandbox has to call: tools, their schemas, and a zygote for each policy and runtime.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -15,43 +13,7 @@
 namespace brig {
 namespace {
 
-template <typename T>
-std::string number_or_none(const std::optional<T>& value) {
-  return value ? fmt::format("{}", *value) : "-";
-}
-
-// The same text for the same policy. Length first, so that no list of names can look like another.
-std::string key_of(const Policy& policy) {
-  std::string key;
-  const auto add = [&](const std::string& text) {
-    key += fmt::format("{}:{};", text.size(), text);
-  };
-  const auto add_all = [&](const std::vector<std::string>& list) {
-    key += fmt::format("[{}]", list.size());
-    for (const std::string& each : list) add(each);
-  };
-  const Limits& limits = policy.limits;
-  key += fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {};", limits.wall_time.count(), limits.grace.count(),
-      limits.cpu_time ? limits.cpu_time->count() : -1, limits.memory, limits.processes,
-      limits.output, number_or_none(limits.output_total), limits.result, limits.scratch,
-      number_or_none(limits.file_size), limits.open_files, number_or_none(limits.cpus),
-      static_cast<int>(policy.network), static_cast<int>(policy.isolation));
-  add_all(policy.files.read);
-  add_all(policy.files.write);
-  add_all(policy.files.hide);
-  add(policy.files.working_directory);
-  add(policy.files.root);
-  add_all(policy.environment.passthrough);
-  for (const auto& [name, value] : policy.environment.set) {
-    add(name);
-    add(value);
-  }
-  key += "|";
-  add_all(policy.syscalls.allow);
-  add_all(policy.syscalls.deny);
-  return key;
-}
+constexpr const char* kFunction = "function";
 
 void add_missing(std::vector<std::string>& list, const std::vector<std::string>& more) {
   for (const std::string& each : more)
@@ -87,10 +49,10 @@ Json defaults_of(const Tool& tool) {
 }  // namespace
 
 std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy policy) {
-  const std::string runtime = tool.call               ? "function;"
-                              : tool.python           ? tool.python->key + ";"
-                              : !tool.library.empty() ? "library " + tool.library + ";"
-                                                      : "command;";
+  const std::string runtime = tool.call               ? kFunction
+                              : tool.python           ? tool.python->key
+                              : !tool.library.empty() ? "library " + tool.library
+                                                      : "command";
   Origin origin;
   if (tool.call) origin.nursery = nursery_;
   if (!tool.library.empty()) {
@@ -102,20 +64,22 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
     add_missing(policy.files.read, tool.python->read);
     origin.payload = tool.python->payload;
   }
-  std::shared_ptr<Warden>& warden = wardens_[runtime + key_of(policy)];
-  if (!warden) {
-    const RunnerOptions options{.ready = options_.ready_min,
-                                .ready_max = options_.ready_max,
-                                .max_cells = options_.concurrency,
-                                .max_queue = options_.concurrency};
-    warden.reset(new Warden(policy, options, origin), [](Warden* gone) {
-      // The last call of a retired one may end on its own thread, which can't wait for itself.
-      if (gone->is_own_thread())
-        std::thread([gone] { delete gone; }).detach();
-      else
-        delete gone;
-    });
-  }
+  const ZygoteKey key{runtime, std::move(policy)};
+  const auto found = std::find_if(wardens_.begin(), wardens_.end(),
+                                  [&](const auto& each) { return each.first == key; });
+  if (found != wardens_.end()) return found->second;
+  const RunnerOptions options{.ready = options_.ready_min,
+                              .ready_max = options_.ready_max,
+                              .max_cells = options_.concurrency,
+                              .max_queue = options_.concurrency};
+  std::shared_ptr<Warden> warden(new Warden(key.policy, options, origin), [](Warden* gone) {
+    // The last call of a retired one may end on its own thread, which can't wait for itself.
+    if (gone->is_own_thread())
+      std::thread([gone] { delete gone; }).detach();
+    else
+      delete gone;
+  });
+  wardens_.emplace_back(key, warden);
   return warden;
 }
 
@@ -148,17 +112,16 @@ void Sandbox::Impl::install(Tools tools) {
     } else {
       // The copy is made before anything here starts a thread.
       nursery_ = std::make_shared<Nursery>([&] { serve_functions(*functions); });
-      std::erase_if(wardens_, [](const auto& each) { return each.first.starts_with("function"); });
+      std::erase_if(wardens_, [](const auto& each) { return each.first.runtime == kFunction; });
     }
     std::map<std::string, std::shared_ptr<const PreparedTool>> prepared;
-    std::map<std::string, std::shared_ptr<Warden>> used;
+    std::set<std::shared_ptr<Warden>> used;
     for (const auto& [name, tool] : tools) {
       const auto made = prepare(tool);
       prepared.emplace(name, made);
-      for (const auto& each : wardens_)
-        if (each.second == made->warden) used.insert(each);
+      used.insert(made->warden);
     }
-    wardens_ = std::move(used);
+    std::erase_if(wardens_, [&](const auto& each) { return !used.contains(each.second); });
     functions_ = functions;
     tools_ = std::move(tools);
     const std::lock_guard lock(mutex_);
