@@ -1,5 +1,5 @@
 // Whose file is this: a file that brig reads for its own decisions (manifest, policy, tokens, keys, modules,
-// libraries) is judged by owner and mode, through the descriptor that is then read. See docs/decisions/022.
+// libraries) is judged by owner and mode, through the descriptor that is then read. See docs/decisions/023.
 //
 // Not judged: directories above the file's own, and who may read a file.
 #pragma once
