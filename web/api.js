@@ -92,7 +92,12 @@ export async function callTool(name, argumentsText, callId, onEvent) {
   await readEvents(response.body, onEvent);
 }
 
-export const cancelCall = (callId) => request('DELETE', `/v1/calls/${encodeURIComponent(callId)}`);
+// Two callers may use the same id: `caller` says whose call is meant; empty: one's own.
+export const cancelCall = (callId, caller) =>
+  request(
+    'DELETE',
+    `/v1/calls/${encodeURIComponent(callId)}${caller ? `?caller=${encodeURIComponent(caller)}` : ''}`,
+  );
 
 // crypto.randomUUID needs a secure context; a console over plain HTTP in a local network has none.
 export function newCallId() {

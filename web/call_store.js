@@ -6,6 +6,9 @@ import { isLive } from './outcomes.js';
 const MOST_CALLS = 500;
 let nextKey = 1;
 
+// Another caller may use the same id.
+const nameOf = (id, caller) => (caller ? `${caller} ${id}` : String(id));
+
 export function newCall(id, tool, caller, now) {
   return {
     key: nextKey++, // ids are the callers' choice, and may come twice
@@ -80,7 +83,7 @@ function finish(call, data, now) {
 export class CallStore {
   constructor(onFinished) {
     this.calls = new Map(); // key → call, in the order they came
-    this.live = new Map(); // id → its calls that have not ended
+    this.live = new Map(); // caller and id → its calls that have not ended
     this.added = 0;
     this.pinned = null; // the key of the call that is being looked at
     this.onFinished = onFinished;
@@ -88,7 +91,7 @@ export class CallStore {
 
   handle(kind, data, now) {
     if (typeof data.call_id !== 'string') return;
-    const known = this.live.get(data.call_id) ?? [];
+    const known = this.live.get(nameOf(data.call_id, data.caller)) ?? [];
     let call;
     if (kind === 'queued') call = this.#add(data, now);
     else if (kind === 'started') call = known.find((one) => one.state === 'queued') ?? known.at(-1);
@@ -107,14 +110,15 @@ export class CallStore {
   reconcile(calls, asked, now) {
     const there = new Set();
     for (const data of calls) {
-      there.add(data.call_id);
-      if (this.live.has(data.call_id)) continue;
+      const name = nameOf(data.call_id, data.caller);
+      there.add(name);
+      if (this.live.has(name)) continue;
       const call = this.#add(data, now);
       call.created = now - (Number(data.age_ms) || 0);
       if (data.status === 'running') call.state = 'running';
     }
-    for (const [id, known] of [...this.live]) {
-      if (there.has(id)) continue;
+    for (const [name, known] of [...this.live]) {
+      if (there.has(name)) continue;
       for (const call of known.filter((one) => one.seen < asked)) {
         call.state = 'unknown';
         call.message = 'it ended while this page was not connected';
@@ -143,17 +147,19 @@ export class CallStore {
     const call = newCall(data.call_id, data.tool, data.caller, now);
     this.calls.set(call.key, call);
     ++this.added;
-    const known = this.live.get(call.id);
+    const name = nameOf(call.id, call.caller);
+    const known = this.live.get(name);
     if (known) known.push(call);
-    else this.live.set(call.id, [call]);
+    else this.live.set(name, [call]);
     if (this.calls.size > MOST_CALLS) this.#evict();
     return call;
   }
 
   #end(call) {
-    const rest = (this.live.get(call.id) ?? []).filter((one) => one !== call);
-    if (rest.length > 0) this.live.set(call.id, rest);
-    else this.live.delete(call.id);
+    const name = nameOf(call.id, call.caller);
+    const rest = (this.live.get(name) ?? []).filter((one) => one !== call);
+    if (rest.length > 0) this.live.set(name, rest);
+    else this.live.delete(name);
   }
 
   #evict() {

@@ -223,7 +223,7 @@ export class CallView {
   async #cancel() {
     this.cancel.disabled = true;
     try {
-      await cancelCall(this.call.id);
+      await cancelCall(this.call.id, this.call.caller);
       announce('Cancelling');
     } catch (error) {
       this.cancel.disabled = false;

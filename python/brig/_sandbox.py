@@ -343,7 +343,7 @@ class Sandbox:
         caller: str = "",
     ) -> ToolResult:
         """Calls a tool and waits for it."""
-        call_id = call_id or f"call-{next(_numbers)}"
+        call_id = call_id or f"call-{secrets.token_hex(16)}"
         request = self._request(tool, arguments, call_id, caller)
         if isinstance(request, ToolResult):
             return request
@@ -373,7 +373,7 @@ class Sandbox:
     ) -> ToolResult:
         """Calls a tool. Cancelling the task ends its cell at once."""
         native = await self._native()
-        call_id = call_id or f"call-{next(_numbers)}"
+        call_id = call_id or f"call-{secrets.token_hex(16)}"
         request = self._request(tool, arguments, call_id, caller)
         if isinstance(request, ToolResult):
             return request

@@ -187,7 +187,6 @@ void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
 void Api::start(const ExchangePtr& exchange, Order order) {
   if (exchange->request.accepts("text/event-stream", true))
     return stream(exchange, std::move(order));
-  const CallerPtr caller = order.caller;
   const std::string trace = order.trace.traceparent();
   Hearing hearing;
   hearing.on_done = [exchange, trace](const ToolResult& result) {
@@ -201,12 +200,11 @@ void Api::start(const ExchangePtr& exchange, Order order) {
     return exchange->respond(problem(*refusal));
   // Nobody is left to read the result.
   exchange->on_gone(
-      [this, caller, id = std::get<std::string>(started)] { service_.cancel(id, *caller, true); });
+      [this, number = std::get<Taken>(started).number] { service_.cancel(number, true); });
 }
 
 // The stream begins with the first event: until then a call that is none is answered as a problem.
 void Api::stream(const ExchangePtr& exchange, Order order) {
-  const CallerPtr caller = order.caller;
   struct Answer {
     std::vector<Header> headers;
     std::unique_ptr<SseStream> stream;
@@ -233,9 +231,9 @@ void Api::stream(const ExchangePtr& exchange, Order order) {
   auto started = service_.start(std::move(order), std::move(hearing));
   if (const auto* refusal = std::get_if<Refusal>(&started))
     return exchange->respond(problem(*refusal));
-  const std::string id = std::get<std::string>(started);
-  out->headers.push_back({"Brig-Call-Id", id});
-  exchange->on_gone([this, caller, id] { service_.cancel(id, *caller, true); });
+  const Taken& taken = std::get<Taken>(started);
+  out->headers.push_back({"Brig-Call-Id", taken.call_id});
+  exchange->on_gone([this, number = taken.number] { service_.cancel(number, true); });
 }
 
 void Api::list_calls(const ExchangePtr& exchange, const CallerPtr& caller) {
@@ -253,10 +251,16 @@ void Api::list_calls(const ExchangePtr& exchange, const CallerPtr& caller) {
 }
 
 void Api::cancel_call(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id) {
-  if (service_.cancel(id, *caller))
-    exchange->respond(json_response({{"cancelled", true}}, 202));
-  else
-    exchange->respond(problem(404, "unknown-call", "no such call is running"));
+  switch (service_.cancel(id, *caller, exchange->request.parameter("caller").value_or(""))) {
+    case Service::Cancelled::yes:
+      return exchange->respond(json_response({{"cancelled", true}}, 202));
+    case Service::Cancelled::none:
+      return exchange->respond(problem(404, "unknown-call", "no such call is running"));
+    case Service::Cancelled::several:
+      return exchange->respond(
+          problem(409, "several-calls",
+                  "several callers have a call with this call_id; say whose: ?caller=NAME"));
+  }
 }
 
 void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {

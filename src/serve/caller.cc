@@ -1,7 +1,6 @@
 #include "serve/caller.h"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
@@ -71,13 +70,6 @@ Digest sha256(std::string_view bytes) {
 }
 
 std::string hex_of(const Digest& digest) { return fmt::format("{:02x}", fmt::join(digest, "")); }
-
-std::string random_hex(std::size_t bytes) {
-  std::array<unsigned char, 64> random;
-  if (bytes > random.size() || RAND_bytes(random.data(), static_cast<int>(bytes)) != 1)
-    throw_error(ErrorKind::internal, "there are no random bytes");
-  return fmt::format("{:02x}", fmt::join(random.begin(), random.begin() + bytes, ""));
-}
 
 bool Caller::may_call(std::string_view tool) const {
   if (tools.empty()) return true;

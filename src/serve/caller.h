@@ -14,8 +14,6 @@ namespace brig::serve {
 using Digest = std::array<unsigned char, 32>;
 Digest sha256(std::string_view bytes);
 std::string hex_of(const Digest& digest);
-// Random, as lower-case hex digits: two per byte. Throws Error if the kernel gives none.
-std::string random_hex(std::size_t bytes);
 
 // One holder of a token; or, where there are no tokens, everybody who can connect. Only on the loop's thread.
 class Caller {

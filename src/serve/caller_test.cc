@@ -89,12 +89,6 @@ TEST(Digests, AreThoseOfTheStandard) {
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST(Digests, RandomTextIsOfTheRightLengthAndNeverTheSame) {
-  EXPECT_EQ(random_hex(16).size(), 32u);
-  EXPECT_EQ(random_hex(16).find_first_not_of("0123456789abcdef"), std::string::npos);
-  EXPECT_NE(random_hex(16), random_hex(16));
-}
-
 // --- tokens ---
 
 TEST(Tokens, WithoutAnyEverybodyIsTheSameCallerAndAnAdmin) {

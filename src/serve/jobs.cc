@@ -1,5 +1,6 @@
 #include "serve/jobs.h"
 
+#include "base/random.h"
 #include "serve/event_json.h"
 #include "tool/json_text.h"
 
@@ -41,7 +42,7 @@ std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
   };
   auto started = service_.start(std::move(order), std::move(hearing));
   if (auto* refusal = std::get_if<Refusal>(&started)) return std::move(*refusal);
-  job.call_id = std::get<std::string>(started);
+  job.call = std::get<Taken>(std::move(started));
   arguments_ += size;
   jobs_.emplace(id, std::move(job));
   return id;
@@ -55,7 +56,7 @@ Json Jobs::json_of(const std::string& id, const Job& job, bool with_result) {
   static constexpr const char* kStatus[] = {"queued", "running", "done"};
   Json json{{"id", id},
             {"tool", job.tool},
-            {"call_id", job.call_id},
+            {"call_id", job.call.call_id},
             {"status", kStatus[static_cast<int>(job.status)]},
             {"created_at", seconds_of(job.created)}};
   std::string fault;
@@ -103,7 +104,7 @@ Jobs::Removal Jobs::remove(const std::string& id, const Caller& caller) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end() || !is_of(found->second, caller)) return Removal::none;
   if (found->second.status != Job::Status::done) {
-    service_.cancel(found->second.call_id, *found->second.caller);
+    service_.cancel(found->second.call.number);
     return Removal::cancelled;
   }
   done_.remove(id);

@@ -39,7 +39,8 @@ class Jobs {
 
  private:
   struct Job {
-    std::string tool, call_id;
+    std::string tool;
+    Taken call;
     CallerPtr caller;
     std::chrono::system_clock::time_point created;
     enum class Status { queued, running, done } status = Status::queued;

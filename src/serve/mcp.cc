@@ -248,7 +248,7 @@ Mcp::Stop Mcp::listen(Question& question) {
     });
   if (question.origin.session) {
     const std::string id = question.id.dump();
-    question.origin.session->running[id] = {"", question.reply, {}};
+    question.origin.session->running[id] = {0, question.reply, {}};
   }
   return [held, reply = question.reply] { held->reset(); };
 }
@@ -260,26 +260,26 @@ void Mcp::notification(const Json& message, const McpOrigin& origin) {
   McpSession& session = *origin.session;
   const auto found = session.running.find((*params)["requestId"].dump());
   if (found == session.running.end()) return;
-  if (found->second.call_id.empty()) {
+  if (found->second.call == 0) {
     const McpSession::Running ended = std::move(found->second);
     session.running.erase(found);
     if (ended.stop) ended.stop();
     return ended.reply->close();
   }
   session.cancelled.insert(found->first);
-  service_.cancel(found->second.call_id, *origin.caller);
+  service_.cancel(found->second.call);
 }
 
 void Mcp::end(McpSession& session) {
   const auto running = session.running;
   for (const auto& [id, each] : running) {
-    if (each.call_id.empty()) {
+    if (each.call == 0) {
       if (each.stop) each.stop();
       each.reply->close();
       continue;
     }
     session.cancelled.insert(id);
-    service_.cancel(each.call_id, *session.caller, true);
+    service_.cancel(each.call, true);
   }
 }
 

@@ -53,7 +53,7 @@ struct McpSession {
   std::string version = kLatestLegacy;
   LogLevel log_level = LogLevel::debug;
   struct Running {
-    std::string call_id;  // empty: a subscription
+    std::uint64_t call = 0;  // its number; 0: a subscription
     McpReplyPtr reply;
     std::function<void()> stop;
   };

@@ -150,10 +150,9 @@ Mcp::Stop Mcp::call_tool(Question& question) {
     question.answer(std::move(answer));
     return {};
   }
-  const std::string call_id = std::get<std::string>(started);
-  if (session) session->running[question.id.dump()] = {call_id, question.reply, {}};
-  return
-      [this, call_id, caller = question.origin.caller] { service_.cancel(call_id, *caller, true); };
+  const std::uint64_t number = std::get<Taken>(started).number;
+  if (session) session->running[question.id.dump()] = {number, question.reply, {}};
+  return [this, number] { service_.cancel(number, true); };
 }
 
 }  // namespace brig::serve

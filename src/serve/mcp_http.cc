@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "serve/json_line.h"
 #include "serve/mcp_headers.h"
@@ -246,7 +247,7 @@ void McpHttp::listen(const ExchangePtr& exchange, const CallerPtr& caller) {
         reply->notify(rpc::notification("notifications/tools/list_changed", Json::object()));
       }));
   const std::string key = "GET " + random_hex(8);
-  session->running[key] = {"", reply, {}};
+  session->running[key] = {0, reply, {}};
   exchange->on_gone([held, session, key] {
     held->reset();
     session->running.erase(key);

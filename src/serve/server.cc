@@ -97,7 +97,8 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (streams_ >= kMostStreams)
     return exchange->respond(
         problem({503, "too-many-streams", "too many watch already", std::chrono::seconds(10)}));
-  const auto only = exchange->request.parameter("call_id");
+  const auto only = exchange->request.parameter("call_id"),
+             of = exchange->request.parameter("caller");
   const auto stream = std::make_shared<SseStream>(loop_, exchange);
   // Both hold the stream, and are let go of when its client leaves.
   struct Held {
@@ -105,14 +106,15 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
     Loop::Timer status;
   };
   const auto held = std::make_shared<Held>();
-  held->watch = service_.watch([stream, caller, only](const Telling& telling) {
-    if (!telling.caller.empty() && !caller->admin && telling.caller != caller->name) return;
+  held->watch = service_.watch([stream, caller, only, of](const Telling& telling) {
+    if (telling.caller && !caller->admin && telling.caller != caller) return;
     if (only && telling.call_id != *only) return;
+    if (of && (!telling.caller || telling.caller->name != *of)) return;
     // A slow watcher loses what a call says, not that there is one.
     stream->send(telling.kind, telling.data,
                  telling.kind != "output" && telling.kind != "progress");
   });
-  if (!only) {
+  if (!only && !of) {
     const auto tell = [this, stream] { stream->send("status", status_event()); };
     tell();
     held->status = loop_.every(std::chrono::seconds(1), tell);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <thread>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "serve/event_json.h"
 #include "serve/json_line.h"
@@ -50,7 +52,6 @@ void call_all(const std::shared_ptr<std::list<Value>>& list, const Arguments&...
 Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
     : loop_(loop),
       options_(std::move(options)),
-      id_prefix_("c" + random_hex(4)),
       audit_(options_.audit),
       tellers_(std::make_shared<std::list<Teller>>()),
       on_tools_(std::make_shared<std::list<std::function<void()>>>()),
@@ -118,9 +119,10 @@ std::optional<Refusal> Service::refusal_of(const Order& order) {
                    std::chrono::seconds(5)};
   if (!is_call_id(order.call_id))
     return Refusal{422, "invalid-arguments", "call_id: up to 128 printable ASCII characters"};
-  if (live_.contains(order.call_id))
-    return Refusal{409, "call-exists", "there is a call of that call_id; use another"};
   Caller& caller = *order.caller;
+  if (named_.contains({&caller, order.call_id}))
+    return Refusal{409, "call-exists",
+                   "a call of yours with this call_id has not ended; use another call_id"};
   if (!caller.may_call(order.tool))
     return Refusal{403, "not-allowed",
                    fmt::format("'{}' may not call {}", caller.name, in_quotes(order.tool))};
@@ -139,14 +141,22 @@ std::optional<Refusal> Service::refusal_of(const Order& order) {
   return {};
 }
 
-std::variant<std::string, Refusal> Service::start(Order order, Hearing hearing) {
+std::string Service::new_id(const Caller& caller) const {
+  std::string id;
+  do id = "c" + random_hex(16);
+  while (named_.contains({&caller, id}));
+  return id;
+}
+
+std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
   if (auto refusal = refusal_of(order)) {
     metrics_.refused(refusal->name);
     return std::move(*refusal);
   }
-  std::string id = order.call_id.empty() ? fmt::format("{}-{}", id_prefix_, next_id_++)
-                                         : std::move(order.call_id);
-  Live& call = live_[id];
+  std::string id = order.call_id.empty() ? new_id(*order.caller) : std::move(order.call_id);
+  const std::uint64_t number = next_number_++;
+  named_[{order.caller.get(), id}] = number;
+  Live& call = live_[number];
   call.told = {id, order.tool, order.caller->name, false, std::chrono::system_clock::now()};
   call.box = box_with(order.tool);
   call.caller = order.caller;
@@ -157,28 +167,50 @@ std::variant<std::string, Refusal> Service::start(Order order, Hearing hearing) 
   call.arguments_hash = hash_of(order.arguments);
   ++call.caller->running;
   CallOptions options;
-  options.call_id = id;
+  options.call_id = std::to_string(number);
   options.caller = call.caller->name;
   options.limits = order.limits;
-  call.box->sandbox->call_async(order.tool, std::move(order.arguments), std::move(options),
-                                [this, id](ToolResult result) {
-                                  // On a thread of the sandbox's.
-                                  auto held = std::make_shared<ToolResult>(std::move(result));
-                                  loop_.post([this, id, held] { end(id, std::move(*held)); });
-                                });
-  return id;
+  const auto on_done = [this, number](ToolResult result) {
+    // On a thread of the sandbox's.
+    auto held = std::make_shared<ToolResult>(std::move(result));
+    loop_.post([this, number, held] { end(number, std::move(*held)); });
+  };
+  try {
+    call.box->sandbox->call_async(order.tool, std::move(order.arguments), std::move(options),
+                                  on_done);
+  } catch (const std::exception& error) {
+    // No memory, say. It was taken, so it ends as every call does.
+    ToolResult failed;
+    failed.report.outcome = Outcome::internal;
+    failed.report.message = failed.error = error.what();
+    on_done(std::move(failed));
+  }
+  return Taken{number, std::move(id)};
 }
 
-bool Service::cancel(const std::string& call_id, const Caller& caller, bool at_once) {
-  const auto found = live_.find(call_id);
-  if (found == live_.end() || (!caller.admin && found->second.caller.get() != &caller))
-    return false;
-  return found->second.box->sandbox->cancel(call_id, at_once);
+bool Service::cancel(std::uint64_t number, bool at_once) {
+  const auto found = live_.find(number);
+  return found != live_.end() &&
+         found->second.box->sandbox->cancel(std::to_string(number), at_once);
+}
+
+Service::Cancelled Service::cancel(const std::string& call_id, const Caller& caller,
+                                   const std::string& of) {
+  std::vector<std::uint64_t> such;
+  const auto own = named_.find({&caller, call_id});
+  if (own != named_.end() && (of.empty() || of == caller.name))
+    such.push_back(own->second);
+  else if (caller.admin)
+    for (const auto& [number, call] : live_)
+      if (call.told.call_id == call_id && (of.empty() || of == call.told.caller))
+        such.push_back(number);
+  if (such.size() > 1) return Cancelled::several;
+  return !such.empty() && cancel(such[0]) ? Cancelled::yes : Cancelled::none;
 }
 
 void Service::cancel_all(const Caller* only) {
-  for (const auto& [id, call] : live_)
-    if (!only || call.caller.get() == only) call.box->sandbox->cancel(id, true);
+  for (const auto& [number, call] : live_)
+    if (!only || call.caller.get() == only) cancel(number, true);
 }
 
 std::vector<LiveCall> Service::calls(const Caller& caller) const {
@@ -194,14 +226,14 @@ std::vector<LiveCall> Service::calls(const Caller& caller) const {
 void Service::hear(Box& box, bool all) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < kWatchBuffer && (all || bytes < kMostAtOnce); ++i) {
-    const auto event = box.watch->next(std::chrono::milliseconds(0));
+    auto event = box.watch->next(std::chrono::milliseconds(0));
     if (!event) return;
     bytes += event->text.size();
-    hear_of(*event);
+    hear_of(std::move(*event));
   }
 }
 
-void Service::hear_of(const Event& event) {
+void Service::hear_of(Event event) {
   if (event.dropped > 0) {
     Event lost;
     lost.kind = Event::Kind::lost;
@@ -218,22 +250,27 @@ void Service::hear_of(const Event& event) {
     case Event::Kind::tool_updated: return;
     default: break;
   }
-  const auto found = live_.find(event.call_id);
+  std::uint64_t number = 0;
+  std::from_chars(event.call_id.data(), event.call_id.data() + event.call_id.size(), number);
+  const auto found = live_.find(number);
   if (found == live_.end()) return;
   Live& call = found->second;
+  event.call_id = call.told.call_id;
   if (event.kind == Event::Kind::started) call.told.running = true;
   if (call.hearing.on_event) call.hearing.on_event(event);
   if (!tellers_->empty()) tell(to_string(event.kind), &call, event.tool, data_of(event));
 }
 
-void Service::end(const std::string& id, ToolResult result) {
-  const auto found = live_.find(id);
+void Service::end(std::uint64_t number, ToolResult result) {
+  const auto found = live_.find(number);
   if (found == live_.end()) return;
   // What it wrote and told before it ended comes before its end.
   hear(*found->second.box, true);
   Live call = std::move(found->second);
   live_.erase(found);
+  named_.erase({call.caller.get(), call.told.call_id});
   --call.caller->running;
+  result.call_id = call.told.call_id;
   if (is_builtin(call.told.tool) && call.box == builtins_) present_builtin(result, call.told.tool);
   const bool known = result.report.outcome != Outcome::unknown_tool;
   metrics_.called(known ? call.told.tool : "", result);
@@ -278,10 +315,11 @@ void Service::tell(const std::string& kind, const Live* call, const std::string&
   data["kind"] = kind;
   data["at"] = seconds_of(std::chrono::system_clock::now());
   if (!tool.empty()) data["tool"] = tool;
-  Telling telling{kind, "", "", {}};
+  Telling telling{kind, "", nullptr, {}};
   if (call) {
     data["call_id"] = telling.call_id = call->told.call_id;
-    data["caller"] = telling.caller = call->told.caller;
+    data["caller"] = call->told.caller;
+    telling.caller = call->caller;
   }
   telling.data = json_line(data);
   call_all(tellers_, telling);

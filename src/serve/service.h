@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,7 +36,7 @@ struct ServiceOptions {
 struct Order {
   std::string tool;
   Json arguments = Json::object();
-  std::string call_id;  // empty: one is made
+  std::string call_id;  // empty: one is made, of 128 random bits
   CallerPtr caller;
   std::string peer, via;  // for the audit log: "127.0.0.1:4711", "mcp"
   Trace trace;
@@ -51,6 +51,13 @@ struct Refusal {
   std::optional<std::chrono::milliseconds> retry_after = {};
 };
 
+// A call that was taken. Its id is the caller's word for it, and another caller may use the same; its number is the server's
+// own, is given once, and no client ever sees it.
+struct Taken {
+  std::uint64_t number = 0;
+  std::string call_id;
+};
+
 // Who made a call hears of it: on the loop, in order, never before start() has returned.
 struct Hearing {
   std::function<void(const Event&)>
@@ -60,7 +67,8 @@ struct Hearing {
 
 // What watchers of everything are told.
 struct Telling {
-  std::string kind, call_id, caller;
+  std::string kind, call_id;
+  CallerPtr caller;  // whose call it is about; null: it is about no call
   std::string data;  // JSON, for however many watch
 };
 
@@ -84,10 +92,14 @@ class Service {
                                                  const std::string& query = "") const;
   std::shared_ptr<const Tool> find(const std::string& tool, const Caller& caller) const;
 
-  // The call's id, or why there is none.
-  std::variant<std::string, Refusal> start(Order order, Hearing hearing);
-  // Of that caller's; SIGTERM, the grace period, SIGKILL, or the last at once. False: there is none.
-  bool cancel(const std::string& call_id, const Caller& caller, bool at_once = false);
+  // An id is taken only while the same caller has a call of that id: what others use neither matters nor shows.
+  std::variant<Taken, Refusal> start(Order order, Hearing hearing);
+  // SIGTERM, the grace period, SIGKILL, or the last at once. False: it has ended.
+  bool cancel(std::uint64_t number, bool at_once = false);
+  // By the caller's own word for it. An admin's may be another caller's too, called `of` if that is not empty; `several`: more
+  // than one has a call of that id, and none was ended.
+  enum class Cancelled { yes, none, several };
+  Cancelled cancel(const std::string& call_id, const Caller& caller, const std::string& of = "");
   std::vector<LiveCall> calls(const Caller& caller) const;
 
   // Until the handle goes.
@@ -138,8 +150,9 @@ class Service {
   std::shared_ptr<Box> box_with(const std::string& tool) const;
   std::optional<Refusal> refusal_of(const Order& order);
   void hear(Box& box, bool all);
-  void hear_of(const Event& event);
-  void end(const std::string& call_id, ToolResult result);
+  void hear_of(Event event);
+  std::string new_id(const Caller& caller) const;
+  void end(std::uint64_t number, ToolResult result);
   void record(const Live& call, const ToolResult& result);
   void tell(const std::string& kind, const Live* call, const std::string& tool, Json data);
   void swap_in(std::shared_ptr<Box> next);
@@ -148,11 +161,12 @@ class Service {
   Loop& loop_;
   const ServiceOptions options_;
   unsigned concurrency_ = 0;
-  const std::string id_prefix_;
-  std::uint64_t next_id_ = 1;
   Audit audit_;
   Metrics metrics_;
-  std::unordered_map<std::string, Live> live_;
+  // By number, which is also what the sandboxes know them by: nothing that a caller sends is a key of what others have.
+  std::map<std::uint64_t, Live> live_;
+  std::uint64_t next_number_ = 1;
+  std::map<std::pair<const Caller*, std::string>, std::uint64_t> named_;  // by caller and id
   // Shared, so that a handle which outlives this finds that they are gone.
   std::shared_ptr<std::list<Teller>> tellers_;
   std::shared_ptr<std::list<std::function<void()>>> on_tools_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "serve/caller.h"
+#include "base/random.h"
 
 namespace brig::serve {
 namespace {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "os/event.h"
 #include "tool/json_text.h"
@@ -56,17 +57,22 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
   flight->result.started_at = std::chrono::system_clock::now();
   {
     const std::lock_guard lock(mutex_);
-    flight->call_id = options.call_id.empty() ? "call-" + std::to_string(next_call_++)
-                                              : std::move(options.call_id);
     if (const auto found = prepared_.find(name); found != prepared_.end())
       flight->tool = found->second;
   }
-  flight->result.call_id = flight->call_id;
   const auto refused = [&](Outcome outcome, std::string message) {
     refuse(*flight, outcome, std::move(message));
     result = std::move(flight->result);
     return nullptr;
   };
+  // Not to be guessed: whoever may choose ids could otherwise have cancel() end this call too.
+  flight->call_id = std::move(options.call_id);
+  try {
+    if (flight->call_id.empty()) flight->call_id = "call-" + random_hex(16);
+  } catch (const Error& error) {
+    return refused(Outcome::internal, error.what());
+  }
+  flight->result.call_id = flight->call_id;
   if (!flight->tool)
     return refused(Outcome::unknown_tool,
                    fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));

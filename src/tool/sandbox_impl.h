@@ -107,7 +107,6 @@ struct Sandbox::Impl {
   std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
   Flights flights_;
   std::vector<UniqueFd> idle_events_;
-  std::uint64_t next_call_ = 1;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
   bool deadlines_ = false;  // someone waits with one

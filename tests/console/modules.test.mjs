@@ -97,6 +97,18 @@ inPage(
 );
 
 inPage(
+  'calls of two callers with the same id are two calls',
+  async () => {
+    const { CallStore } = await import('/console/call_store.js');
+    const store = new CallStore(() => {});
+    for (const caller of ['a', 'b']) store.handle('queued', { call_id: 'x', tool: 't', caller }, 1);
+    store.handle('finished', { call_id: 'x', caller: 'b', outcome: 'ok', duration_ms: 1 }, 2);
+    return [...store.calls.values()].map((call) => `${call.caller} ${call.state}`);
+  },
+  (seen) => assert.deepEqual(seen, ['a queued', 'b done']),
+);
+
+inPage(
   'numbers and hidden characters are made readable',
   async () => {
     const { age, bytes, milliseconds, oneLine, visible } = await import('/console/text.js');
