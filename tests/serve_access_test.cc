@@ -167,6 +167,31 @@ TEST(ServeAccess, EventsOfOthersAreOnlyAnAdmins) {
   EXPECT_EQ(next->json()["caller"], "bob") << next->data;
 }
 
+TEST(ServeAccess, ToolsThatATokenMayNotCallAreNotNamedToIt) {
+  Serve serve({.tools = true, .token = tokens("tools = ['gr*']\n")});
+  const Json line{{"arguments", {{"line", "true"}}}};
+  ASSERT_EQ(serve.post("/v1/tools/shell/call", line, kAlice).status, 200);
+  ASSERT_EQ(serve.post("/v1/tools/greet/call", greeting(), kBob).status, 200);
+  const std::string bobs = serve.get("/metrics", kBob).body;
+  EXPECT_TRUE(contains(bobs, "tool=\"greet\"")) << bobs;
+  EXPECT_FALSE(contains(bobs, "shell")) << bobs;
+  EXPECT_TRUE(contains(serve.get("/metrics", kRoot).body, "tool=\"shell\""));
+  EXPECT_EQ(serve.get("/v1/status", kBob).json()["tools"], 1);
+  EXPECT_EQ(serve.get("/v1/status", kRoot).json()["tools"], 4);
+  Client bob = serve.client(kBob), root = serve.client(kRoot);
+  for (Client* each : {&bob, &root}) {
+    each->request("GET", "/events");
+    ASSERT_EQ(each->read_head().status, 200);
+    ASSERT_TRUE(each->event("status"));
+  }
+  write_file(serve.manifest(), tools_manifest(serve.host) +
+                                   "[[command]]\nname = 'a_secret'\nargv = ['true']\n"
+                                   "[[command]]\nname = 'grow'\nargv = ['true']\n");
+  serve.program().signal(SIGHUP);
+  EXPECT_EQ(root.event("tool_added")->json()["tool"], "a_secret");
+  EXPECT_EQ(bob.event("tool_added")->json()["tool"], "grow") << "the other one is not his";
+}
+
 TEST(ServeAccess, TokensAreReadAgainAndBadOnesAreNotTaken) {
   Serve serve({.tools = true, .token = tokens()});
   const std::string path = serve.host / "token";

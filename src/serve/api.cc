@@ -115,7 +115,7 @@ void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   } else if (is(1, "capabilities")) {
     if (is_method(e, "GET")) show_capabilities(exchange);
   } else if (is(1, "status")) {
-    if (is_method(e, "GET")) e.respond(json_response(status_()));
+    if (is_method(e, "GET")) e.respond(json_response(status_(*caller)));
   } else if (is(1, "openapi.json")) {
     if (is_method(e, "GET")) e.respond({200, "application/json", std::string(openapi_text()), {}});
   } else {

@@ -11,7 +11,7 @@ namespace brig::serve {
 
 class Api {
  public:
-  Api(Loop& loop, Service& service, std::function<Json()> status)
+  Api(Loop& loop, Service& service, std::function<Json(const Caller&)> status)
       : loop_(loop), service_(service), jobs_(loop, service), status_(std::move(status)) {}
 
   // Answers a request for a path below /v1.
@@ -34,7 +34,7 @@ class Api {
   Loop& loop_;
   Service& service_;
   Jobs jobs_;
-  std::function<Json()> status_;
+  std::function<Json(const Caller&)> status_;
   std::string capabilities_;  // once they are known
   Worker worker_;
 };

@@ -7,6 +7,8 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+
 namespace brig::serve {
 namespace {
 
@@ -125,7 +127,8 @@ void Metrics::refused(const char* why) { impl_->refusals.Add({{"why", why}}).Inc
 
 std::uint64_t Metrics::calls() const { return impl_->ended; }
 
-std::string Metrics::text(const Gauges& gauges) const {
+std::string Metrics::text(const Gauges& gauges,
+                          const std::function<bool(const std::string& tool)>& shows) const {
   impl_->gauges.Add({{"state", "ready"}}).Set(gauges.ready);
   impl_->gauges.Add({{"state", "running"}}).Set(gauges.running);
   impl_->gauges.Add({{"state", "waiting"}}).Set(gauges.waiting);
@@ -139,7 +142,14 @@ std::string Metrics::text(const Gauges& gauges) const {
   raise(impl_->http_family.Add({{"kind", "malformed"}}), gauges.http_refused);
   raise(impl_->http_bytes.Add({{"direction", "in"}}), gauges.http_bytes_in);
   raise(impl_->http_bytes.Add({{"direction", "out"}}), gauges.http_bytes_out);
-  return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
+  auto families = impl_->registry.Collect();
+  for (prometheus::MetricFamily& family : families)
+    std::erase_if(family.metric, [&](const prometheus::ClientMetric& each) {
+      return std::any_of(each.label.begin(), each.label.end(), [&](const auto& label) {
+        return label.name == "tool" && shows && !shows(label.value);
+      });
+    });
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace brig::serve

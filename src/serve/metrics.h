@@ -4,6 +4,7 @@
 #include <brig/sandbox.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,8 +25,9 @@ class Metrics {
   void called(const std::string& tool, const ToolResult& result);
   // Before it was a call: "rate-limited", "not-allowed", ...
   void refused(const char* why);
-  // Prometheus's text format.
-  std::string text(const Gauges& gauges) const;
+  // Prometheus's text format. Counts of a tool that `shows` is false of are left out; null: of none.
+  std::string text(const Gauges& gauges,
+                   const std::function<bool(const std::string& tool)>& shows = {}) const;
   std::uint64_t calls() const;
 
  private:

@@ -42,6 +42,17 @@ TEST(Metrics, AToolThatIsNoneHasNoNameOfItsOwn) {
   EXPECT_NE(metrics.text({}).find("tool=\"(unknown)\"} 1"), std::string::npos);
 }
 
+TEST(Metrics, LeaveOutToolsThatAreNotToBeShown) {
+  Metrics metrics;
+  metrics.called("add", failed());
+  metrics.called("secret", failed());
+  const std::string text =
+      metrics.text({}, [](const std::string& tool) { return tool != "secret"; });
+  EXPECT_NE(text.find("tool=\"add\"} 1"), std::string::npos) << text;
+  EXPECT_EQ(text.find("secret"), std::string::npos) << text;
+  EXPECT_NE(metrics.text({}).find("secret"), std::string::npos);
+}
+
 TEST(Metrics, TellRefusalsAndWhatIsNow) {
   Metrics metrics;
   metrics.refused("rate-limited");

@@ -32,7 +32,7 @@ Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, H
       tokens_(tokens),
       began_(std::chrono::steady_clock::now()),
       gate_(std::move(gate), tokens),
-      api_(loop, service, [this] { return status(); }),
+      api_(loop, service, [this](const Caller& caller) { return status(caller); }),
       mcp_(loop, service),
       mcp_http_(mcp_),
       http_(
@@ -66,7 +66,7 @@ void Server::handle(const ExchangePtr& exchange) {
   else if (path == "/events")
     show_events(exchange, caller);
   else if (path == "/metrics")
-    show_metrics(*exchange);
+    show_metrics(*exchange, *caller);
   else
     exchange->respond(problem(404, "", "there is nothing at this path"));
 }
@@ -107,7 +107,7 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
   };
   const auto held = std::make_shared<Held>();
   held->watch = service_.watch([stream, caller, only, of](const Telling& telling) {
-    if (telling.caller && !caller->admin && telling.caller != caller) return;
+    if (!telling.is_for(caller)) return;
     if (only && telling.call_id != *only) return;
     if (of && (!telling.caller || telling.caller->name != *of)) return;
     // A slow watcher loses what a call says, not that there is one.
@@ -115,7 +115,7 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
                  telling.kind != "output" && telling.kind != "progress");
   });
   if (!only && !of) {
-    const auto tell = [this, stream] { stream->send("status", status_event()); };
+    const auto tell = [this, stream, caller] { stream->send("status", status_event(caller)); };
     tell();
     held->status = loop_.every(std::chrono::seconds(1), tell);
   }
@@ -127,7 +127,7 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
   });
 }
 
-void Server::show_metrics(Exchange& exchange) {
+void Server::show_metrics(Exchange& exchange, const Caller& caller) {
   if (!is_get(exchange)) return;
   const SandboxState state = service_.state();
   const HttpCounts counts = http_.counts();
@@ -141,28 +141,36 @@ void Server::show_metrics(Exchange& exchange) {
                 .http_refused = counts.refused,
                 .http_bytes_in = counts.bytes_in,
                 .http_bytes_out = counts.bytes_out};
-  exchange.respond(
-      {200, "text/plain; version=0.0.4; charset=utf-8", service_.metrics().text(gauges), {}});
+  // The name of a tool that a token may not call is not for its holder.
+  const auto shows = [&](const std::string& tool) { return caller.admin || caller.may_call(tool); };
+  exchange.respond({200,
+                    "text/plain; version=0.0.4; charset=utf-8",
+                    service_.metrics().text(gauges, shows),
+                    {}});
 }
 
-const std::string& Server::status_event() {
+const std::string& Server::status_event(const CallerPtr& caller) {
   const auto now = std::chrono::steady_clock::now();
   if (now - status_at_ > std::chrono::milliseconds(500)) {
-    Json data = status();
-    data["kind"] = "status";
-    status_event_ = data.dump();
+    status_events_.clear();
     status_at_ = now;
   }
-  return status_event_;
+  std::string& text = status_events_[caller];
+  if (text.empty()) {
+    Json data = status(*caller);
+    data["kind"] = "status";
+    text = data.dump();
+  }
+  return text;
 }
 
-Json Server::status() const {
+Json Server::status(const Caller& caller) const {
   const SandboxState state = service_.state();
   return {{"version", BRIG_VERSION},
           {"uptime_s",
            std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count()},
           {"draining", service_.draining()},
-          {"tools", service_.tool_count()},
+          {"tools", service_.tool_count(caller)},
           {"running", state.running},
           {"waiting", state.waiting},
           {"ready", state.ready},

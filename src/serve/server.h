@@ -1,6 +1,8 @@
 // Server: all of `brig serve` but its options: the paths, and who answers them.
 #pragma once
 
+#include <map>
+
 #include "serve/api.h"
 #include "serve/gate.h"
 #include "serve/http_server.h"
@@ -21,17 +23,17 @@ class Server {
   void handle(const ExchangePtr& exchange);
   void show_console(Exchange& exchange) const;
   void show_events(const ExchangePtr& exchange, const CallerPtr& caller);
-  void show_metrics(Exchange& exchange);
-  Json status() const;
+  void show_metrics(Exchange& exchange, const Caller& caller);
+  Json status(const Caller& caller) const;
   // As an event, no older than a second: many may watch.
-  const std::string& status_event();
+  const std::string& status_event(const CallerPtr& caller);
 
   Loop& loop_;
   Service& service_;
   Tokens& tokens_;
   const std::chrono::steady_clock::time_point began_;
   unsigned streams_ = 0;
-  std::string status_event_;
+  std::map<CallerPtr, std::string> status_events_;
   std::chrono::steady_clock::time_point status_at_{};
   Gate gate_;
   Api api_;

@@ -101,6 +101,14 @@ std::vector<std::shared_ptr<const Tool>> Service::tools(const Caller& caller,
   return list;
 }
 
+std::size_t Service::tool_count(const Caller& caller) const {
+  std::size_t count = 0;
+  for (const auto& box : {builtins_, tools_})
+    if (box)
+      for (const auto& [name, tool] : box->tools) count += caller.may_call(name);
+  return count;
+}
+
 std::shared_ptr<const Tool> Service::find(const std::string& name, const Caller& caller) const {
   if (!caller.may_call(name)) return nullptr;
   for (const auto& box : {builtins_, tools_})
@@ -315,7 +323,7 @@ void Service::tell(const std::string& kind, const Live* call, const std::string&
   data["kind"] = kind;
   data["at"] = seconds_of(std::chrono::system_clock::now());
   if (!tool.empty()) data["tool"] = tool;
-  Telling telling{kind, "", nullptr, {}};
+  Telling telling{kind, "", tool, nullptr, {}};
   if (call) {
     data["call_id"] = telling.call_id = call->told.call_id;
     data["caller"] = call->told.caller;

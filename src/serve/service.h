@@ -67,8 +67,13 @@ struct Hearing {
 
 // What watchers of everything are told.
 struct Telling {
-  std::string kind, call_id;
+  std::string kind, call_id, tool;
   CallerPtr caller;  // whose call it is about; null: it is about no call
+
+  // An admin is told of everything, others of their own calls and of the tools that they may call.
+  bool is_for(const CallerPtr& watcher) const {
+    return watcher->admin || (caller ? caller == watcher : tool.empty() || watcher->may_call(tool));
+  }
   std::string data;  // JSON, for however many watch
 };
 
@@ -121,9 +126,8 @@ class Service {
   SandboxState state() const;
   unsigned concurrency() const { return concurrency_; }
   unsigned queue() const { return options_.sandbox.queue; }
-  std::size_t tool_count() const {
-    return (builtins_ ? builtins_->tools.size() : 0) + (tools_ ? tools_->tools.size() : 0);
-  }
+  // Those that the caller may call.
+  std::size_t tool_count(const Caller& caller) const;
   bool has_builtins() const { return builtins_ != nullptr; }
   Metrics& metrics() { return metrics_; }
   Audit& audit() { return audit_; }
