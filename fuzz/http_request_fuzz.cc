@@ -28,7 +28,7 @@ class Target {
  public:
   Target()
       : server_(
-            loop_, [this](const serve::ExchangePtr& each) { handle(each); }, limits()) {
+            loop_, {}, [this](const serve::ExchangePtr& each) { handle(each); }, limits()) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     UniqueFd listener(fd);
     // An abstract name that the kernel makes up.

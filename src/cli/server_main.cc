@@ -2,6 +2,7 @@
 #include <brig/error.h>
 #include <brig/version.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,6 +59,16 @@ std::string default_audit() {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   return directory + "/audit.jsonl";
+}
+
+// How many descriptors this process may have, from now on as many as it can ask for. The other half is for cells.
+unsigned most_descriptors() {
+  constexpr rlim_t kEnough = 16'384;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  const rlimit more{std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough)), limit.rlim_max};
+  if (setrlimit(RLIMIT_NOFILE, &more) == 0) limit = more;
+  return static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
 }
 
 // What both need, in the order in which it must be made.
@@ -144,6 +155,8 @@ int run_serve(const Options& options) {
     throw_error(ErrorKind::config, "--max-body {}: 1K to 1G", in_quotes(options.max_body));
   if (!drain_time)
     throw_error(ErrorKind::config, "--drain {}: a time such as 30s", in_quotes(options.drain));
+  // Callers are refused in turn, and strangers sent away, only while there are descriptors to accept others with.
+  limits.connections = std::min<unsigned>(limits.connections, most_descriptors() / 2);
   limits.body = *body;
   limits.bodies = std::max<std::size_t>(limits.bodies, 4 * limits.body);
 

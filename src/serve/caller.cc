@@ -99,6 +99,7 @@ std::optional<std::chrono::milliseconds> Caller::must_wait(
 Tokens::Tokens() : everybody_(std::make_shared<Caller>()) {
   everybody_->name = "local";
   everybody_->admin = true;
+  everybody_->alone = true;
 }
 
 Tokens Tokens::from_file(const std::string& path) { return from_text(read_private(path), path); }

@@ -30,6 +30,13 @@ class Caller {
   std::optional<std::chrono::milliseconds> must_wait(std::chrono::steady_clock::time_point now);
   unsigned running = 0;
 
+  // What it has now of what all callers share. Whoever hands something out counts it here, and takes it back.
+  struct Holding {
+    std::size_t connections = 0, bodies = 0, streams = 0, sessions = 0, jobs = 0;
+    std::size_t arguments = 0, results = 0;  // bytes, of jobs
+  } holds;
+  bool alone = false;  // there are no tokens, and so nobody to share with
+
  private:
   double allowance_ = 0;
   std::chrono::steady_clock::time_point filled_{};

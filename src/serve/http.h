@@ -36,6 +36,8 @@ struct Request {
   std::optional<std::string> parameter(std::string_view name) const;
 };
 
+class Caller;
+
 struct Response {
   unsigned status = 200;
   std::string type = "application/json";
@@ -50,6 +52,8 @@ class Exchange {
 
   // The handler may take its body.
   Request request;
+  // Who asks, once the check of the head has found out.
+  std::shared_ptr<Caller> caller;
 
   // The whole answer, once.
   virtual void respond(Response response) = 0;
@@ -73,6 +77,8 @@ class Exchange {
 
 using ExchangePtr = std::shared_ptr<Exchange>;
 using Handler = std::function<void(const ExchangePtr&)>;
+// Looks at a request whose body has not come. False: it is answered already, and the body is not wanted.
+using HeadCheck = std::function<bool(const ExchangePtr&)>;
 
 // ASCII alone, whatever the locale.
 std::string lower_case(std::string_view text);

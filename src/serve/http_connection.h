@@ -15,7 +15,9 @@
 #include <type_traits>
 #include <unordered_set>
 
+#include "base/fair_share.h"
 #include "serve/http_exchange.h"
+#include "serve/http_places.h"
 #include "serve/http_reader.h"
 #include "serve/http_server.h"
 #include "serve/loop_impl.h"
@@ -29,12 +31,18 @@ using TlsStream = asio::ssl::stream<Socket>;
 
 // What the connections share.
 struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
-  Impl(Loop& loop_, Handler handler_, HttpLimits limits_)
-      : loop(loop_), handler(std::move(handler_)), limits(limits_) {}
+  Impl(Loop& loop_, HeadCheck check_, Handler handler_, HttpLimits limits_)
+      : loop(loop_),
+        check(std::move(check_)),
+        handler(std::move(handler_)),
+        limits(limits_),
+        places(limits_.connections) {}
 
   Loop& loop;
+  HeadCheck check;
   Handler handler;
   const HttpLimits limits;
+  Places places;
   HttpCounts counts;
   std::size_t bodies = 0, unsent = 0;
   bool draining = false, shedding = false;
@@ -48,10 +56,12 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   Loop::Timer sweep, pause;
 
   void accept(Listener& listener);
+  // Closes a stranger's connection, for another to come. False: there is none.
+  bool make_room();
   // One that goes takes others along.
   void for_each(const std::function<void(AnyConnection&)>& job);
-  // Drops clients until the rest leaves no more unsent than may be: who has most of it goes first. Not while somebody
-  // sends, who may be going through a list that a client which leaves is taken from.
+  // Drops clients until the rest leaves no more unsent than may be: of the caller that has most of it, the one with most goes
+  // first. Not while somebody sends, who may be going through a list that a client which leaves is taken from.
   void shed_soon();
 };
 
@@ -61,15 +71,18 @@ class Connection final : public AnyConnection,
  public:
   static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
 
-  Connection(std::shared_ptr<HttpServer::Impl> server, Stream stream, std::string peer)
+  Connection(std::shared_ptr<HttpServer::Impl> server, Stream stream, std::string peer,
+             const std::string& origin)
       : server_(std::move(server)),
         stream_(std::move(stream)),
         peer_(std::move(peer)),
         reader_(server_->limits.header, server_->limits.body) {
     server_->connections.insert(this);
+    server_->places.take(place_, *this, origin);
     ++server_->counts.connections;
   }
   ~Connection() override {
+    server_->places.leave(place_);
     server_->unsent -= unsent_;
     server_->connections.erase(this);
     --server_->counts.connections;
@@ -112,7 +125,11 @@ class Connection final : public AnyConnection,
     closed_ = true;
     error_code ignored;
     socket().close(ignored);
+    server_->places.leave(place_);
     reader_.forget();
+    pending_.reset();
+    room_ = Share();
+    own_room_ = Share();
     server_->unsent -= std::exchange(unsent_, 0);
     if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->leave();
   }
@@ -127,6 +144,7 @@ class Connection final : public AnyConnection,
   }
 
   const Request* request() const override { return exchange_ ? &exchange_->request : nullptr; }
+  const Caller* caller() const override { return place_.caller.get(); }
 
   void drain() override {
     if (!exchange_ && !reader_.begun() && out_.empty()) drop();
@@ -179,17 +197,14 @@ class Connection final : public AnyConnection,
     while (!closed_ && !closing_ && !exchange_) {
       if (!reader_.begun()) {
         if (reader_.waiting() == 0 && server_->draining) return drop();
-        limit(reader_.waiting() == 0 ? server_->limits.idle_time : server_->limits.head_time);
+        if (!reader_.skipping())
+          limit(reader_.waiting() == 0 ? server_->limits.idle_time : server_->limits.head_time);
       }
       switch (reader_.next()) {
         case HttpReader::Step::more:
           if (has_room(reader_.body_size())) read();
           return;
-        case HttpReader::Step::head:
-          room_ = Share({server_, &server_->bodies});
-          limit(server_->limits.body_time);
-          if (reader_.awaits_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
-          break;
+        case HttpReader::Step::head: on_head(); break;
         case HttpReader::Step::request: {
           HttpReader::Message message = reader_.take();
           if (!has_room(message.request.body.size())) return;
@@ -202,31 +217,88 @@ class Connection final : public AnyConnection,
     }
   }
 
+  // Whoever asks is judged before anything of the body is taken.
+  void on_head() {
+    HttpReader::Message& head = reader_.head();
+    const auto exchange =
+        std::make_shared<HttpExchange>(this->weak_from_this(), server_->limits.unsent);
+    exchange->old = head.old;
+    exchange->request = std::move(head.request);
+    exchange->request.peer = peer_;
+    exchange->request.secure = kTls;
+    exchange->head_only = exchange->request.method == "HEAD";
+    exchange->keep_alive = head.keep_alive && reader_.can_skip();  // should it be refused
+    ++server_->counts.requests;
+    exchange_ = exchange;
+    bool wanted = false;
+    try {
+      answer_by(exchange, [&] {
+        wanted = (!server_->check || server_->check(exchange)) && has_place(*exchange);
+      });
+    } catch (const std::exception&) {
+      pass_over();
+      throw;
+    }
+    if (!wanted) return pass_over();
+    exchange_.reset();
+    exchange->keep_alive = head.keep_alive;
+    pending_ = exchange;
+    room_ = Share({server_, &server_->bodies});
+    if (exchange->caller) own_room_ = Share({exchange->caller, &exchange->caller->holds.bodies});
+    limit(server_->limits.body_time);
+    if (reader_.awaits_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
+  }
+
+  // The request is answered, and what may still come of its body is not wanted.
+  void pass_over() {
+    if (closed_) return;
+    deadline_ = SteadyClock::time_point::max();
+    reader_.skip();
+    read();
+  }
+
+  bool has_place(Exchange& exchange) {
+    if (!exchange.caller || server_->places.assign(place_, exchange.caller)) return true;
+    ++server_->counts.refused;
+    exchange.respond({503,
+                      "application/problem+json",
+                      R"({"type":"urn:brig:problem:too-many-connections","title":)"
+                      R"("too-many-connections","status":503,"detail":)"
+                      R"("this caller has all the connections that it may have; close some"})",
+                      {{"Retry-After", "1"}}});
+    return false;
+  }
+
   // For that much of a body: small ones always have it.
   bool has_room(std::size_t size) {
     if (size == 0) return true;
+    const Caller* caller = pending_ ? pending_->caller.get() : nullptr;
+    const std::size_t more = size - room_.size(), limit = server_->limits.bodies;
+    const bool fits =
+        size <= kSmallBody || more == 0 ||
+        (!caller || caller->alone ? server_->bodies + more <= limit
+                                  : is_fair(caller->holds.bodies, more, server_->bodies, limit));
     room_.resize(size);
-    if (size <= kSmallBody || server_->bodies <= server_->limits.bodies) return true;
+    if (caller) own_room_.resize(size);
+    if (fits) return true;
     refuse(503, "too many large requests at once; try again later");
     return false;
   }
 
   void dispatch(HttpReader::Message&& message) {
-    const auto exchange =
-        std::make_shared<HttpExchange>(this->weak_from_this(), server_->limits.unsent);
+    const auto exchange = std::exchange(pending_, nullptr);
     exchange->room = std::move(room_);
-    exchange->keep_alive = message.keep_alive;
-    exchange->old = message.old;
-    exchange->request = std::move(message.request);
-    exchange->request.peer = peer_;
-    exchange->request.secure = kTls;
-    exchange->head_only = exchange->request.method == "HEAD";
-    ++server_->counts.requests;
+    exchange->own_room = std::move(own_room_);
+    exchange->request.body = std::move(message.request.body);
     exchange_ = exchange;
     deadline_ = SteadyClock::time_point::max();
     read();
+    answer_by(exchange, [&] { server_->handler(exchange); });
+  }
+
+  void answer_by(const std::shared_ptr<HttpExchange>& exchange, const std::function<void()>& job) {
     try {
-      server_->handler(exchange);
+      job();
     } catch (const std::exception&) {
       exchange->respond({500,
                          "application/problem+json",
@@ -282,7 +354,9 @@ class Connection final : public AnyConnection,
   void refuse(unsigned status, std::string_view why) {
     ++server_->counts.refused;
     reader_.forget();
+    pending_.reset();
     room_ = Share();
+    own_room_ = Share();
     closing_ = true;
     limit(std::chrono::seconds(5));
     const std::string body =
@@ -317,7 +391,9 @@ class Connection final : public AnyConnection,
   const std::string peer_;
   std::array<char, kChunk> chunk_;
   HttpReader reader_;
-  Share room_;                              // of the body that is being received
+  Places::Place place_;
+  std::shared_ptr<HttpExchange> pending_;   // whose body is being received
+  Share room_, own_room_;                   // of that body, among all and among its caller's
   std::shared_ptr<HttpExchange> exchange_;  // being answered
   std::deque<std::string> out_;
   std::size_t sent_ = 0;  // of the first of them

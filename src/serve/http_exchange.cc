@@ -49,6 +49,7 @@ void HttpExchange::respond(Response response) {
     connection->send(std::move(response.body));
   }
   room = Share();
+  own_room = Share();
   connection->answered();
 }
 
@@ -78,6 +79,7 @@ void HttpExchange::end() {
   answered_ = true;
   const auto let_go = std::exchange(gone_, nullptr);
   room = Share();
+  own_room = Share();
   const auto connection = connection_.lock();
   if (!connection) return;
   if (!old && !head_only) connection->send("0\r\n\r\n");

@@ -25,6 +25,8 @@ class AnyConnection {
   virtual void drain() = 0;
   // That is being answered; null if none is.
   virtual const Request* request() const = 0;
+  // Null: not known, so far.
+  virtual const Caller* caller() const = 0;
 };
 
 // A share of a sum that others have a share of too, for as long as it lives.
@@ -42,6 +44,7 @@ class Share {
   ~Share() {
     if (sum_) *sum_ -= size_;
   }
+  std::size_t size() const { return size_; }
   void resize(std::size_t size) {
     *sum_ += size - size_;
     size_ = size;
@@ -76,7 +79,7 @@ class HttpExchange final : public Exchange {
   bool keep_alive = true;
   bool old = false;        // HTTP/1.0
   bool head_only = false;  // HEAD
-  Share room;              // of all bodies, until it is answered
+  Share room, own_room;    // of all bodies, and of its caller's, until it is answered
 
  private:
   std::string head_of(const Response& response, std::optional<std::size_t> length) const;

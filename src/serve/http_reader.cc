@@ -9,11 +9,23 @@ namespace brig::serve {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
+namespace {
+
+constexpr std::uint64_t kMostSkipped = 64 * 1024;
+
+}  // namespace
+
 void HttpReader::append(const char* bytes, std::size_t size) {
   in_.commit(asio::buffer_copy(in_.prepare(size), asio::buffer(bytes, size)));
 }
 
 HttpReader::Step HttpReader::next() {
+  if (skip_ > 0) {
+    const std::size_t size = std::min<std::uint64_t>(skip_, in_.size());
+    in_.consume(size);
+    skip_ -= size;
+    if (skip_ > 0) return Step::more;
+  }
   if (!parser_ && in_.size() > 0) {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(head_limit_));
@@ -67,26 +79,37 @@ HttpReader::Step HttpReader::check_head() {
       return refuse(417, "an expectation that is not known");
     awaits_continue_ = !parser_->is_done();
   }
-  return Step::head;
-}
-
-HttpReader::Step HttpReader::check_message() {
   message_.keep_alive = parser_->keep_alive();
-  auto message = parser_->release();
-  parser_.reset();
-  message_.old = message.version() < 11;
+  message_.old = head.version() < 11;
   Request& request = message_.request;
-  request.method = std::string(message.method_string());
-  const std::string_view target(message.target().data(), message.target().size());
+  request.method = std::string(head.method_string());
+  const std::string_view target(head.target().data(), head.target().size());
   const std::size_t question = std::min(target.find('?'), target.size());
   request.path = target.substr(0, question);
   request.query = target.substr(std::min(question + 1, target.size()));
-  request.body = std::move(message.body());
   if ((request.count("host") != 1 && !message_.old) || request.count("host") > 1)
     return refuse(400, "a request has one Host header");
   if (!target.starts_with('/') || target.find('#') != std::string_view::npos)
     return refuse(400, "the target of a request is a path");
+  return Step::head;
+}
+
+HttpReader::Step HttpReader::check_message() {
+  message_.request.body = std::move(parser_->release().body());
+  parser_.reset();
   return Step::request;
+}
+
+bool HttpReader::can_skip() const {
+  if (!parser_ || parser_->is_done()) return true;
+  const auto length = parser_->content_length();
+  // A client that waits to be told may send its body or not.
+  return length && *length <= kMostSkipped && !awaits_continue_;
+}
+
+void HttpReader::skip() {
+  if (parser_ && !parser_->is_done()) skip_ = parser_->content_length().value_or(0);
+  forget();
 }
 
 HttpReader::Message HttpReader::take() { return std::exchange(message_, {}); }

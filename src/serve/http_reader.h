@@ -31,16 +31,25 @@ class HttpReader {
   };
   Step next();
 
-  // After `head`: of what has come of the body; and whether the client waits to be told to send it.
-  std::size_t body_size() const { return parser_ ? parser_->get().body().size() : 0; }
-  bool awaits_continue() const { return awaits_continue_ && in_.size() == 0; }
-
   struct Message {
     Request request;
     bool keep_alive = true;
     bool old = false;  // HTTP/1.0
   };
+
+  // After `head`: all but the body. The request may be taken from it; take() then has the body alone.
+  Message& head() { return message_; }
+  // After `head`: of what has come of the body; and whether the client waits to be told to send it.
+  std::size_t body_size() const { return parser_ ? parser_->get().body().size() : 0; }
+  bool awaits_continue() const { return awaits_continue_ && in_.size() == 0; }
+
   Message take();
+
+  // After `head`, in place of the request: its body is passed over as it comes, if can_skip(). Otherwise nobody knows where the
+  // next one would begin.
+  bool can_skip() const;
+  void skip();
+  bool skipping() const { return skip_ > 0; }
 
   struct Refusal {
     unsigned status = 0;
@@ -60,6 +69,7 @@ class HttpReader {
   boost::beast::flat_buffer in_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   bool head_seen_ = false, awaits_continue_ = false;
+  std::uint64_t skip_ = 0;  // bytes that are still to come of a body that nobody wants
   Message message_;
   Refusal refusal_;
 };

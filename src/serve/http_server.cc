@@ -68,6 +68,7 @@ void HttpServer::Impl::accept(Listener& listener) {
                         SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        if (make_room()) continue;
         // Readable it stays: without a pause nothing else would happen here.
         listener.readable.reset();
         pause = loop.after(kPause, [this] {
@@ -79,7 +80,7 @@ void HttpServer::Impl::accept(Listener& listener) {
       }
       return;
     }
-    if (connections.size() >= limits.connections) {
+    if (places.full() && !make_room()) {
       ++counts.refused;
       if (!listener.tls) {
         static constexpr std::string_view kFull =
@@ -93,6 +94,7 @@ void HttpServer::Impl::accept(Listener& listener) {
       const int on = 1;
       setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
+    const std::string origin = origin_of(fd.get(), address);
     error_code error;
     Socket socket(loop.impl().context);
     socket.assign(asio::generic::stream_protocol(address.ss_family, 0), fd.get(), error);
@@ -103,11 +105,18 @@ void HttpServer::Impl::accept(Listener& listener) {
     const std::shared_ptr<Impl> self = shared_from_this();
     if (listener.tls)
       connection = std::make_shared<Connection<TlsStream>>(
-          self, TlsStream(std::move(socket), *listener.tls), name_of(address));
+          self, TlsStream(std::move(socket), *listener.tls), name_of(address), origin);
     else
-      connection = std::make_shared<Connection<Socket>>(self, std::move(socket), name_of(address));
+      connection =
+          std::make_shared<Connection<Socket>>(self, std::move(socket), name_of(address), origin);
     connection->start();
   }
+}
+
+bool HttpServer::Impl::make_room() {
+  AnyConnection* const gone = places.next_to_go();
+  if (gone) gone->drop();
+  return gone != nullptr;
 }
 
 void HttpServer::Impl::for_each(const std::function<void(AnyConnection&)>& job) {
@@ -122,13 +131,21 @@ void HttpServer::Impl::shed_soon() {
     const auto self = weak.lock();
     if (!self) return;
     self->shedding = false;
-    while (self->unsent > self->limits.all_unsent)
-      (*std::ranges::max_element(self->connections, {}, &AnyConnection::unsent))->drop();
+    while (self->unsent > self->limits.all_unsent) {
+      std::map<const Caller*, std::size_t> sums;
+      for (const AnyConnection* each : self->connections) sums[each->caller()] += each->unsent();
+      const Caller* const most =
+          std::ranges::max_element(sums, {}, [](const auto& each) { return each.second; })->first;
+      const auto of_most = [&](const AnyConnection* each) {
+        return each->caller() == most ? each->unsent() : 0;
+      };
+      (*std::ranges::max_element(self->connections, {}, of_most))->drop();
+    }
   });
 }
 
-HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits)
-    : impl_(std::make_shared<Impl>(loop, std::move(handler), limits)) {
+HttpServer::HttpServer(Loop& loop, HeadCheck check, Handler handler, HttpLimits limits)
+    : impl_(std::make_shared<Impl>(loop, std::move(check), std::move(handler), limits)) {
   impl_->sweep = loop.every(kSweep, [impl = impl_.get()] {
     impl->for_each([now = SteadyClock::now()](AnyConnection& each) { each.check_deadline(now); });
   });
@@ -140,6 +157,7 @@ HttpServer::~HttpServer() {
   impl_->draining = true;
   for (Impl::Listener& each : impl_->listeners) each.readable.reset();
   impl_->for_each([](AnyConnection& each) { each.drop(); });
+  impl_->check = [](const ExchangePtr&) { return true; };
   impl_->handler = [](const ExchangePtr&) {};
 }
 

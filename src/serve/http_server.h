@@ -21,7 +21,7 @@ struct HttpLimits {
   std::size_t unsent = std::size_t{4} << 20;    // of a stream that its client does not take
   std::size_t all_unsent = std::size_t{512} << 20;  // of all clients together
   std::size_t least_rate = 64 * 1024;               // bytes per second that a client must take
-  unsigned connections = 4096;                      // more are told so, and closed
+  unsigned connections = 4096;  // each caller has a share; for more a stranger's is closed (Places)
   std::chrono::seconds head_time{10};  // from a request's first byte to the end of its head
   std::chrono::seconds body_time{60};  // to receive its body
   std::chrono::seconds idle_time{75};  // between requests
@@ -39,7 +39,8 @@ struct HttpCounts {
 
 class HttpServer {
  public:
-  HttpServer(Loop& loop, Handler handler, HttpLimits limits = {});
+  // `check` is asked of every request at the end of its head, before its body is read; what it lets pass is the handler's.
+  HttpServer(Loop& loop, HeadCheck check, Handler handler, HttpLimits limits = {});
   // Closes all connections.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -10,6 +10,8 @@
 #include <future>
 #include <thread>
 
+#include "serve/caller.h"
+
 namespace brig::serve {
 namespace {
 
@@ -22,7 +24,7 @@ class HttpServerOf : public testing::Test {
  protected:
   ~HttpServerOf() override { stop(); }
 
-  void start(const HttpLimits& limits, Handler handler) {
+  void start(const HttpLimits& limits, Handler handler, HeadCheck check = {}) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     UniqueFd listener(fd);
     address_.sun_family = AF_UNIX;  // an abstract name that the kernel makes up
@@ -30,7 +32,7 @@ class HttpServerOf : public testing::Test {
     ASSERT_EQ(listen(fd, 64), 0);
     ASSERT_EQ(getsockname(fd, address(), &size_), 0);
     loop_ = std::make_unique<Loop>();
-    server_ = std::make_unique<HttpServer>(*loop_, std::move(handler), limits);
+    server_ = std::make_unique<HttpServer>(*loop_, std::move(check), std::move(handler), limits);
     server_->listen(std::move(listener));
     thread_ = std::thread([this] { loop_->run(); });
   }
@@ -95,12 +97,39 @@ class HttpServerOf : public testing::Test {
 
 void hello(const ExchangePtr& exchange) { exchange->respond({200, "text/plain", "hello", {}}); }
 
-TEST_F(HttpServerOf, MoreClientsThanMayBeAreToldSo) {
+TEST_F(HttpServerOf, TheOldestStrangerThatIsIdleMakesRoom) {
   HttpLimits limits;
   limits.connections = 2;
-  start(limits, hello);
+  std::promise<ExchangePtr> asked;
+  start(limits, [&](const ExchangePtr& exchange) {
+    if (exchange->request.path == "/") return hello(exchange);
+    asked.set_value(exchange);
+  });
+  const UniqueFd busy = connect();
+  send(busy, "GET /later HTTP/1.1\r\nHost: here\r\n\r\n");
+  const ExchangePtr exchange = asked.get_future().get();
+  const UniqueFd idle = connect();
+  ASSERT_TRUE(has_connections(2));
+  EXPECT_NE(ask().find("hello"), std::string::npos) << "one who comes is served";
+  EXPECT_EQ(receive(idle), "") << "and one who says nothing is let go";
+  EXPECT_EQ(counts().refused, 0u);
+}
+
+TEST_F(HttpServerOf, MoreCallersThanMayBeAreToldSo) {
+  HttpLimits limits;
+  limits.connections = 2;
+  const CallerPtr caller = std::make_shared<Caller>();
+  caller->alone = true;
+  start(limits, hello, [caller](const ExchangePtr& exchange) {
+    exchange->caller = caller;
+    return true;
+  });
   const UniqueFd one = connect();
   UniqueFd two = connect();
+  for (const UniqueFd* each : std::initializer_list<const UniqueFd*>{&one, &two}) {
+    send(*each, kGet);
+    ASSERT_NE(receive(*each, "hello").find("hello"), std::string::npos);
+  }
   ASSERT_TRUE(has_connections(2));
   const std::string answer = receive(connect());
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
@@ -108,6 +137,87 @@ TEST_F(HttpServerOf, MoreClientsThanMayBeAreToldSo) {
   two.reset();
   ASSERT_TRUE(has_connections(1));
   EXPECT_NE(ask().find("hello"), std::string::npos) << "one has left";
+}
+
+TEST_F(HttpServerOf, ARefusedHeadIsAnsweredBeforeItsBodyComes) {
+  std::atomic<int> handled = 0;
+  start(
+      {},
+      [&](const ExchangePtr& exchange) {
+        ++handled;
+        hello(exchange);
+      },
+      [](const ExchangePtr& exchange) {
+        if (exchange->request.path == "/") return true;
+        exchange->respond({401, "text/plain", "no", {}});
+        return false;
+      });
+  const UniqueFd large = connect();
+  send(large, "POST /no HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\nabc");
+  const std::string answer = receive(large);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << answer;
+  EXPECT_NE(answer.find("Connection: close"), answer.npos) << answer;
+  const UniqueFd chunked = connect();
+  send(chunked, "POST /no HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_TRUE(receive(chunked).starts_with("HTTP/1.1 401 "));
+  const UniqueFd waiting = connect();
+  send(waiting,
+       "POST /no HTTP/1.1\r\nHost: here\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_TRUE(receive(waiting).starts_with("HTTP/1.1 401 ")) << "it is not told to send it";
+  EXPECT_EQ(handled, 0);
+}
+
+TEST_F(HttpServerOf, ASmallBodyThatIsNotWantedIsPassedOver) {
+  std::atomic<int> handled = 0;
+  start(
+      {},
+      [&](const ExchangePtr& exchange) {
+        ++handled;
+        hello(exchange);
+      },
+      [](const ExchangePtr& exchange) {
+        if (exchange->request.path == "/") return true;
+        exchange->respond({401, "text/plain", "no", {}});
+        return false;
+      });
+  const UniqueFd client = connect();
+  const std::string body = "GET /sneaky HTTP/1.1\r\nHost: here\r\n\r\n";
+  const std::string head =
+      "POST /no HTTP/1.1\r\nHost: here\r\nContent-Length: " + std::to_string(body.size()) +
+      "\r\n\r\n";
+  send(client, head + body + head + body.substr(0, 10));
+  EXPECT_NE(receive(client, "no").find("401"), std::string::npos);
+  send(client, body.substr(10) + kGet);
+  const std::string rest = receive(client, "hello");
+  EXPECT_TRUE(rest.ends_with("hello")) << rest;
+  EXPECT_EQ(handled, 1) << "what was a body is no request";
+}
+
+TEST_F(HttpServerOf, ACallerHasItsShareOfTheMemoryOfBodies) {
+  HttpLimits limits;
+  limits.body = 4 << 20;
+  limits.bodies = 8 << 20;
+  const CallerPtr greedy = std::make_shared<Caller>(), modest = std::make_shared<Caller>();
+  start(limits, hello, [=](const ExchangePtr& exchange) {
+    exchange->caller = exchange->request.path == "/" ? modest : greedy;
+    return true;
+  });
+  const auto post = [](const char* path, std::size_t size) {
+    return std::string("POST ") + path +
+           " HTTP/1.1\r\nHost: here\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n";
+  };
+  std::vector<UniqueFd> slow;
+  for (int i = 0; i < 4; ++i) {  // none of them is whole; one is too much, and is closed
+    slow.push_back(connect());
+    const std::string bytes = post("/greedy", 3 << 20) + std::string((3 << 20) - 1, 'x');
+    (void)!::send(slow.back().get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  const UniqueFd client = connect();
+  send(client, post("/", 1 << 20) + std::string(1 << 20, 'x'));
+  EXPECT_NE(receive(client, "hello").find("200 OK"), std::string::npos);
+  slow.clear();
+  EXPECT_TRUE(has_connections(1));
+  EXPECT_EQ(greedy->holds.bodies, 0u);
 }
 
 TEST_F(HttpServerOf, ARequestThatNeverEndsIsAnswered) {

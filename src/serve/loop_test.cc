@@ -70,7 +70,7 @@ TEST_F(LoopOf, ADescriptorIsReadUntilItsHandleGoes) {
   std::shared_ptr<void> handle;
   handle = loop_.when_readable(in.get(), [&] {
     char c;
-    ASSERT_EQ(read(in.get(), &c, 1), 1);
+    ASSERT_EQ(::read(in.get(), &c, 1), 1);
     text += c;
     if (text.size() < 3) return;
     handle.reset();
@@ -109,7 +109,7 @@ TEST_F(LoopOf, ADefectDoesNotEndTheReadingOfADescriptor) {
   int count = 0;
   const auto handle = loop_.when_readable(in.get(), [&] {
     char c;
-    ASSERT_EQ(read(in.get(), &c, 1), 1);
+    ASSERT_EQ(::read(in.get(), &c, 1), 1);
     if (++count == 3) return loop_.stop();
     throw std::runtime_error("again");
   });

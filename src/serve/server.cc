@@ -36,7 +36,8 @@ Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, H
       mcp_(loop, service),
       mcp_http_(mcp_),
       http_(
-          loop, [this](const ExchangePtr& exchange) { handle(exchange); }, limits) {}
+          loop, [this](const ExchangePtr& exchange) { return admit(exchange); },
+          [this](const ExchangePtr& exchange) { handle(exchange); }, limits) {}
 
 void Server::replace_tokens(Tokens next) {
   for (const CallerPtr& gone : tokens_.replace_by(std::move(next))) service_.cancel_all(gone.get());
@@ -46,17 +47,28 @@ void Server::replace_tokens(Tokens next) {
   });
 }
 
-void Server::handle(const ExchangePtr& exchange) {
+// What needs no token needs no body either: all of it is answered here, and no stranger's body is ever read.
+bool Server::admit(const ExchangePtr& exchange) {
   const std::string& path = exchange->request.path;
   if (path == "/healthz") {
     const bool draining = service_.draining();
     if (is_get(*exchange))
       exchange->respond(
           json_response({{"status", draining ? "draining" : "ok"}}, draining ? 503 : 200));
-    return;
+    return false;
   }
-  if (!gate_.admit(*exchange)) return;
-  if (path == "/" || path.starts_with("/console/")) return show_console(*exchange);
+  if (!gate_.admit(*exchange)) return false;
+  if (path == "/" || path.starts_with("/console/")) {
+    show_console(*exchange);
+    return false;
+  }
+  exchange->caller = gate_.identify(*exchange);
+  return exchange->caller != nullptr;
+}
+
+void Server::handle(const ExchangePtr& exchange) {
+  const std::string& path = exchange->request.path;
+  // Its token may have been taken back while the body came.
   const CallerPtr caller = gate_.identify(*exchange);
   if (!caller) return;
   if (path == "/mcp")

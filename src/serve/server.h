@@ -20,6 +20,8 @@ class Server {
   void replace_tokens(Tokens next);
 
  private:
+  // At the end of a request's head. False: it is answered.
+  bool admit(const ExchangePtr& exchange);
   void handle(const ExchangePtr& exchange);
   void show_console(Exchange& exchange) const;
   void show_events(const ExchangePtr& exchange, const CallerPtr& caller);

@@ -1,0 +1,91 @@
+// What one caller, or a stranger without a token, takes of the server, while another wants to use it.
+#include <sys/resource.h>
+
+#include "serve_mcp.h"
+
+namespace {
+
+using namespace e2e;
+
+constexpr const char* kVictim = "alice-0123456789abcdef";
+constexpr const char* kHog = "mallory-0123456789abcdef";
+
+std::string two_tokens() {
+  return std::string("[[token]]\nname = 'alice'\ntoken = '") + kVictim +
+         "'\n[[token]]\nname = 'mallory'\ntoken = '" + kHog + "'\n";
+}
+
+// As many descriptors as this process may have, for the server too: it is started after this.
+std::size_t descriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 16'384);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+class ServeShare : public testing::Test {
+ protected:
+  // More than the server keeps, or as many as can be: then it runs out of descriptors before.
+  const std::size_t many_ = std::min<std::size_t>(4200, descriptors() - 100);
+
+  static Answer greet(const Serve& serve, const std::string& padding = "") {
+    return serve.client(kVictim).ask("POST", "/v1/tools/greet/call",
+                                     R"({"arguments": {"who": "you"}})" + padding);
+  }
+  static void expect_served(const Serve& serve) {
+    EXPECT_EQ(serve.get("/healthz").status, 200);
+    const Answer answer = greet(serve);
+    EXPECT_EQ(answer.status, 200) << answer;
+  }
+};
+
+TEST_F(ServeShare, IdleConnectionsWithoutATokenKeepNobodyOut) {
+  Serve serve({.tools = true, .token = two_tokens()});
+  Client early = serve.client(kVictim);
+  ASSERT_EQ(early.get("/v1/tools").status, 200);
+  std::vector<Client> idle;
+  for (std::size_t i = 0; i < many_; ++i) {
+    idle.push_back(serve.client());
+    if (i % 3 == 0) idle.back().send("POST /v1/run HTTP/1.1\r\nHost: lo");
+  }
+  expect_served(serve);
+  EXPECT_EQ(early.get("/v1/tools").status, 200) << "a connection with a token stays";
+}
+
+TEST_F(ServeShare, BodiesWithoutATokenHoldNoMemory) {
+  Serve serve({.tools = true, .token = two_tokens()});
+  const std::size_t size = 16 << 20;
+  const std::string most(size - 1, ' ');
+  std::vector<Client> slow;
+  for (int i = 0; i < 16; ++i) {
+    slow.push_back(serve.client());
+    slow.back().send("POST /v1/run HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                     std::to_string(size) + "\r\n\r\n");
+    const Answer answer = slow.back().read_head();
+    EXPECT_EQ(answer.status, 401) << "before a byte of the body has come: " << answer;
+    slow.back().send(most);
+  }
+  EXPECT_EQ(greet(serve, std::string(1 << 20, ' ')).status, 200);
+}
+
+TEST_F(ServeShare, OneTokenCantHaveAllConnections) {
+  Serve serve({.tools = true, .token = two_tokens()});
+  const Json listen =
+      modern(1, "subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}});
+  std::vector<Client> streams;
+  for (std::size_t i = 0; i < many_; ++i) {
+    streams.push_back(serve.client(kHog));
+    streams.back().request("POST", "/mcp", listen.dump(),
+                           {{"Accept", "text/event-stream"},
+                            {"MCP-Protocol-Version", kModern},
+                            {"Mcp-Method", "subscriptions/listen"}});
+    const int status = streams.back().read_head().status;
+    if (status == 200) continue;
+    EXPECT_EQ(status, 503);
+    break;
+  }
+  expect_served(serve);
+}
+
+}  // namespace
