@@ -69,6 +69,35 @@ TEST_F(ServeShare, BodiesWithoutATokenHoldNoMemory) {
   EXPECT_EQ(greet(serve, std::string(1 << 20, ' ')).status, 200);
 }
 
+TEST_F(ServeShare, OneTokenCantFillTheQueue) {
+  Serve serve(
+      {.arguments = {"--concurrency", "1", "--queue", "8"}, .tools = true, .token = two_tokens()});
+  Client gate = begin_call(serve, "gate", kHog);
+  for (int i = 0; i < 12; ++i)
+    EXPECT_EQ(serve.post("/v1/jobs", {{"tool", "gate"}}, kHog).status, 202);
+  Client alice = serve.client(kVictim);
+  alice.request("POST", "/v1/tools/greet/call", R"({"arguments": {"who": "you"}})");
+  ASSERT_TRUE(comes_true([&] { return serve.calls(kVictim).size() == 1; })) << alice.read();
+  open_gate(serve.host);
+  EXPECT_EQ(alice.read().json()["output"], "hello you");
+}
+
+TEST_F(ServeShare, OneTokenCantHaveAllStreams) {
+  Serve serve({.tools = true, .token = two_tokens()});
+  std::vector<Client> streams;
+  int status = 200;
+  for (std::size_t i = 0; i < std::min<std::size_t>(many_, 2048) && status == 200; ++i) {
+    streams.push_back(serve.client(kHog));
+    streams.back().request("GET", "/events?call_id=x");
+    status = streams.back().read_head().status;
+  }
+  Client alice = serve.client(kVictim);
+  alice.request("GET", "/events");
+  EXPECT_EQ(alice.read_head().status, 200) << streams.size();
+  EXPECT_TRUE(alice.event("status"));
+  expect_served(serve);
+}
+
 TEST_F(ServeShare, OneTokenCantHaveAllConnections) {
   Serve serve({.tools = true, .token = two_tokens()});
   const Json listen =

@@ -44,8 +44,10 @@ struct SandboxOptions {
 
 struct CallOptions {
   std::string call_id;  // for cancel() and watchers; empty: one is made
-  std::string caller;   // who asks: waiting calls are admitted in turn, one of each caller
-  CallLimits limits;    // narrower ones. Those that can't be enforced for one call end it: denied
+  // Who asks: waiting calls are admitted in turn, one of each caller, and none can fill the queue: it may have three times as
+  // many waiting calls as there are places left. Empty: nobody in particular, and the whole queue.
+  std::string caller;
+  CallLimits limits;  // narrower ones. Those that can't be enforced for one call end it: denied
   // Asked, by call() alone, when a signal has interrupted its wait: true ends the call at once. For a
   // language whose signal handlers run only when it is back in charge.
   std::function<bool()> interrupted;

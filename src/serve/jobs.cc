@@ -1,5 +1,8 @@
 #include "serve/jobs.h"
 
+#include <algorithm>
+
+#include "base/fair_share.h"
 #include "base/random.h"
 #include "serve/event_json.h"
 #include "tool/json_text.h"
@@ -12,7 +15,7 @@ Jobs::Jobs(Loop& loop, Service& service, JobLimits limits)
 }
 
 std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
-  if (jobs_.size() >= limits_.count || arguments_ + size > limits_.arguments)
+  if (!has_room(*order.caller, size))
     return Refusal{503, "too-many-jobs", "too many jobs are kept; forget some, or try again later",
                    std::chrono::seconds(10)};
   const std::string id = "j" + random_hex(16);
@@ -33,10 +36,12 @@ std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
     Job& done = found->second;
     done.status = Job::Status::done;
     arguments_ -= done.size;
+    done.caller->holds.arguments -= done.size;
     done.result = to_json(result);
     done.ended = std::chrono::steady_clock::now();
     bytes_ += done.result.size();
-    done_.push_back(id);
+    done.caller->holds.results += done.result.size();
+    done_[done.caller].push_back(id);
     for (const std::uint64_t each : std::exchange(done.waiting, {})) wake(each);
     expire();
   };
@@ -44,8 +49,38 @@ std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
   if (auto* refusal = std::get_if<Refusal>(&started)) return std::move(*refusal);
   job.call = std::get<Taken>(std::move(started));
   arguments_ += size;
+  job.caller->holds.arguments += size;
+  ++job.caller->holds.jobs;
   jobs_.emplace(id, std::move(job));
   return id;
+}
+
+// Results that are kept make room for a caller that has fewer jobs than theirs has; a call that runs never does.
+bool Jobs::has_room(const Caller& caller, std::size_t size) {
+  if (caller.alone) return jobs_.size() < limits_.count && arguments_ + size <= limits_.arguments;
+  const auto is_fair_count = [&] {
+    return is_fair(caller.holds.jobs, 1, jobs_.size(), limits_.count);
+  };
+  while (!is_fair_count()) {
+    const auto other = [&](const Caller& each) {
+      return each.holds.jobs > caller.holds.jobs + 1 ? each.holds.jobs : 0;
+    };
+    if (!forget_oldest_of(other)) return false;
+  }
+  return is_fair(caller.holds.arguments, size, arguments_, limits_.arguments);
+}
+
+bool Jobs::forget_oldest_of(const std::function<std::size_t(const Caller&)>& measure) {
+  std::size_t most = 0;
+  auto whose = done_.end();
+  for (auto each = done_.begin(); each != done_.end(); ++each)
+    if (const std::size_t has = measure(*each->first); has > most) {
+      most = has;
+      whose = each;
+    }
+  if (whose == done_.end()) return false;
+  forget(jobs_.find(whose->second.front()));
+  return true;
 }
 
 bool Jobs::is_of(const Job& job, const Caller& caller) const {
@@ -107,25 +142,33 @@ Jobs::Removal Jobs::remove(const std::string& id, const Caller& caller) {
     service_.cancel(found->second.call.number);
     return Removal::cancelled;
   }
-  done_.remove(id);
   forget(found);
   return Removal::forgotten;
 }
 
+// One that is done.
 void Jobs::forget(std::map<std::string, Job>::iterator job) {
+  Caller& caller = *job->second.caller;
+  const auto done = done_.find(job->second.caller);
+  done->second.erase(std::find(done->second.begin(), done->second.end(), job->first));
+  if (done->second.empty()) done_.erase(done);
   bytes_ -= job->second.result.size();
+  caller.holds.results -= job->second.result.size();
+  --caller.holds.jobs;
   jobs_.erase(job);
 }
 
 void Jobs::expire() {
   const auto old = std::chrono::steady_clock::now() - limits_.kept;
-  while (!done_.empty()) {
-    const auto oldest = jobs_.find(done_.front());
-    if (oldest != jobs_.end()) {
-      if (oldest->second.ended > old && bytes_ <= limits_.bytes) return;
-      forget(oldest);
+  std::vector<std::string> late;
+  for (const auto& [caller, ids] : done_)
+    for (const std::string& id : ids) {
+      if (jobs_.at(id).ended > old) break;
+      late.push_back(id);
     }
-    done_.pop_front();
+  for (const std::string& id : late) forget(jobs_.find(id));
+  while (bytes_ > limits_.bytes &&
+         forget_oldest_of([](const Caller& each) { return each.holds.results; })) {
   }
 }
 

@@ -14,11 +14,13 @@
 
 namespace brig::serve {
 
+// Of all callers together: each has a share (is_fair).
 struct JobLimits {
   std::chrono::seconds kept{600};                  // after the end
   std::size_t count = 10'000;                      // running and kept
   std::size_t arguments = std::size_t{256} << 20;  // bytes, of those that are not done
-  std::size_t bytes = std::size_t{256} << 20;      // of kept results; the oldest go first
+  std::size_t bytes = std::size_t{256}
+                      << 20;  // of kept results; of the caller that has most, the oldest go first
 };
 
 class Jobs {
@@ -53,12 +55,15 @@ class Jobs {
   bool is_of(const Job& job, const Caller& caller) const;
   void expire();
   void forget(std::map<std::string, Job>::iterator job);
+  // Forgets the oldest result of the caller for which `measure` is largest. False: no result is kept.
+  bool forget_oldest_of(const std::function<std::size_t(const Caller&)>& measure);
+  bool has_room(const Caller& caller, std::size_t size);
 
   Loop& loop_;
   Service& service_;
   const JobLimits limits_;
   std::map<std::string, Job> jobs_;
-  std::list<std::string> done_;  // oldest first
+  std::map<CallerPtr, std::list<std::string>> done_;  // oldest first; never empty
   std::size_t bytes_ = 0, arguments_ = 0;
   Loop::Timer timer_;
   struct Wait {

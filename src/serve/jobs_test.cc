@@ -59,12 +59,12 @@ argv = ["sleep", "60"]
     return done.get_future().get();
   }
   std::variant<std::string, Refusal> submit(const std::string& tool, const Json& arguments,
-                                            std::size_t size = 1) {
+                                            std::size_t size = 1, CallerPtr caller = nullptr) {
     return there([&] {
       Order order;
       order.tool = tool;
       order.arguments = arguments;
-      order.caller = caller_;
+      order.caller = caller ? caller : caller_;
       order.via = "job";
       return jobs_->submit(std::move(order), size);
     });
@@ -76,17 +76,18 @@ argv = ["sleep", "60"]
   std::optional<Json> find(const std::string& id, const CallerPtr& caller) {
     return there([&] { return jobs_->find(id, *caller); });
   }
-  std::string status(const std::string& id) {
-    const auto job = find(id, caller_);
+  std::string status(const std::string& id, const CallerPtr& caller = nullptr) {
+    const auto job = find(id, caller ? caller : caller_);
     return job ? (*job)["status"].get<std::string>() : "none";
   }
   Jobs::Removal remove(const std::string& id, const CallerPtr& caller) {
     return there([&] { return jobs_->remove(id, *caller); });
   }
-  bool becomes(const std::string& id, const std::string& wanted) {
+  bool becomes(const std::string& id, const std::string& wanted,
+               const CallerPtr& caller = nullptr) {
     for (const auto begin = std::chrono::steady_clock::now();
          std::chrono::steady_clock::now() - begin < kAtOnce; usleep(2000))
-      if (status(id) == wanted) return true;
+      if (status(id, caller) == wanted) return true;
     return false;
   }
   std::size_t size() {
@@ -181,6 +182,35 @@ TEST_F(JobsOf, NoMoreOfArgumentsIsHeldThanMayBe) {
   ASSERT_TRUE(becomes(id, "done"));
   EXPECT_TRUE(std::holds_alternative<std::string>(submit("say", {{"text", "x"}}, 60)))
       << "of what is done they are let go";
+}
+
+TEST_F(JobsOf, ACallersResultsDoNotPushOutAnothers) {
+  begin({.bytes = 8000});
+  const std::string first = std::get<std::string>(submit("say", {{"text", "mine"}}, 1, other_));
+  ASSERT_TRUE(becomes(first, "done", other_));
+  for (int i = 0; i < 12; ++i) ASSERT_TRUE(becomes(say(std::string(1500, 'x')), "done"));
+  ASSERT_TRUE(find(first, other_)) << "it is the oldest, but another had more";
+  EXPECT_LE(caller_->holds.results + other_->holds.results, 8000u);
+  EXPECT_EQ(remove(first, other_), Jobs::Removal::forgotten);
+  EXPECT_EQ(other_->holds.jobs, 0u);
+  EXPECT_EQ(other_->holds.results, 0u);
+}
+
+TEST_F(JobsOf, ACallerCanNotHaveAllJobsOrAllOfTheirArguments) {
+  begin({.count = 8, .arguments = 800});
+  std::vector<std::string> ids;
+  for (;;) {
+    auto taken = submit("nap", Json::object(), 100);
+    if (!std::holds_alternative<std::string>(taken)) break;
+    ids.push_back(std::get<std::string>(taken));
+    ASSERT_LT(ids.size(), 8u);
+  }
+  EXPECT_EQ(ids.size(), 6u) << "three quarters";
+  const auto others = submit("say", {{"text", "x"}}, 100, other_);
+  ASSERT_TRUE(std::holds_alternative<std::string>(others));
+  for (const std::string& id : ids) remove(id, caller_);
+  for (const std::string& id : ids) EXPECT_TRUE(becomes(id, "done"));
+  EXPECT_EQ(caller_->holds.arguments, 0u);
 }
 
 TEST_F(JobsOf, AWaiterIsToldOnceWhenItIsDone) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/fair_share.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "serve/json_line.h"
@@ -207,26 +208,30 @@ McpSessionPtr McpHttp::session_of(Exchange& exchange, const CallerPtr& caller, c
 }
 
 McpSessionPtr McpHttp::make_session(const CallerPtr& caller) {
-  // Whoever has many loses the one that was not used for longest: others do not.
-  std::size_t own = 0;
-  auto oldest = sessions_.end();
-  for (auto each = sessions_.begin(); each != sessions_.end(); ++each) {
-    if (each->second->caller != caller) continue;
-    ++own;
-    if (each->second->running.empty() &&
-        (oldest == sessions_.end() || each->second->used < oldest->second->used))
-      oldest = each;
-  }
-  if (own >= kMostOfOne || sessions_.size() >= kMostSessions) {
+  // Whoever has its share loses the one that was not used for longest: others do not.
+  const std::size_t own = caller->holds.sessions;
+  if (own >= kMostOfOne || (caller->alone ? sessions_.size() >= kMostSessions
+                                          : !is_fair(own, 1, sessions_.size(), kMostSessions))) {
+    auto oldest = sessions_.end();
+    for (auto each = sessions_.begin(); each != sessions_.end(); ++each)
+      if (each->second->caller == caller && each->second->running.empty() &&
+          (oldest == sessions_.end() || each->second->used < oldest->second->used))
+        oldest = each;
     if (oldest == sessions_.end()) return nullptr;
-    sessions_.erase(oldest);
+    forget(oldest);
   }
   auto session = std::make_shared<McpSession>();
   session->id = random_hex(16);
   session->caller = caller;
   session->used = std::chrono::steady_clock::now();
   sessions_.emplace(session->id, session);
+  ++caller->holds.sessions;
   return session;
+}
+
+McpHttp::Sessions::iterator McpHttp::forget(Sessions::iterator session) {
+  --session->second->caller->holds.sessions;
+  return sessions_.erase(session);
 }
 
 // The stream of what is told without being asked.
@@ -257,7 +262,7 @@ void McpHttp::listen(const ExchangePtr& exchange, const CallerPtr& caller) {
 void McpHttp::remove(const ExchangePtr& exchange, const CallerPtr& caller) {
   const auto session = session_of(*exchange, caller, nullptr);
   if (!session) return;
-  sessions_.erase(session->id);
+  forget(sessions_.find(session->id));
   mcp_.end(*session);
   session->running.clear();
   exchange->respond({204, "", "", {}});
@@ -265,9 +270,9 @@ void McpHttp::remove(const ExchangePtr& exchange, const CallerPtr& caller) {
 
 void McpHttp::expire() {
   const auto old = std::chrono::steady_clock::now() - kIdle;
-  std::erase_if(sessions_, [&](const auto& each) {
-    return each.second->running.empty() && each.second->used < old;
-  });
+  for (auto each = sessions_.begin(); each != sessions_.end();)
+    each =
+        each->second->running.empty() && each->second->used < old ? forget(each) : std::next(each);
 }
 
 }  // namespace brig::serve

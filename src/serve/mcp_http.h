@@ -25,9 +25,11 @@ class McpHttp {
   McpSessionPtr session_of(Exchange& exchange, const CallerPtr& caller, const Json& id);
   McpSessionPtr make_session(const CallerPtr& caller);
   void expire();
+  using Sessions = std::map<std::string, McpSessionPtr>;
+  Sessions::iterator forget(Sessions::iterator session);
 
   Mcp& mcp_;
-  std::map<std::string, McpSessionPtr> sessions_;
+  Sessions sessions_;
   Loop::Timer timer_;
 };
 

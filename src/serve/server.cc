@@ -2,6 +2,7 @@
 
 #include <brig/version.h>
 
+#include "base/fair_share.h"
 #include "serve/embedded.h"
 #include "serve/problem.h"
 #include "serve/sse.h"
@@ -106,7 +107,8 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!is_get(*exchange)) return;
   if (exchange->request.method == "HEAD")
     return exchange->respond({200, "text/event-stream", "", {}});
-  if (streams_ >= kMostStreams)
+  if (caller->alone ? streams_ >= kMostStreams
+                    : !is_fair(caller->holds.streams, 1, streams_, kMostStreams))
     return exchange->respond(
         problem({503, "too-many-streams", "too many watch already", std::chrono::seconds(10)}));
   const auto only = exchange->request.parameter("call_id"),
@@ -132,10 +134,12 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
     held->status = loop_.every(std::chrono::seconds(1), tell);
   }
   ++streams_;
-  exchange->on_gone([this, held] {
+  ++caller->holds.streams;
+  exchange->on_gone([this, held, caller] {
     held->watch.reset();
     held->status.reset();
     --streams_;
+    --caller->holds.streams;
   });
 }
 

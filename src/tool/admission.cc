@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fair_share.h"
+
 namespace brig {
 
 std::uint64_t Admission::enter(const std::string& caller, Clock::time_point deadline,
@@ -13,7 +15,7 @@ std::uint64_t Admission::enter(const std::string& caller, Clock::time_point dead
   if (running_ < concurrency_) {  // nobody waits while there is room
     ++running_;
     verdict = Verdict::admitted;
-  } else if (waiting_count_ >= queue_) {
+  } else if (!has_room(caller)) {
     verdict = Verdict::overloaded;
   } else {
     std::deque<Entry>& line = waiting_[caller];
@@ -25,6 +27,13 @@ std::uint64_t Admission::enter(const std::string& caller, Clock::time_point dead
   lock.unlock();
   decide(verdict);
   return ticket;
+}
+
+// Under the lock.
+bool Admission::has_room(const std::string& caller) const {
+  if (caller.empty()) return waiting_count_ < queue_;
+  const auto own = waiting_.find(caller);
+  return is_fair(own == waiting_.end() ? 0 : own->second.size(), 1, waiting_count_, queue_);
 }
 
 bool Admission::try_enter() {

@@ -22,7 +22,8 @@ class Admission {
 
   Admission(unsigned concurrency, unsigned queue) : concurrency_(concurrency), queue_(queue) {}
 
-  // Asks for a turn; `decide` may be called at once. The ticket is for cancel().
+  // Asks for a turn; `decide` may be called at once. The ticket is for cancel(). A caller with a name has a share of the queue
+  // (is_fair), so that one can't fill it; without one, all of it.
   std::uint64_t enter(const std::string& caller, Clock::time_point deadline, Decide decide);
   // A turn at once, if there is room; nobody waits then.
   bool try_enter();
@@ -44,6 +45,7 @@ class Admission {
     Clock::time_point deadline;
     Decide decide;
   };
+  bool has_room(const std::string& caller) const;
   // The next to be admitted, if there is room.
   bool next(Decide& decide);
   template <typename Predicate>

@@ -37,6 +37,19 @@ TEST(Admission, AdmitsUpToTheLimitQueuesSomeAndRefusesTheRest) {
   EXPECT_EQ(desk.admission.running(), 0u);
 }
 
+TEST(Admission, ACallerCanNotFillTheQueue) {
+  Desk desk{{1, 8}, {}};
+  desk.ask("greedy", "running");
+  for (int i = 0; i < 20; ++i) desk.ask("greedy", "g");
+  EXPECT_EQ(desk.admission.waiting(), 6u);
+  desk.log.clear();
+  desk.ask("modest", "m");
+  EXPECT_TRUE(desk.log.empty()) << "it waits";
+  desk.admission.leave();
+  desk.admission.leave();
+  EXPECT_EQ(desk.log.back(), (std::pair<std::string, Verdict>("m", Verdict::admitted)));
+}
+
 TEST(Admission, IsTriedWithoutWaiting) {
   Desk desk{{2, 1}, {}};
   EXPECT_TRUE(desk.admission.try_enter());
