@@ -303,7 +303,7 @@ class Planner {
     const auto limit = [&](int resource, std::uint64_t value) {
       steps.push_back({static_cast<std::uint64_t>(resource), value});
     };
-    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CORE, 1);  // 0 would not keep a program named by core_pattern from being started
     limit(RLIMIT_NOFILE, limits.open_files);
     limit(RLIMIT_RTPRIO, 0);
     limit(RLIMIT_NICE, 0);

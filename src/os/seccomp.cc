@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -212,6 +213,20 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
   }
 }
 
+// Where core_pattern names a program, the kernel starts it as the host's root for every crash, whatever the
+// core limit is, unless it is 1. So a cell keeps that 1: not even 0 may take its place. Programs that
+// turn core dumps off (agents of keys do, and end if they can't) are answered as if they had: they have
+// none. A call that also asks for the old limit can't be answered so, and is refused.
+void keep_core_limit(Builder& builder, const std::vector<std::string>& denied) {
+  const scmp_arg_cmp core_first = compare(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
+  const scmp_arg_cmp core_second = compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
+  const scmp_arg_cmp sets = compare(2, SCMP_CMP_NE, 0);
+  if (!contains(denied, "setrlimit")) builder.rule(SCMP_ACT_ERRNO(0), "setrlimit", {core_first});
+  if (contains(denied, "prlimit64")) return;
+  builder.rule(SCMP_ACT_ERRNO(0), "prlimit64", {core_second, sets, compare(3, SCMP_CMP_EQ, 0)});
+  builder.rule(SCMP_ACT_NOTIFY, "prlimit64", {core_second, sets, compare(3, SCMP_CMP_NE, 0)});
+}
+
 // Without namespaces of its own a cell could leave IPC objects behind, and change the limits and
 // priorities of other processes with its user id.
 void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denied) {
@@ -291,6 +306,7 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
   if (!rules.inet && !denied("socket"))
     builder.rule(SCMP_ACT_NOTIFY, "socket", {compare(0, SCMP_CMP_NE, AF_UNIX)});
   refuse_set_id_modes(builder, rules.deny);
+  keep_core_limit(builder, rules.deny);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
   return builder.take();
 }
@@ -313,6 +329,8 @@ std::string describe_refusal(int number, const std::uint64_t* arguments) {
   if (name == "ioctl")
     return static_cast<std::uint32_t>(arguments[1]) == TIOCSTI ? "ioctl(TIOCSTI)"
                                                                : "ioctl(TIOCLINUX)";
+  if (name == "prlimit64" && static_cast<int>(arguments[1]) == RLIMIT_CORE)
+    return "prlimit64(RLIMIT_CORE)";
   if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";
   return name;
 }

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -110,6 +111,33 @@ TEST(SeccompKernel, TheLockLooksAtTheWholeArgument) {
   EXPECT_EQ(under(lock, [] { return open("/dev/null", O_RDONLY, 02755); }), 0)
       << "the mode means nothing without O_CREAT";
   EXPECT_EQ(under(default_lock_filter(true), [] { return socket(AF_INET, SOCK_STREAM, 0); }), 0);
+}
+
+// The errno is 0 for a change that is answered as if it were done, and is not.
+TEST(SeccompKernel, TheLockKeepsTheCoreLimit) {
+  const auto after = [](const std::function<long()>& change) {
+    return under(default_lock_filter(false), [&]() -> long {
+      rlimit before{}, now{};
+      getrlimit(RLIMIT_CORE, &before);
+      if (change() < 0) return -1;
+      getrlimit(RLIMIT_CORE, &now);
+      errno = EEXIST;
+      return before.rlim_cur == now.rlim_cur && before.rlim_max == now.rlim_max ? 0 : -1;
+    });
+  };
+  static const rlimit other{12345, 12345};
+  static rlimit old{};
+  EXPECT_EQ(after([] { return setrlimit(RLIMIT_CORE, &other); }), 0);
+  EXPECT_EQ(after([] { return syscall(SYS_setrlimit, 1ul << 32 | RLIMIT_CORE, &other); }), 0);
+  EXPECT_EQ(after([] { return syscall(SYS_prlimit64, 0, RLIMIT_CORE, &other, 0); }), 0);
+  EXPECT_EQ(after([] { return syscall(SYS_prlimit64, 0, RLIMIT_CORE, &other, &old); }), kAsked);
+  EXPECT_EQ(after([] { return syscall(SYS_prlimit64, 0, RLIMIT_CORE, 0, &old); }), 0);
+  EXPECT_EQ(after([] {
+              rlimit files{};
+              getrlimit(RLIMIT_NOFILE, &files);
+              return setrlimit(RLIMIT_NOFILE, &files);
+            }),
+            0);
 }
 
 TEST(SeccompKernel, AllowAndDenyChangeBoth) {
