@@ -308,6 +308,9 @@ class Planner {
     limit(RLIMIT_RTPRIO, 0);
     limit(RLIMIT_NICE, 0);
     limit(RLIMIT_MEMLOCK, 64 << 10);
+    // Counted for the user above the cell too, whose own limits are mostly 60 times and 3 times these.
+    limit(RLIMIT_SIGPENDING, 1024);
+    limit(RLIMIT_MSGQUEUE, 256 << 10);
     if (limits.file_size) limit(RLIMIT_FSIZE, *limits.file_size);
     if (limits.cpu_time)
       limit(RLIMIT_CPU, static_cast<std::uint64_t>((limits.cpu_time->count() + 999) / 1000));

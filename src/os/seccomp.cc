@@ -29,8 +29,9 @@ constexpr int kLastKnown = 450;
 
 // Programs and libraries fall back when these are "not there".
 constexpr const char* kAbsent[] = {
-    "clone3",   // its flags are behind a pointer; glibc falls back to clone
-    "openat2",  // its mode is behind a pointer (set-user-ID files on writable paths)
+    "clone3",    // its flags are behind a pointer; glibc falls back to clone
+    "openat2",   // its mode is behind a pointer (set-user-ID files on writable paths)
+    "io_setup",  // all of the machine's can be taken by one call; databases fall back to threads
     "io_uring_setup", "io_uring_enter", "io_uring_register",  // Node probes it at start
     "keyctl",         "add_key",        "request_key",       "memfd_secret",  "_sysctl",
     "uselib",         "nfsservctl",     "afs_syscall",       "create_module", "get_kernel_syms",
@@ -98,23 +99,11 @@ constexpr const char* kRefused[] = {
 
 // Of the two lists above: what an operator may give back, for debuggers and profilers.
 constexpr const char* kReturnable[] = {
-    "ptrace",
-    "process_vm_readv",
-    "process_vm_writev",
-    "process_madvise",
-    "kcmp",
-    "perf_event_open",
-    "io_uring_setup",
-    "io_uring_enter",
-    "io_uring_register",
-    "name_to_handle_at",
-    "move_pages",
-    "migrate_pages",
-    "memfd_secret",
-    "modify_ldt",
-    "remap_file_pages",
-    "userfaultfd",
-    "adjtimex",
+    "ptrace",         "process_vm_readv",  "process_vm_writev", "process_madvise",
+    "kcmp",           "perf_event_open",   "io_setup",          "io_uring_setup",
+    "io_uring_enter", "io_uring_register", "name_to_handle_at", "move_pages",
+    "migrate_pages",  "memfd_secret",      "modify_ldt",        "remap_file_pages",
+    "userfaultfd",    "adjtimex",
 };
 
 // What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.

@@ -57,8 +57,9 @@ TEST(SeccompKernel, TheFilterAllowsOrdinaryCalls) {
 }
 
 TEST(SeccompKernel, TheFilterRefusesWhatIsNewForeignOrUnneeded) {
-  for (const long number : {long{SYS_clone3}, long{SYS_openat2}, long{SYS_io_uring_setup},
-                            long{SYS_keyctl}, long{SYS_add_key}, 451L, 462L, 500L, 1000L})
+  for (const long number :
+       {long{SYS_clone3}, long{SYS_openat2}, long{SYS_io_uring_setup}, long{SYS_io_setup},
+        long{SYS_keyctl}, long{SYS_add_key}, 451L, 462L, 500L, 1000L})
     EXPECT_EQ(under(default_filter(), [=] { return syscall(number, 0, 0, 0, 0, 0); }), ENOSYS)
         << number;
 #if defined(__x86_64__)
@@ -167,7 +168,7 @@ TEST(Seccomp, ThePrecomputedFiltersAreThoseThatWouldBeBuilt) {
 TEST(Seccomp, KnowsWhatMayBeGivenBackAndTakenAway) {
   EXPECT_TRUE(is_syscall("mount"));
   EXPECT_FALSE(is_syscall("no_such_call"));
-  for (const char* name : {"ptrace", "io_uring_setup", "perf_event_open"})
+  for (const char* name : {"ptrace", "io_setup", "io_uring_setup", "perf_event_open"})
     EXPECT_TRUE(may_allow(name)) << name;
   for (const char* name : {"mount", "unshare", "setns", "bpf", "clone3", "openat2", "read",
                            "chroot", "kexec_load", "pivot_root"})
