@@ -82,6 +82,12 @@ TEST(EscapeCounters, MessageQueuesAreTheCellsOwn) { expect_others_work("queues",
 
 TEST(EscapeCounters, LargePipesLeaveOthersTheirSmallOnes) { expect_others_work("pipes", 1, 256); }
 
+TEST(EscapeCounters, WatchersOfFilesAreTheCellsOwnWhereTheyAreGivenBack) {
+  Policy given = policy();
+  given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
+  expect_others_work("watchers", 1, 8, given);
+}
+
 TEST(EscapeCounters, AsynchronousIoOfTheMachineCannotBeTaken) {
   ASSERT_TRUE(host_can_use("aio"));
   brig::Runner runner(policy(), {.ready = 1});

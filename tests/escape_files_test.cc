@@ -92,6 +92,17 @@ TEST(Escape, CannotUseFileHandles) {
                  {"name_to_handle_at", "open_by_handle_at", "fanotify_init"});
 }
 
+TEST(Escape, CannotWatchWhatOthersStart) {
+  const Report report = attack({"files", "watch", "/usr/bin"});
+  expect_refused(report, {"inotify_init", "inotify_init1", "inotify_add_watch"});
+  for (const char* name : {"inotify_init", "inotify_init1", "inotify_add_watch"})
+    EXPECT_EQ(violations(report, "seccomp", name), 1u) << name;
+  Policy given = policy();
+  given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
+  expect_refused(attack({"files", "watch-given", "/usr/bin"}, given),
+                 {"inotify_init1", "inotify_add_watch"});
+}
+
 TEST(Escape, CannotMakeDeviceNodesInScratchOrOnAWritablePath) {
   HostDirectory host;
   expect_refused(attack({"files", "devices", "/tmp"}), {"mknod mem", "mknod disk", "mknodat kmsg"});

@@ -119,6 +119,15 @@ bool drop_capabilities(const Plan& plan, Failure& failure) {
   return true;
 }
 
+// In its own user namespace a cell may have less of what is counted for the user above it too: mostly 128
+// instances, and every program of the user's that watches files needs one.
+bool limit_namespace(const Plan& plan, int proc, Failure& failure) {
+  if (!plan.watches_files || plan.floor != Floor::jail) return true;
+  return (write_file(proc, "sys/user/max_inotify_instances", "8") &&
+          write_file(proc, "sys/user/max_inotify_watches", "4096")) ||
+         fail(failure, Stage::namespace_limits);
+}
+
 bool lock(const Plan& plan, int proc, const char* scratch, int* listener, Failure& failure) {
   for (unsigned i = 0; i < plan.rlimits.count; ++i) {
     const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
@@ -201,7 +210,8 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   setsid();  // fails where the process leads a session of its own already
   int listener = -1;
-  if (!lock(plan, proc, scratch, &listener, failure)) die(socket, failure);
+  if (!limit_namespace(plan, proc, failure) || !lock(plan, proc, scratch, &listener, failure))
+    die(socket, failure);
   if (proc >= 0) close(proc);
   // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
   // moment before, in a Landlock domain that scopes signals.

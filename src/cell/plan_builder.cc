@@ -287,6 +287,9 @@ class Planner {
                     is_syscall(name) ? "can't be denied: a cell needs it to start (to forbid new "
                                        "processes, use limits.processes = 1)"
                                      : "is not a system call");
+    plan_.watches_files =
+        std::any_of(rules.allow.begin(), rules.allow.end(),
+                    [](const std::string& name) { return name.starts_with("inotify_init"); });
     if (rules.allow.empty() && rules.deny.empty() && !rules.shares_host) {
       plan_.filter = writer_.list(default_filter());
       plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));

@@ -50,6 +50,7 @@ enum class Stage : uint32_t {
   cgroup,
   id_map_owner,
   runtime,
+  namespace_limits,
 };
 
 enum class Tag : uint32_t {

@@ -70,6 +70,10 @@ constexpr const char* kRefused[] = {
     "userfaultfd",
     "fanotify_init",
     "fanotify_mark",
+    // by name what the host and other cells open below a path that all of them see, such as /usr/bin
+    "inotify_init",
+    "inotify_init1",
+    "inotify_add_watch",
     "lookup_dcookie",
     "name_to_handle_at",
     "open_by_handle_at",
@@ -99,11 +103,11 @@ constexpr const char* kRefused[] = {
 
 // Of the two lists above: what an operator may give back, for debuggers and profilers.
 constexpr const char* kReturnable[] = {
-    "ptrace",         "process_vm_readv",  "process_vm_writev", "process_madvise",
-    "kcmp",           "perf_event_open",   "io_setup",          "io_uring_setup",
-    "io_uring_enter", "io_uring_register", "name_to_handle_at", "move_pages",
-    "migrate_pages",  "memfd_secret",      "modify_ldt",        "remap_file_pages",
-    "userfaultfd",    "adjtimex",
+    "ptrace",          "process_vm_readv", "process_vm_writev", "process_madvise",   "kcmp",
+    "perf_event_open", "inotify_init",     "inotify_init1",     "inotify_add_watch", "io_setup",
+    "io_uring_setup",  "io_uring_enter",   "io_uring_register", "name_to_handle_at", "move_pages",
+    "migrate_pages",   "memfd_secret",     "modify_ldt",        "remap_file_pages",  "userfaultfd",
+    "adjtimex",
 };
 
 // What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
@@ -300,7 +304,13 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
   return builder.take();
 }
 
-int refusal_errno(int number) { return number == SCMP_SYS(socket) ? EACCES : EPERM; }
+int refusal_errno(int number) {
+  if (number == SCMP_SYS(socket)) return EACCES;
+  // Programs that watch files look at them from time to time if the kernel "can't" watch.
+  const bool watches = number == SCMP_SYS(inotify_init) || number == SCMP_SYS(inotify_init1) ||
+                       number == SCMP_SYS(inotify_add_watch);
+  return watches ? ENOSYS : EPERM;
+}
 
 std::string describe_refusal(int number, const std::uint64_t* arguments) {
   char* raw = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);

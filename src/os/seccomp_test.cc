@@ -168,7 +168,8 @@ TEST(Seccomp, ThePrecomputedFiltersAreThoseThatWouldBeBuilt) {
 TEST(Seccomp, KnowsWhatMayBeGivenBackAndTakenAway) {
   EXPECT_TRUE(is_syscall("mount"));
   EXPECT_FALSE(is_syscall("no_such_call"));
-  for (const char* name : {"ptrace", "io_setup", "io_uring_setup", "perf_event_open"})
+  for (const char* name : {"ptrace", "inotify_add_watch", "inotify_init", "inotify_init1",
+                           "io_setup", "io_uring_setup", "perf_event_open"})
     EXPECT_TRUE(may_allow(name)) << name;
   for (const char* name : {"mount", "unshare", "setns", "bpf", "clone3", "openat2", "read",
                            "chroot", "kexec_load", "pivot_root"})
@@ -193,6 +194,7 @@ TEST(Seccomp, WordsRefusals) {
   EXPECT_FALSE(words(99999).empty());
   EXPECT_EQ(refusal_errno(SYS_socket), EACCES);
   EXPECT_EQ(refusal_errno(SYS_mount), EPERM);
+  EXPECT_EQ(refusal_errno(SYS_inotify_init1), ENOSYS) << "tail -f falls back";
 }
 
 }  // namespace

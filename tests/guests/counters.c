@@ -39,6 +39,8 @@ static long small_aio(void) {
   return syscall(SYS_io_setup, 16, &context);
 }
 
+static long make_watcher(void) { return inotify_init1(0); }
+
 // As large as may be.
 static long make_large_pipe(void) {
   int ends[2];
@@ -112,7 +114,7 @@ static const struct {
   long (*take)(void);
   long (*use)(void);
 } kinds[] = {{"signals", queue_signal, queue_signal}, {"queues", open_queue, open_queue},
-             {"aio", set_up_aio, small_aio},          {"watchers", inotify_init, inotify_init},
+             {"aio", set_up_aio, small_aio},          {"watchers", make_watcher, make_watcher},
              {"pipes", make_large_pipe, use_pipe},    {"descriptors", send_descriptors, 0}};
 
 int main(int argc, char** argv) {
