@@ -103,6 +103,18 @@ TEST(Escape, CannotWatchWhatOthersStart) {
                  {"inotify_init1", "inotify_add_watch"});
 }
 
+TEST(Escape, CannotTakeALeaseOnAFileThatItMayRead) {
+  HostDirectory host;
+  write_file(host / "file", "text");
+  Policy readable = policy();
+  readable.files.read.push_back(host.path());
+  const Report report = attack({"files", "leases", host / "file"}, readable);
+  expect_refused(
+      report, {"read lease", "write lease", "lease with a dirty command", "notice", "delegation"});
+  EXPECT_EQ(violations(report, "seccomp", "fcntl(F_SETLEASE)"), 3u);
+  EXPECT_EQ(violations(report, "seccomp", "fcntl(F_NOTIFY)"), 1u);
+}
+
 TEST(Escape, CannotMakeDeviceNodesInScratchOrOnAWritablePath) {
   HostDirectory host;
   expect_refused(attack({"files", "devices", "/tmp"}), {"mknod mem", "mknod disk", "mknodat kmsg"});

@@ -220,6 +220,16 @@ void keep_core_limit(Builder& builder, const std::vector<std::string>& denied) {
   builder.rule(SCMP_ACT_NOTIFY, "prlimit64", {core_second, sets, compare(3, SCMP_CMP_NE, 0)});
 }
 
+// A lease delays whoever opens the file, for lease-break-time; a notice tells of what others do in a
+// directory. Both can be had of files that are only readable. What is newer than F_SET_FILE_RW_HINT
+// (delegations of directories are) nobody has looked at; there a dirty upper half is refused too.
+void refuse_leases(Builder& builder) {
+  constexpr scmp_datum_t kFirstUnknown = F_SET_FILE_RW_HINT + 1;
+  for (const scmp_datum_t command : std::initializer_list<scmp_datum_t>{F_SETLEASE, F_NOTIFY})
+    builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, command)});
+  builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_GE, kFirstUnknown)});
+}
+
 // Without namespaces of its own a cell could leave IPC objects behind, and change the limits and
 // priorities of other processes with its user id.
 void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denied) {
@@ -300,6 +310,7 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
     builder.rule(SCMP_ACT_NOTIFY, "socket", {compare(0, SCMP_CMP_NE, AF_UNIX)});
   refuse_set_id_modes(builder, rules.deny);
   keep_core_limit(builder, rules.deny);
+  if (!denied("fcntl")) refuse_leases(builder);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
   return builder.take();
 }
@@ -328,6 +339,13 @@ std::string describe_refusal(int number, const std::uint64_t* arguments) {
   if (name == "ioctl")
     return static_cast<std::uint32_t>(arguments[1]) == TIOCSTI ? "ioctl(TIOCSTI)"
                                                                : "ioctl(TIOCLINUX)";
+  if (name == "fcntl") {
+    switch (static_cast<std::uint32_t>(arguments[1])) {
+      case F_SETLEASE: return "fcntl(F_SETLEASE)";
+      case F_NOTIFY: return "fcntl(F_NOTIFY)";
+      default: return name;
+    }
+  }
   if (name == "prlimit64" && static_cast<int>(arguments[1]) == RLIMIT_CORE)
     return "prlimit64(RLIMIT_CORE)";
   if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";

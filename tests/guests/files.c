@@ -90,6 +90,18 @@ static void watch(const char* path) {
   refused_with("inotify_add_watch", inotify_add_watch(0, path, IN_OPEN), ENOSYS, ENOSYS);
 }
 
+// A lease on a file that others open would delay them.
+static void leases(const char* path) {
+  const int fd = open(path, O_RDONLY);
+  works("open", fd);
+  refused_with("read lease", fcntl(fd, F_SETLEASE, F_RDLCK), EPERM, EPERM);
+  refused_with("write lease", fcntl(fd, F_SETLEASE, F_WRLCK), EPERM, EPERM);
+  refused_with("lease with a dirty command",
+               syscall(SYS_fcntl, fd, 1ul << 32 | F_SETLEASE, F_RDLCK), EPERM, EPERM);
+  refused_with("notice", fcntl(open("/usr/bin", O_RDONLY), F_NOTIFY, DN_ACCESS), EPERM, EPERM);
+  refused_with("delegation", syscall(SYS_fcntl, fd, 1040, 0), EPERM, EPERM);
+}
+
 static void watch_given(const char* path) {
   const int watcher = inotify_init1(0);
   works("inotify_init1", watcher);
@@ -201,6 +213,8 @@ int main(int argc, char** argv) {
     spellings(argv[2]);
   else if (is(argv[1], "handles") && argc == 3)
     handles(argv[2]);
+  else if (is(argv[1], "leases") && argc == 3)
+    leases(argv[2]);
   else if (is(argv[1], "watch") && argc == 3)
     watch(argv[2]);
   else if (is(argv[1], "watch-given") && argc == 3)
