@@ -103,6 +103,27 @@ TEST(Escape, CannotWatchWhatOthersStart) {
                  {"inotify_init1", "inotify_add_watch"});
 }
 
+// Not below /tmp or HOME: there the right to write to the private space covers it, see SECURITY.md.
+TEST(Escape, CannotWriteToAFifoBelowAReadablePath) {
+  char directory[] = "/var/tmp/brig-escape-XXXXXX";
+  ASSERT_TRUE(mkdtemp(directory)) << strerror(errno);
+  const std::string path = std::string(directory) + "/fifo";
+  chmod(directory, 0755);
+  ASSERT_EQ(mkfifo(path.c_str(), 0666), 0);
+  chmod(path.c_str(), 0666);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  Policy readable = policy();
+  readable.files.read.push_back(directory);
+  const Report report = attack({"files", "fifo", path}, readable);
+  char byte;
+  EXPECT_LE(read(reader, &byte, 1), 0);
+  close(reader);
+  unlink(path.c_str());
+  rmdir(directory);
+  BRIG_NEEDS(enforces(report, "landlock_abi"), "only Landlock keeps a FIFO from being written");
+  expect_refused(report, {"write to a FIFO", "read and write a FIFO", "read a FIFO"});
+}
+
 TEST(Escape, CannotTakeALeaseOnAFileThatItMayRead) {
   HostDirectory host;
   write_file(host / "file", "text");

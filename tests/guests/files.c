@@ -90,6 +90,13 @@ static void watch(const char* path) {
   refused_with("inotify_add_watch", inotify_add_watch(0, path, IN_OPEN), ENOSYS, ENOSYS);
 }
 
+// A FIFO of the host's below a readable path.
+static void fifo(const char* path) {
+  refused_with("write to a FIFO", open(path, O_WRONLY | O_NONBLOCK), EACCES, EACCES);
+  refused_with("read and write a FIFO", open(path, O_RDWR | O_NONBLOCK), EACCES, EACCES);
+  works("read a FIFO", open(path, O_RDONLY | O_NONBLOCK));
+}
+
 // A lease on a file that others open would delay them.
 static void leases(const char* path) {
   const int fd = open(path, O_RDONLY);
@@ -213,6 +220,8 @@ int main(int argc, char** argv) {
     spellings(argv[2]);
   else if (is(argv[1], "handles") && argc == 3)
     handles(argv[2]);
+  else if (is(argv[1], "fifo") && argc == 3)
+    fifo(argv[2]);
   else if (is(argv[1], "leases") && argc == 3)
     leases(argv[2]);
   else if (is(argv[1], "watch") && argc == 3)
