@@ -106,6 +106,15 @@ TEST(EscapeCounters, BuffersOfSocketsAreMemoryOfTheCell) {
   }
 }
 
+// In flight: sent, and not yet received. The kernel counts them per user, and without this a cell that has as
+// many as its limit of open files keeps every other one of that user from starting.
+TEST(EscapeCounters, DescriptorsInFlightStopNoOtherCell) {
+  expect_others_work("descriptors", 2, 20);
+  Policy many = policy();
+  many.limits.open_files = 4096;  // more than the soft limit of most hosts
+  expect_others_work("descriptors", 2, 40, many);
+}
+
 TEST(EscapeCounters, AsynchronousIoOfTheMachineCannotBeTaken) {
   ASSERT_TRUE(host_can_use("aio"));
   brig::Runner runner(policy(), {.ready = 1});

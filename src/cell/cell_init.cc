@@ -128,21 +128,38 @@ bool limit_namespace(const Plan& plan, int proc, Failure& failure) {
          fail(failure, Stage::namespace_limits);
 }
 
+bool set_limit(const RlimitStep& step, int proc) {
+  rlimit limit;
+  const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
+  if (getrlimit(resource, &limit) != 0) return false;
+  const uint64_t inherited = resource == RLIMIT_AS ? inherited_memory(proc) : 0;
+  const uint64_t value =
+      step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
+  // A host that allows less than the policy keeps its own, lower limit.
+  if (value < limit.rlim_max) limit.rlim_max = value;
+  limit.rlim_cur = limit.rlim_max;
+  // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
+  if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) limit.rlim_max += 1;
+  return setrlimit(resource, &limit) == 0;
+}
+
+// The limit of open files is the tool's alone, and so set by its own process. It is also how many
+// descriptors its user may have in flight for one to be sent: were it init's, a cell that has
+// that many in flight would keep all others from sending their listener.
+bool limit_files(const Plan& plan, Failure& failure) {
+  for (unsigned i = 0; i < plan.rlimits.count; ++i) {
+    const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
+    if (step.resource == RLIMIT_NOFILE && !set_limit(step, -1))
+      return fail(failure, Stage::rlimit, i);
+  }
+  return true;
+}
+
 bool lock(const Plan& plan, int proc, const char* scratch, int* listener, Failure& failure) {
   for (unsigned i = 0; i < plan.rlimits.count; ++i) {
     const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
-    rlimit limit;
-    const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
-    if (getrlimit(resource, &limit) != 0) return fail(failure, Stage::rlimit, i);
-    const uint64_t inherited = resource == RLIMIT_AS ? inherited_memory(proc) : 0;
-    const uint64_t value =
-        step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
-    // A host that allows less than the policy keeps its own, lower limit.
-    if (value < limit.rlim_max) limit.rlim_max = value;
-    limit.rlim_cur = limit.rlim_max;
-    // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
-    if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) limit.rlim_max += 1;
-    if (setrlimit(resource, &limit) != 0) return fail(failure, Stage::rlimit, i);
+    if (step.resource != RLIMIT_NOFILE && !set_limit(step, proc))
+      return fail(failure, Stage::rlimit, i);
   }
   if (!restrict_files(plan, scratch, failure)) return false;
   if (!drop_capabilities(plan, failure)) return false;
@@ -227,6 +244,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
     if (listener >= 0) close(listener);
+    if (!limit_files(plan, failure)) die(socket, failure);
     tool_main(plan, socket);
   }
   g_tool = tool;

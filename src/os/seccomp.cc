@@ -112,10 +112,10 @@ constexpr const char* kReturnable[] = {
 
 // What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
 constexpr const char* kNeeded[] = {
-    "brk",     "clone",      "close",   "dup2",         "dup3",           "execve",
-    "exit",    "exit_group", "fork",    "getrusage",    "kill",           "mmap",
-    "munmap",  "pwrite64",   "recvmsg", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "sendmsg", "setsid",     "wait4",   "write",        "writev"};
+    "brk",          "clone",      "close",    "dup2",      "dup3",         "execve",
+    "exit",         "exit_group", "fork",     "getrusage", "kill",         "mmap",
+    "munmap",       "prlimit64",  "pwrite64", "recvmsg",   "rt_sigaction", "rt_sigprocmask",
+    "rt_sigreturn", "sendmsg",    "setsid",   "wait4",     "write",        "writev"};
 
 constexpr int kNamespaceFlags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                    CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
