@@ -92,6 +92,50 @@ TEST(Escape, CannotUseFileHandles) {
                  {"name_to_handle_at", "open_by_handle_at", "fanotify_init"});
 }
 
+TEST(Escape, CannotWatchWhatOthersStart) {
+  const Report report = attack({"files", "watch", "/usr/bin"});
+  expect_refused(report, {"inotify_init", "inotify_init1", "inotify_add_watch"});
+  for (const char* name : {"inotify_init", "inotify_init1", "inotify_add_watch"})
+    EXPECT_EQ(violations(report, "seccomp", name), 1u) << name;
+  Policy given = policy();
+  given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
+  expect_refused(attack({"files", "watch-given", "/usr/bin"}, given),
+                 {"inotify_init1", "inotify_add_watch"});
+}
+
+// Not below /tmp or HOME: there the right to write to the private space covers it, see SECURITY.md.
+TEST(Escape, CannotWriteToAFifoBelowAReadablePath) {
+  char directory[] = "/var/tmp/brig-escape-XXXXXX";
+  ASSERT_TRUE(mkdtemp(directory)) << strerror(errno);
+  const std::string path = std::string(directory) + "/fifo";
+  chmod(directory, 0755);
+  ASSERT_EQ(mkfifo(path.c_str(), 0666), 0);
+  chmod(path.c_str(), 0666);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  Policy readable = policy();
+  readable.files.read.push_back(directory);
+  const Report report = attack({"files", "fifo", path}, readable);
+  char byte;
+  EXPECT_LE(read(reader, &byte, 1), 0);
+  close(reader);
+  unlink(path.c_str());
+  rmdir(directory);
+  BRIG_NEEDS(enforces(report, "landlock_abi"), "only Landlock keeps a FIFO from being written");
+  expect_refused(report, {"write to a FIFO", "read and write a FIFO", "read a FIFO"});
+}
+
+TEST(Escape, CannotTakeALeaseOnAFileThatItMayRead) {
+  HostDirectory host;
+  write_file(host / "file", "text");
+  Policy readable = policy();
+  readable.files.read.push_back(host.path());
+  const Report report = attack({"files", "leases", host / "file"}, readable);
+  expect_refused(
+      report, {"read lease", "write lease", "lease with a dirty command", "notice", "delegation"});
+  EXPECT_EQ(violations(report, "seccomp", "fcntl(F_SETLEASE)"), 3u);
+  EXPECT_EQ(violations(report, "seccomp", "fcntl(F_NOTIFY)"), 1u);
+}
+
 TEST(Escape, CannotMakeDeviceNodesInScratchOrOnAWritablePath) {
   HostDirectory host;
   expect_refused(attack({"files", "devices", "/tmp"}), {"mknod mem", "mknod disk", "mknodat kmsg"});

@@ -1,5 +1,6 @@
 // Escapes through /proc, namespaces, capabilities, system calls and terminals (groups C, D and E).
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <termios.h>
 
@@ -121,6 +122,18 @@ TEST(Escape, CannotTraceItsInitOrRaiseItsLimits) {
   expect_refused(attack({"namespaces", "tracing"}),
                  {"ptrace attach 1", "ptrace traceme", "process_vm_readv 1", "process_vm_writev 1",
                   "/proc/1/mem", "raise the file limit", "raise init's process limit"});
+}
+
+// Whether a handler that core_pattern names is left alone can't be tried here: the pattern is the whole
+// machine's. The kernel's rule is that a limit of 1 keeps it from being started.
+TEST(Escape, CannotHaveItsCrashesDumpedOrHandled) {
+  rlimit host{};
+  getrlimit(RLIMIT_CORE, &host);
+  BRIG_NEEDS(is_root() || host.rlim_max > 0, "the host's own core limit is 0 for good");
+  expect_refused(
+      attack({"namespaces", "core"}),
+      {"the core limit is 1", "set it and ask for the old one", "the core limit is still 1",
+       "turn core dumps off", "a crash is not dumped", "no core file"});
 }
 
 TEST(Escape, CannotReachItsInitsMemoryWithADebuggersSystemCalls) {

@@ -119,21 +119,47 @@ bool drop_capabilities(const Plan& plan, Failure& failure) {
   return true;
 }
 
+// In its own user namespace a cell may have less of what is counted for the user above it too: mostly 128
+// instances, and every program of the user's that watches files needs one.
+bool limit_namespace(const Plan& plan, int proc, Failure& failure) {
+  if (!plan.watches_files || plan.floor != Floor::jail) return true;
+  return (write_file(proc, "sys/user/max_inotify_instances", "8") &&
+          write_file(proc, "sys/user/max_inotify_watches", "4096")) ||
+         fail(failure, Stage::namespace_limits);
+}
+
+bool set_limit(const RlimitStep& step, int proc) {
+  rlimit limit;
+  const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
+  if (getrlimit(resource, &limit) != 0) return false;
+  const uint64_t inherited = resource == RLIMIT_AS ? inherited_memory(proc) : 0;
+  const uint64_t value =
+      step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
+  // A host that allows less than the policy keeps its own, lower limit.
+  if (value < limit.rlim_max) limit.rlim_max = value;
+  limit.rlim_cur = limit.rlim_max;
+  // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
+  if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) limit.rlim_max += 1;
+  return setrlimit(resource, &limit) == 0;
+}
+
+// The limit of open files is the tool's alone, and so set by its own process. It is also how many
+// descriptors its user may have in flight for one to be sent: were it init's, a cell that has
+// that many in flight would keep all others from sending their listener.
+bool limit_files(const Plan& plan, Failure& failure) {
+  for (unsigned i = 0; i < plan.rlimits.count; ++i) {
+    const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
+    if (step.resource == RLIMIT_NOFILE && !set_limit(step, -1))
+      return fail(failure, Stage::rlimit, i);
+  }
+  return true;
+}
+
 bool lock(const Plan& plan, int proc, const char* scratch, int* listener, Failure& failure) {
   for (unsigned i = 0; i < plan.rlimits.count; ++i) {
     const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
-    rlimit limit;
-    const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
-    if (getrlimit(resource, &limit) != 0) return fail(failure, Stage::rlimit, i);
-    const uint64_t inherited = resource == RLIMIT_AS ? inherited_memory(proc) : 0;
-    const uint64_t value =
-        step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
-    // A host that allows less than the policy keeps its own, lower limit.
-    if (value < limit.rlim_max) limit.rlim_max = value;
-    limit.rlim_cur = limit.rlim_max;
-    // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
-    if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) limit.rlim_max += 1;
-    if (setrlimit(resource, &limit) != 0) return fail(failure, Stage::rlimit, i);
+    if (step.resource != RLIMIT_NOFILE && !set_limit(step, proc))
+      return fail(failure, Stage::rlimit, i);
   }
   if (!restrict_files(plan, scratch, failure)) return false;
   if (!drop_capabilities(plan, failure)) return false;
@@ -201,7 +227,8 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   setsid();  // fails where the process leads a session of its own already
   int listener = -1;
-  if (!lock(plan, proc, scratch, &listener, failure)) die(socket, failure);
+  if (!limit_namespace(plan, proc, failure) || !lock(plan, proc, scratch, &listener, failure))
+    die(socket, failure);
   if (proc >= 0) close(proc);
   // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
   // moment before, in a Landlock domain that scopes signals.
@@ -217,6 +244,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
     if (listener >= 0) close(listener);
+    if (!limit_files(plan, failure)) die(socket, failure);
     tool_main(plan, socket);
   }
   g_tool = tool;

@@ -47,6 +47,8 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::become_user: return "user: giving up root";
     case Stage::user_namespace: return "user namespace: unshare";
     case Stage::namespaces: return "namespaces: unshare";
+    case Stage::namespace_limits:
+      return "user namespace: limiting inotify, which syscalls.allow gives back";
     case Stage::network_namespace: return "network namespace: unshare";
     case Stage::loopback_up: return "network: bringing the loopback interface up";
     case Stage::hostname: return "uts namespace: sethostname";

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -229,6 +230,9 @@ void janitor_main(int host_socket, int host_pidfd) {
   const unsigned long default_action[4] = {};
   for (int number = 1; number <= 64; ++number)
     syscall(SYS_rt_sigaction, number, default_action, nullptr, 8);
+  // A tool's core limit is 1, see plan_builder.cc: where the host's own is 0, only root can raise it.
+  const rlimit core{1, 1};
+  setrlimit(RLIMIT_CORE, &core);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

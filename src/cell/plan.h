@@ -105,6 +105,7 @@ struct Plan {
   PlanList<LandlockRule> landlock_rules;
 
   PlanList<RlimitStep> rlimits;
+  uint32_t watches_files;     // the policy gives inotify back: limit what a cell has of the user's
   PlanList<uint64_t> filter;  // sock_filter programs; empty: none
   PlanList<uint64_t> lock_filter;
 

@@ -287,6 +287,9 @@ class Planner {
                     is_syscall(name) ? "can't be denied: a cell needs it to start (to forbid new "
                                        "processes, use limits.processes = 1)"
                                      : "is not a system call");
+    plan_.watches_files =
+        std::any_of(rules.allow.begin(), rules.allow.end(),
+                    [](const std::string& name) { return name.starts_with("inotify_init"); });
     if (rules.allow.empty() && rules.deny.empty() && !rules.shares_host) {
       plan_.filter = writer_.list(default_filter());
       plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));
@@ -303,11 +306,14 @@ class Planner {
     const auto limit = [&](int resource, std::uint64_t value) {
       steps.push_back({static_cast<std::uint64_t>(resource), value});
     };
-    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CORE, 1);  // 0 would not keep a program named by core_pattern from being started
     limit(RLIMIT_NOFILE, limits.open_files);
     limit(RLIMIT_RTPRIO, 0);
     limit(RLIMIT_NICE, 0);
     limit(RLIMIT_MEMLOCK, 64 << 10);
+    // Counted for the user above the cell too, whose own limits are mostly 60 times and 3 times these.
+    limit(RLIMIT_SIGPENDING, 1024);
+    limit(RLIMIT_MSGQUEUE, 256 << 10);
     if (limits.file_size) limit(RLIMIT_FSIZE, *limits.file_size);
     if (limits.cpu_time)
       limit(RLIMIT_CPU, static_cast<std::uint64_t>((limits.cpu_time->count() + 999) / 1000));

@@ -51,6 +51,7 @@ enum class Stage : uint32_t {
   id_map_owner,
   runtime,
   program,
+  namespace_limits,
 };
 
 enum class Tag : uint32_t {

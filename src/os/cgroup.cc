@@ -245,10 +245,13 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
     std::vector<CgroupHierarchy::Setting> settings;
   };
   std::vector<Wanted> wanted;
-  wanted.push_back({"memory",
-                    &layout.memory,
-                    {{"memory.limit_in_bytes", std::to_string(limits.memory), false},
-                     {"memory.memsw.limit_in_bytes", std::to_string(limits.memory), true}}});
+  wanted.push_back(
+      {"memory",
+       &layout.memory,
+       {{"memory.limit_in_bytes", std::to_string(limits.memory), false},
+        {"memory.memsw.limit_in_bytes", std::to_string(limits.memory), true},
+        // Version 1 charges buffers of sockets, UDP's too, apart, and only if asked to.
+        {"memory.kmem.tcp.limit_in_bytes", std::to_string(limits.memory), true}}});
   wanted.push_back({"pids", &layout.pids, {{"pids.max", std::to_string(limits.processes), false}}});
   if (limits.cpus)
     wanted.push_back({"cpu",

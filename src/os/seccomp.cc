@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,8 +29,9 @@ constexpr int kLastKnown = 450;
 
 // Programs and libraries fall back when these are "not there".
 constexpr const char* kAbsent[] = {
-    "clone3",   // its flags are behind a pointer; glibc falls back to clone
-    "openat2",  // its mode is behind a pointer (set-user-ID files on writable paths)
+    "clone3",    // its flags are behind a pointer; glibc falls back to clone
+    "openat2",   // its mode is behind a pointer (set-user-ID files on writable paths)
+    "io_setup",  // all of the machine's can be taken by one call; databases fall back to threads
     "io_uring_setup", "io_uring_enter", "io_uring_register",  // Node probes it at start
     "keyctl",         "add_key",        "request_key",       "memfd_secret",  "_sysctl",
     "uselib",         "nfsservctl",     "afs_syscall",       "create_module", "get_kernel_syms",
@@ -68,6 +70,10 @@ constexpr const char* kRefused[] = {
     "userfaultfd",
     "fanotify_init",
     "fanotify_mark",
+    // by name what the host and other cells open below a path that all of them see, such as /usr/bin
+    "inotify_init",
+    "inotify_init1",
+    "inotify_add_watch",
     "lookup_dcookie",
     "name_to_handle_at",
     "open_by_handle_at",
@@ -97,31 +103,19 @@ constexpr const char* kRefused[] = {
 
 // Of the two lists above: what an operator may give back, for debuggers and profilers.
 constexpr const char* kReturnable[] = {
-    "ptrace",
-    "process_vm_readv",
-    "process_vm_writev",
-    "process_madvise",
-    "kcmp",
-    "perf_event_open",
-    "io_uring_setup",
-    "io_uring_enter",
-    "io_uring_register",
-    "name_to_handle_at",
-    "move_pages",
-    "migrate_pages",
-    "memfd_secret",
-    "modify_ldt",
-    "remap_file_pages",
-    "userfaultfd",
+    "ptrace",          "process_vm_readv", "process_vm_writev", "process_madvise",   "kcmp",
+    "perf_event_open", "inotify_init",     "inotify_init1",     "inotify_add_watch", "io_setup",
+    "io_uring_setup",  "io_uring_enter",   "io_uring_register", "name_to_handle_at", "move_pages",
+    "migrate_pages",   "memfd_secret",     "modify_ldt",        "remap_file_pages",  "userfaultfd",
     "adjtimex",
 };
 
 // What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
 constexpr const char* kNeeded[] = {
-    "brk",     "clone",      "close",   "dup2",         "dup3",           "execve",
-    "exit",    "exit_group", "fork",    "getrusage",    "kill",           "mmap",
-    "munmap",  "pwrite64",   "recvmsg", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "sendmsg", "setsid",     "wait4",   "write",        "writev"};
+    "brk",          "clone",      "close",    "dup2",      "dup3",         "execve",
+    "exit",         "exit_group", "fork",     "getrusage", "kill",         "mmap",
+    "munmap",       "prlimit64",  "pwrite64", "recvmsg",   "rt_sigaction", "rt_sigprocmask",
+    "rt_sigreturn", "sendmsg",    "setsid",   "wait4",     "write",        "writev"};
 
 constexpr int kNamespaceFlags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                    CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
@@ -212,6 +206,30 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
   }
 }
 
+// Where core_pattern names a program, the kernel starts it as the host's root for every crash, whatever the
+// core limit is, unless it is 1. So a cell keeps that 1: not even 0 may take its place. Programs that
+// turn core dumps off (agents of keys do, and end if they can't) are answered as if they had: they have
+// none. A call that also asks for the old limit can't be answered so, and is refused.
+void keep_core_limit(Builder& builder, const std::vector<std::string>& denied) {
+  const scmp_arg_cmp core_first = compare(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
+  const scmp_arg_cmp core_second = compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
+  const scmp_arg_cmp sets = compare(2, SCMP_CMP_NE, 0);
+  if (!contains(denied, "setrlimit")) builder.rule(SCMP_ACT_ERRNO(0), "setrlimit", {core_first});
+  if (contains(denied, "prlimit64")) return;
+  builder.rule(SCMP_ACT_ERRNO(0), "prlimit64", {core_second, sets, compare(3, SCMP_CMP_EQ, 0)});
+  builder.rule(SCMP_ACT_NOTIFY, "prlimit64", {core_second, sets, compare(3, SCMP_CMP_NE, 0)});
+}
+
+// A lease delays whoever opens the file, for lease-break-time; a notice tells of what others do in a
+// directory. Both can be had of files that are only readable. What is newer than F_SET_FILE_RW_HINT
+// (delegations of directories are) nobody has looked at; there a dirty upper half is refused too.
+void refuse_leases(Builder& builder) {
+  constexpr scmp_datum_t kFirstUnknown = F_SET_FILE_RW_HINT + 1;
+  for (const scmp_datum_t command : std::initializer_list<scmp_datum_t>{F_SETLEASE, F_NOTIFY})
+    builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, command)});
+  builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_GE, kFirstUnknown)});
+}
+
 // Without namespaces of its own a cell could leave IPC objects behind, and change the limits and
 // priorities of other processes with its user id.
 void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denied) {
@@ -291,11 +309,19 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
   if (!rules.inet && !denied("socket"))
     builder.rule(SCMP_ACT_NOTIFY, "socket", {compare(0, SCMP_CMP_NE, AF_UNIX)});
   refuse_set_id_modes(builder, rules.deny);
+  keep_core_limit(builder, rules.deny);
+  if (!denied("fcntl")) refuse_leases(builder);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
   return builder.take();
 }
 
-int refusal_errno(int number) { return number == SCMP_SYS(socket) ? EACCES : EPERM; }
+int refusal_errno(int number) {
+  if (number == SCMP_SYS(socket)) return EACCES;
+  // Programs that watch files look at them from time to time if the kernel "can't" watch.
+  const bool watches = number == SCMP_SYS(inotify_init) || number == SCMP_SYS(inotify_init1) ||
+                       number == SCMP_SYS(inotify_add_watch);
+  return watches ? ENOSYS : EPERM;
+}
 
 std::string describe_refusal(int number, const std::uint64_t* arguments) {
   char* raw = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
@@ -313,6 +339,15 @@ std::string describe_refusal(int number, const std::uint64_t* arguments) {
   if (name == "ioctl")
     return static_cast<std::uint32_t>(arguments[1]) == TIOCSTI ? "ioctl(TIOCSTI)"
                                                                : "ioctl(TIOCLINUX)";
+  if (name == "fcntl") {
+    switch (static_cast<std::uint32_t>(arguments[1])) {
+      case F_SETLEASE: return "fcntl(F_SETLEASE)";
+      case F_NOTIFY: return "fcntl(F_NOTIFY)";
+      default: return name;
+    }
+  }
+  if (name == "prlimit64" && static_cast<int>(arguments[1]) == RLIMIT_CORE)
+    return "prlimit64(RLIMIT_CORE)";
   if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";
   return name;
 }

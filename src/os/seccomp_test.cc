@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -56,8 +57,9 @@ TEST(SeccompKernel, TheFilterAllowsOrdinaryCalls) {
 }
 
 TEST(SeccompKernel, TheFilterRefusesWhatIsNewForeignOrUnneeded) {
-  for (const long number : {long{SYS_clone3}, long{SYS_openat2}, long{SYS_io_uring_setup},
-                            long{SYS_keyctl}, long{SYS_add_key}, 451L, 462L, 500L, 1000L})
+  for (const long number :
+       {long{SYS_clone3}, long{SYS_openat2}, long{SYS_io_uring_setup}, long{SYS_io_setup},
+        long{SYS_keyctl}, long{SYS_add_key}, 451L, 462L, 500L, 1000L})
     EXPECT_EQ(under(default_filter(), [=] { return syscall(number, 0, 0, 0, 0, 0); }), ENOSYS)
         << number;
 #if defined(__x86_64__)
@@ -104,12 +106,43 @@ TEST(SeccompKernel, TheLockLooksAtTheWholeArgument) {
       << "a dirty upper half";
   EXPECT_EQ(under(lock, [] { return syscall(SYS_ioctl, 0, 1ul << 32 | TIOCSTI, ""); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_ioctl, 0, TIOCLINUX, ""); }), kAsked);
+  EXPECT_EQ(under(lock, [] { return syscall(SYS_fcntl, 0, 1ul << 32 | F_SETLEASE, 0); }), kAsked);
+  EXPECT_EQ(under(lock, [] { return syscall(SYS_fcntl, 0, F_NOTIFY, 0); }), kAsked);
+  EXPECT_EQ(under(lock, [] { return syscall(SYS_fcntl, 0, 1040 /* F_SETDELEG */, 0); }), kAsked);
+  EXPECT_EQ(under(lock, [] { return fcntl(0, F_GETFD); }), 0);
   EXPECT_EQ(under(lock, [] { return chmod("/dev/null/none", 04755); }), kAsked);
   EXPECT_EQ(under(lock, [] { return open("/tmp/brig-none/x", O_CREAT | O_WRONLY, 02755); }),
             kAsked);
   EXPECT_EQ(under(lock, [] { return open("/dev/null", O_RDONLY, 02755); }), 0)
       << "the mode means nothing without O_CREAT";
   EXPECT_EQ(under(default_lock_filter(true), [] { return socket(AF_INET, SOCK_STREAM, 0); }), 0);
+}
+
+// The errno is 0 for a change that is answered as if it were done, and is not.
+TEST(SeccompKernel, TheLockKeepsTheCoreLimit) {
+  const auto after = [](const std::function<long()>& change) {
+    return under(default_lock_filter(false), [&]() -> long {
+      rlimit before{}, now{};
+      getrlimit(RLIMIT_CORE, &before);
+      if (change() < 0) return -1;
+      getrlimit(RLIMIT_CORE, &now);
+      errno = EEXIST;
+      return before.rlim_cur == now.rlim_cur && before.rlim_max == now.rlim_max ? 0 : -1;
+    });
+  };
+  static const rlimit other{12345, 12345};
+  static rlimit old{};
+  EXPECT_EQ(after([] { return setrlimit(RLIMIT_CORE, &other); }), 0);
+  EXPECT_EQ(after([] { return syscall(SYS_setrlimit, 1ul << 32 | RLIMIT_CORE, &other); }), 0);
+  EXPECT_EQ(after([] { return syscall(SYS_prlimit64, 0, RLIMIT_CORE, &other, 0); }), 0);
+  EXPECT_EQ(after([] { return syscall(SYS_prlimit64, 0, RLIMIT_CORE, &other, &old); }), kAsked);
+  EXPECT_EQ(after([] { return syscall(SYS_prlimit64, 0, RLIMIT_CORE, 0, &old); }), 0);
+  EXPECT_EQ(after([] {
+              rlimit files{};
+              getrlimit(RLIMIT_NOFILE, &files);
+              return setrlimit(RLIMIT_NOFILE, &files);
+            }),
+            0);
 }
 
 TEST(SeccompKernel, AllowAndDenyChangeBoth) {
@@ -139,7 +172,8 @@ TEST(Seccomp, ThePrecomputedFiltersAreThoseThatWouldBeBuilt) {
 TEST(Seccomp, KnowsWhatMayBeGivenBackAndTakenAway) {
   EXPECT_TRUE(is_syscall("mount"));
   EXPECT_FALSE(is_syscall("no_such_call"));
-  for (const char* name : {"ptrace", "io_uring_setup", "perf_event_open"})
+  for (const char* name : {"ptrace", "inotify_add_watch", "inotify_init", "inotify_init1",
+                           "io_setup", "io_uring_setup", "perf_event_open"})
     EXPECT_TRUE(may_allow(name)) << name;
   for (const char* name : {"mount", "unshare", "setns", "bpf", "clone3", "openat2", "read",
                            "chroot", "kexec_load", "pivot_root"})
@@ -161,9 +195,11 @@ TEST(Seccomp, WordsRefusals) {
   EXPECT_EQ(words(SYS_socket, AF_INET6), "socket(AF_INET6)");
   EXPECT_EQ(words(SYS_socket, 40), "socket(40)");
   EXPECT_EQ(words(SYS_ioctl, 0, TIOCSTI), "ioctl(TIOCSTI)");
+  EXPECT_EQ(words(SYS_fcntl, 0, F_SETLEASE), "fcntl(F_SETLEASE)");
   EXPECT_FALSE(words(99999).empty());
   EXPECT_EQ(refusal_errno(SYS_socket), EACCES);
   EXPECT_EQ(refusal_errno(SYS_mount), EPERM);
+  EXPECT_EQ(refusal_errno(SYS_inotify_init1), ENOSYS) << "tail -f falls back";
 }
 
 }  // namespace

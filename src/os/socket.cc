@@ -1,5 +1,6 @@
 #include "os/socket.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,36 @@ ssize_t receive(int socket, msghdr& message, int flags) {
     if (size >= 0 || errno != ECONNRESET) break;
   }
   return size;
+}
+
+ssize_t send_once(int socket, const msghdr& message) {
+  ssize_t sent;
+  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+// The kernel counts descriptors in flight per user, and lets nobody send one while there are more of
+// them than the sender's soft limit of open files. A tool of the same user can have its own limit of
+// them, and some more, in flight. The hard limit is mostly far higher, so it is taken for this one call.
+//
+// Threads may do so at once: only one that has found another soft limit sets it again, so the one
+// that was there stays. It may come back before another thread has sent, which then tries again.
+bool send_by_hard_limit(int socket, const msghdr& message, size_t size) {
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    rlimit before;
+    if (getrlimit(RLIMIT_NOFILE, &before) != 0) return false;
+    const bool raised = before.rlim_cur < before.rlim_max;
+    const rlimit all{before.rlim_max, before.rlim_max};
+    if (raised && setrlimit(RLIMIT_NOFILE, &all) != 0) return false;
+    const ssize_t sent = send_once(socket, message);
+    const int error = errno;
+    if (raised) setrlimit(RLIMIT_NOFILE, &before);
+    errno = error;
+    if (sent >= 0) return sent == static_cast<ssize_t>(size);
+    if (error != ETOOMANYREFS) return false;
+  }
+  return false;
 }
 
 }  // namespace
@@ -46,9 +77,8 @@ bool send_packet(int socket, const void* data, size_t size, const int* fds, int 
     header->cmsg_len = static_cast<decltype(header->cmsg_len)>(CMSG_LEN(bytes));
     memcpy(CMSG_DATA(header), fds, bytes);
   }
-  ssize_t sent;
-  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
+  const ssize_t sent = send_once(socket, message);
+  if (sent < 0 && errno == ETOOMANYREFS) return send_by_hard_limit(socket, message, size);
   return sent == static_cast<ssize_t>(size);
 }
 

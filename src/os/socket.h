@@ -13,7 +13,8 @@ inline constexpr int kMaxPacketFds = 6;
 // Two connected ends, close-on-exec. True on success, else errno is set.
 bool packet_pair(int ends[2]);
 
-// Sends one packet; never raises SIGPIPE. True on success, else errno is set.
+// Sends one packet; never raises SIGPIPE. True on success, else errno is set. Where the user has too many
+// descriptors in flight for this process' soft limit of open files, it is the hard one for a moment.
 bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count);
 
 struct Packet {

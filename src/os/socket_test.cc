@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "base/fd.h"
@@ -42,6 +45,51 @@ TEST(Packet, CarriesBytesAndDescriptors) {
   EXPECT_EQ(fcntl(first.get(), F_GETFD), FD_CLOEXEC);
   EXPECT_EQ(write(first.get(), "x", 1), 1);
   EXPECT_EQ(read(reader.get(), text, 1), 1);
+}
+
+// With 250 descriptors in each packet, until the kernel refuses one. None is received.
+bool fill_with_descriptors(int socket) {
+  constexpr std::size_t kCount = 250;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kCount)] = {};
+  char byte = 0;
+  iovec iov{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &iov;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int) * kCount);
+  for (std::size_t i = 0; i < kCount; ++i)
+    std::memcpy(CMSG_DATA(header) + i * sizeof(int), &socket, sizeof socket);
+  for (int i = 0; i < 100; ++i)
+    if (sendmsg(socket, &message, MSG_DONTWAIT) < 0) return errno == ETOOMANYREFS;
+  return false;
+}
+
+TEST(Packet, CarriesDescriptorsWhileItsUserHasManyInFlight) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    // Root may send as many as it likes.
+    if (geteuid() == 0 && setresuid(65533, 65533, 65533) != 0) _exit(77);
+    rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max < 1024) _exit(77);
+    limit.rlim_cur = 64;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(77);
+    const Pair full, pair;
+    if (!fill_with_descriptors(full.a.get())) _exit(1);
+    const int fd = full.b.get();
+    if (!send_packet(pair.a.get(), "x", 1, &fd, 1)) _exit(2);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur != 64) _exit(3);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no other user, or no room for open files";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Packet, KeepsBoundaries) {

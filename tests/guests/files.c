@@ -80,9 +80,39 @@ static void spellings(const char* path) {
   refused("chdir", chdir(path));
   char link[256];
   refused("readlink", readlink(path, link, sizeof link));
-  const int watch = inotify_init();
-  works("inotify_init", watch);
-  refused("inotify", inotify_add_watch(watch, path, IN_ALL_EVENTS));
+  refused("inotify", inotify_add_watch(inotify_init(), path, IN_ALL_EVENTS));
+}
+
+// What others open below a path that they see too.
+static void watch(const char* path) {
+  refused_with("inotify_init", syscall(SYS_inotify_init), ENOSYS, ENOSYS);
+  refused_with("inotify_init1", inotify_init1(0), ENOSYS, ENOSYS);
+  refused_with("inotify_add_watch", inotify_add_watch(0, path, IN_OPEN), ENOSYS, ENOSYS);
+}
+
+// A FIFO of the host's below a readable path.
+static void fifo(const char* path) {
+  refused_with("write to a FIFO", open(path, O_WRONLY | O_NONBLOCK), EACCES, EACCES);
+  refused_with("read and write a FIFO", open(path, O_RDWR | O_NONBLOCK), EACCES, EACCES);
+  works("read a FIFO", open(path, O_RDONLY | O_NONBLOCK));
+}
+
+// A lease on a file that others open would delay them.
+static void leases(const char* path) {
+  const int fd = open(path, O_RDONLY);
+  works("open", fd);
+  refused_with("read lease", fcntl(fd, F_SETLEASE, F_RDLCK), EPERM, EPERM);
+  refused_with("write lease", fcntl(fd, F_SETLEASE, F_WRLCK), EPERM, EPERM);
+  refused_with("lease with a dirty command",
+               syscall(SYS_fcntl, fd, 1ul << 32 | F_SETLEASE, F_RDLCK), EPERM, EPERM);
+  refused_with("notice", fcntl(open("/usr/bin", O_RDONLY), F_NOTIFY, DN_ACCESS), EPERM, EPERM);
+  refused_with("delegation", syscall(SYS_fcntl, fd, 1040, 0), EPERM, EPERM);
+}
+
+static void watch_given(const char* path) {
+  const int watcher = inotify_init1(0);
+  works("inotify_init1", watcher);
+  works("inotify_add_watch", inotify_add_watch(watcher, path, IN_OPEN));
 }
 
 static void handles(const char* path) {
@@ -190,6 +220,14 @@ int main(int argc, char** argv) {
     spellings(argv[2]);
   else if (is(argv[1], "handles") && argc == 3)
     handles(argv[2]);
+  else if (is(argv[1], "fifo") && argc == 3)
+    fifo(argv[2]);
+  else if (is(argv[1], "leases") && argc == 3)
+    leases(argv[2]);
+  else if (is(argv[1], "watch") && argc == 3)
+    watch(argv[2]);
+  else if (is(argv[1], "watch-given") && argc == 3)
+    watch_given(argv[2]);
   else if (is(argv[1], "devices") && argc == 3)
     devices(argv[2]);
   else if (is(argv[1], "across") && argc == 4)

@@ -1,4 +1,5 @@
 // Namespaces, capabilities, prctl: ways to more rights.
+#include <dirent.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -8,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -122,8 +124,49 @@ static void tracing(void) {
   struct rlimit more = {1 << 20, 1 << 20};
   refused("raise the file limit", setrlimit(RLIMIT_NOFILE, &more));
   more.rlim_cur = more.rlim_max = RLIM_INFINITY;
-  refused("raise the core limit", setrlimit(RLIMIT_CORE, &more));
   refused("raise init's process limit", syscall(SYS_prlimit64, 1, RLIMIT_NPROC, &more, 0));
+}
+
+static int core_limit_is_one(void) {
+  struct rlimit now = {0, 0};
+  return getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_cur == 1 && now.rlim_max == 1;
+}
+
+// 1 is the only core limit under which the kernel starts no handler for a crash: no way leads to
+// another, higher or lower.
+static void core(void) {
+  holds("the core limit is 1", core_limit_is_one());
+  static const struct rlimit limits[] = {
+      {0, 0}, {0, 1}, {4096, 4096}, {RLIM_INFINITY, RLIM_INFINITY}};
+  struct rlimit old;
+  for (unsigned i = 0; i < sizeof limits / sizeof *limits; ++i) {
+    setrlimit(RLIMIT_CORE, &limits[i]);
+    syscall(SYS_setrlimit, RLIMIT_CORE, &limits[i]);
+    syscall(SYS_setrlimit, RLIMIT_CORE | 1ul << 32, &limits[i]);
+    syscall(SYS_prlimit64, 0, RLIMIT_CORE, &limits[i], 0);
+    syscall(SYS_prlimit64, getpid(), RLIMIT_CORE | 1ul << 32, &limits[i], 0);
+    refused("set it and ask for the old one",
+            syscall(SYS_prlimit64, 0, RLIMIT_CORE, &limits[i], &old));
+  }
+  holds("the core limit is still 1", core_limit_is_one());
+  works("turn core dumps off", setrlimit(RLIMIT_CORE, &limits[0]));
+  works("mkdir", mkdir("/tmp/crash", 0700));
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    setrlimit(RLIMIT_CORE, &limits[0]);
+    (void)!chdir("/tmp/crash");
+    abort();
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  holds("a crash is not dumped", WIFSIGNALED(status) && !WCOREDUMP(status));
+  int files = 0;
+  DIR* stream = opendir("/tmp/crash");
+  for (const struct dirent* entry; stream && (entry = readdir(stream));)
+    files += entry->d_name[0] != '.';
+  holds("no core file", stream && files == 0);
 }
 
 // With the system calls of a debugger given back by the policy: on its own processes they work, on the
@@ -187,6 +230,8 @@ int main(int argc, char** argv) {
     tracing();
   else if (is(argv[1], "debugging"))
     debugging();
+  else if (is(argv[1], "core"))
+    core();
   else
     return 2;
   return guest_failed;

@@ -1,0 +1,131 @@
+// What the kernel counts per user or per machine: a cell that takes all it can of it must not stop other
+// cells, nor the user that brig runs as (group G). SECURITY.md has the table of these counters.
+#include <poll.h>
+
+#include <thread>
+
+#include "escape.h"
+
+namespace {
+
+using namespace escape;
+using brig::Policy;
+using brig::Report;
+
+// A call that has taken all it can of `what`, and keeps it until it is let go.
+class Holder {
+ public:
+  Holder(brig::Runner& runner, const std::string& what) {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ours_ = ends[0];
+    brig::Command command = guest({"counters", what, "hold"});
+    command.stdin_fd = ends[1];
+    thread_ = std::thread([this, &runner, command, theirs = ends[1]] {
+      report_ = runner.run(command);
+      close(theirs);
+    });
+    char line[64] = "";
+    pollfd wait{ours_, POLLIN, 0};
+    if (poll(&wait, 1, 30'000) == 1 && read(ours_, line, sizeof line - 1) > 0)
+      taken_ = strtol(line, nullptr, 10);
+  }
+  ~Holder() { let_go(); }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  // How much it got; -1 if it never said.
+  long taken() const { return taken_; }
+  Report let_go() {
+    if (thread_.joinable()) {
+      shutdown(ours_, SHUT_RDWR);
+      close(ours_);
+      thread_.join();
+    }
+    return report_;
+  }
+
+ private:
+  int ours_ = -1;
+  long taken_ = -1;
+  std::thread thread_;
+  Report report_;
+};
+
+// This user, outside of any cell.
+bool host_can_use(const std::string& what) {
+  return system((guests() + "/counters " + what + " use > /dev/null").c_str()) == 0;
+}
+
+void expect_others_work(const std::string& what, long least, long most,
+                        const Policy& policy = escape::policy()) {
+  SCOPED_TRACE(what);
+  ASSERT_TRUE(host_can_use(what)) << "nothing to be seen here: it did not work before either";
+  brig::Runner runner(policy, {.ready = 1});
+  Holder holder(runner, what);
+  EXPECT_GE(holder.taken(), least);
+  EXPECT_LE(holder.taken(), most);
+  for (int i = 0; i < 3; ++i) {  // more than were ready before
+    const Report same = runner.run(guest({"counters", what, "use"}));
+    EXPECT_TRUE(same.ok()) << "a cell of the same Runner: " << describe(same);
+  }
+  const Report other = attack({"counters", what, "use"}, policy);
+  EXPECT_TRUE(other.ok()) << "cells of others: " << describe(other);
+  EXPECT_TRUE(host_can_use(what)) << "the user's own programs";
+  const Report report = holder.let_go();
+  EXPECT_TRUE(report.ok()) << describe(report);
+}
+
+TEST(EscapeCounters, PendingSignalsAreTheCellsOwn) { expect_others_work("signals", 1, 1024); }
+
+TEST(EscapeCounters, MessageQueuesAreTheCellsOwn) { expect_others_work("queues", 1, 3); }
+
+TEST(EscapeCounters, LargePipesLeaveOthersTheirSmallOnes) { expect_others_work("pipes", 1, 256); }
+
+TEST(EscapeCounters, WatchersOfFilesAreTheCellsOwnWhereTheyAreGivenBack) {
+  Policy given = policy();
+  given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
+  expect_others_work("watchers", 1, 8, given);
+}
+
+// Without a limit the buffers of 500 sockets hold 200 MiB.
+TEST(EscapeCounters, BuffersOfSocketsAreMemoryOfTheCell) {
+  BRIG_NEEDS(has_cgroups(), "without a cgroup nothing bounds the buffers of sockets");
+  Policy small = policy();
+  small.network = brig::Network::loopback;
+  small.limits.memory = 64_MiB;
+  small.limits.open_files = 1024;
+  for (const bool pooled : {true, false}) {
+    const brig::Command fill = guest({"counters", "sockets", "500"});
+    const Report report =
+        pooled ? brig::Runner(small, {.ready = 1}).run(fill) : brig::run(fill, small);
+    if (report.outcome == brig::Outcome::memory_limit)
+      continue;  // charged with the rest: version 2
+    ASSERT_TRUE(report.ok() && has_line(report, "MiB ")) << describe(report);
+    EXPECT_LE(strtol(report.out.bytes.c_str() + 4, nullptr, 10), 72) << describe(report);
+  }
+}
+
+// In flight: sent, and not yet received. The kernel counts them per user, and without this a cell that has as
+// many as its limit of open files keeps every other one of that user from starting.
+TEST(EscapeCounters, DescriptorsInFlightStopNoOtherCell) {
+  expect_others_work("descriptors", 2, 20);
+  Policy many = policy();
+  many.limits.open_files = 4096;  // more than the soft limit of most hosts
+  expect_others_work("descriptors", 2, 40, many);
+}
+
+TEST(EscapeCounters, AsynchronousIoOfTheMachineCannotBeTaken) {
+  ASSERT_TRUE(host_can_use("aio"));
+  brig::Runner runner(policy(), {.ready = 1});
+  Holder holder(runner, "aio");
+  EXPECT_EQ(holder.taken(), 0);
+  EXPECT_TRUE(host_can_use("aio"));
+  EXPECT_TRUE(holder.let_go().ok());
+  Policy given = policy();
+  given.syscalls.allow = {"io_setup"};
+  const Report report = attack({"counters", "aio", "use"}, given);
+  EXPECT_TRUE(report.ok()) << describe(report);
+}
+
+}  // namespace

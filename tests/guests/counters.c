@@ -1,0 +1,146 @@
+// Takes what the kernel counts per user or per machine, not per cell. Arguments: what, and "hold" or "use".
+// hold: takes all it can, says how much on its stdin, a socket, and keeps it until that is closed.
+// use: takes what an ordinary program needs, and says whether it got it.
+#include <arpa/inet.h>
+#include <linux/aio_abi.h>
+#include <linux/sock_diag.h>
+#include <mqueue.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "guest.h"
+
+enum { kMost = 200000 };  // of anything, even if no limit holds
+
+static long queue_signal(void) {
+  return sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = 1});
+}
+
+static long open_queue(void) {
+  static int made;
+  char name[64];
+  snprintf(name, sizeof name, "/brig-%d-%d", getpid(), made++);
+  struct mq_attr attributes = {.mq_maxmsg = 8, .mq_msgsize = 8192};
+  const long queue = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &attributes);
+  mq_unlink(name);
+  return queue;
+}
+
+static long set_up_aio(void) {
+  aio_context_t context = 0;
+  return syscall(SYS_io_setup, 65536, &context);
+}
+
+static long small_aio(void) {
+  aio_context_t context = 0;
+  return syscall(SYS_io_setup, 16, &context);
+}
+
+static long make_watcher(void) { return inotify_init1(0); }
+
+// As large as may be.
+static long make_large_pipe(void) {
+  int ends[2];
+  if (pipe(ends) != 0) return -1;
+  return fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
+}
+
+static long use_pipe(void) {
+  int ends[2];
+  char page[4096] = {0};
+  if (pipe2(ends, O_NONBLOCK) != 0) return -1;
+  return write(ends[1], page, sizeof page) == sizeof page ? 0 : -1;
+}
+
+// 250 descriptors more in flight; the receiver never takes them.
+static long send_descriptors(void) {
+  static int ends[2] = {-1, -1};
+  if (ends[0] < 0 && socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) != 0) return -1;
+  enum { kCount = 250 };
+  static union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int) * kCount)];
+  } control;
+  char byte = 0;
+  struct iovec iov = {&byte, 1};
+  struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  control.header.cmsg_level = SOL_SOCKET;
+  control.header.cmsg_type = SCM_RIGHTS;
+  control.header.cmsg_len = CMSG_LEN(sizeof(int) * kCount);
+  int* fds = (int*)CMSG_DATA(&control.header);
+  for (int i = 0; i < kCount; ++i) fds[i] = ends[0];
+  return sendmsg(ends[1], &message, MSG_DONTWAIT);
+}
+
+// Fills the buffer of one more UDP socket of the loopback interface; bytes that are in it.
+static long fill_socket(void) {
+  static int sender = -1;
+  static char block[60000];
+  if (sender < 0) sender = socket(AF_INET, SOCK_DGRAM, 0);
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0), size = 64 << 20;
+  struct sockaddr_in address = {.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (fd < 0 || bind(fd, (struct sockaddr*)&address, length) != 0 ||
+      getsockname(fd, (struct sockaddr*)&address, &length) != 0)
+    return -1;
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+  for (int i = 0; i < 8; ++i)
+    sendto(sender, block, sizeof block, MSG_DONTWAIT, (struct sockaddr*)&address, length);
+  unsigned memory[SK_MEMINFO_VARS] = {0};
+  length = sizeof memory;
+  if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length) != 0) return -1;
+  return (long)memory[SK_MEMINFO_RMEM_ALLOC];
+}
+
+// The sum for `most` sockets, in MiB.
+static long fill_sockets(long most) {
+  long sum = 0;
+  for (long i = 0; i < most; ++i) {
+    const long bytes = fill_socket();
+    if (bytes < 0) break;
+    sum += bytes;
+  }
+  return sum >> 20;
+}
+
+static const struct {
+  const char* name;
+  long (*take)(void);
+  long (*use)(void);
+} kinds[] = {{"signals", queue_signal, queue_signal}, {"queues", open_queue, open_queue},
+             {"aio", set_up_aio, small_aio},          {"watchers", make_watcher, make_watcher},
+             {"pipes", make_large_pipe, use_pipe},    {"descriptors", send_descriptors, 0}};
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGRTMIN);
+  sigprocmask(SIG_BLOCK, &set, 0);
+  if (is(argv[1], "sockets")) {
+    printf("MiB %ld\n", fill_sockets(atol(argv[2])));
+    return 0;
+  }
+  for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    if (!is(argv[1], kinds[i].name)) continue;
+    if (is(argv[2], "use")) {
+      if (kinds[i].use) works(argv[1], kinds[i].use());
+      return guest_failed;
+    }
+    long taken = 0;
+    while (taken < kMost && kinds[i].take() >= 0) ++taken;
+    char line[64];
+    snprintf(line, sizeof line, "%ld\n", taken);
+    (void)!write(0, line, strlen(line));
+    while (read(0, line, sizeof line) > 0) {
+    }
+    return 0;
+  }
+  return 2;
+}
