@@ -53,4 +53,5 @@ install(CODE "
                  \"${CMAKE_CURRENT_BINARY_DIR}/brig.service\" @ONLY)")
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/brig.service packaging/brig.socket
         DESTINATION lib/systemd/system)
+install(FILES packaging/root.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/brig.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
