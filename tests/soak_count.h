@@ -54,8 +54,10 @@ inline std::ostream& operator<<(std::ostream& stream, const Count& now) {
 }
 
 // What is left when the last calls have been cleaned up: the first count that is the same five times
-// in a row, or the last one if none is within kSoon.
-inline Count settled() {
+// in a row, or the last one if none is within kSoon. A pool that was busy is large for a while, and then
+// becomes smaller, one slot at a time: first that is waited for, down to `most` processes.
+inline Count settled(std::size_t most = SIZE_MAX) {
+  comes_true([&] { return descendants(getpid()).size() <= most; }, 4 * kSoon);
   Count now;
   int same = 0;
   comes_true([&] {

@@ -149,15 +149,7 @@ void soak_tools() {
     const std::uint64_t memory = own_memory("VmRSS"), zygotes = zygote_memory();
     work(calls);
     EXPECT_EQ(wrong, 0);
-    // A pool that was busy is large for a while, and then becomes smaller, one slot at a time.
-    Count late;
-    comes_true(
-        [&] {
-          late = count();
-          return late.processes <= early.processes + 12;
-        },
-        4 * kSoon);
-    late = settled();
+    const Count late = settled(early.processes + 12);
     const std::uint64_t now = own_memory("VmRSS"), grown = now > memory ? now - memory : 0;
     const std::uint64_t zygotes_now = zygote_memory();
     printf(
