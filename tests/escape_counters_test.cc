@@ -90,7 +90,7 @@ TEST(EscapeCounters, WatchersOfFilesAreTheCellsOwnWhereTheyAreGivenBack) {
 
 // Without a limit the buffers of 500 sockets hold 200 MiB.
 TEST(EscapeCounters, BuffersOfSocketsAreMemoryOfTheCell) {
-  BRIG_NEEDS(has_cgroups(), "without a cgroup nothing bounds the buffers of sockets");
+  if (!has_cgroups()) GTEST_SKIP() << "without a cgroup nothing bounds the buffers of sockets";
   Policy small = policy();
   small.network = brig::Network::loopback;
   small.limits.memory = 64_MiB;

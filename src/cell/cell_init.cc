@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "cell/helper.h"
+#include "cell/tool_request.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -244,7 +245,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
     if (listener >= 0) close(listener);
-    if (!limit_files(plan, failure)) die(socket, failure);
+    if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
     tool_main(plan, socket);
   }
   g_tool = tool;
