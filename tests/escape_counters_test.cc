@@ -78,7 +78,24 @@ void expect_others_work(const std::string& what, long least, long most,
 
 TEST(EscapeCounters, PendingSignalsAreTheCellsOwn) { expect_others_work("signals", 1, 1024); }
 
-TEST(EscapeCounters, MessageQueuesAreTheCellsOwn) { expect_others_work("queues", 1, 3); }
+// Landlock refuses them altogether; where it is absent a limit holds.
+TEST(EscapeCounters, MessageQueuesOfTheUserCannotBeTaken) {
+  ASSERT_TRUE(host_can_use("queues"));
+  brig::Runner runner(policy(), {.ready = 1});
+  Holder holder(runner, "queues");
+  EXPECT_GE(holder.taken(), 0);
+  EXPECT_LE(holder.taken(), 3);
+  EXPECT_TRUE(host_can_use("queues"));
+  EXPECT_TRUE(holder.let_go().ok());
+  Policy floor = policy();
+  floor.isolation = brig::Isolation::process;
+  floor.network = brig::Network::host;
+  floor.files.read.clear();
+  brig::Runner open_runner(floor, {.ready = 1});
+  Holder open_holder(open_runner, "queues");
+  EXPECT_GE(open_holder.taken(), 1);
+  EXPECT_LE(open_holder.taken(), 3);
+}
 
 TEST(EscapeCounters, LargePipesLeaveOthersTheirSmallOnes) { expect_others_work("pipes", 1, 256); }
 
