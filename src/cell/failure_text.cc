@@ -108,12 +108,19 @@ std::string fix_for(Stage stage, int error) {
     case Stage::bind_source:
       if (error == ELOOP)
         return "; the path goes through a symlink, which is not followed: list the real path";
+      if (error == ESTALE)
+        return "; it was replaced by one of another owner while the cell was made: try again, and "
+               "list no path whose directory other users may change";
       return error == ENOENT ? "; the path must exist" : "";
     case Stage::bind_target:
       return "; a path below another listed one must exist there, and must not be behind a symlink";
     case Stage::id_mapped_mount:
       return "; the file system does not support id-mapped mounts: keep writable paths on ext4, "
              "xfs, btrfs or (since Linux 6.3) tmpfs, or start brig as an ordinary user";
+    case Stage::landlock_rule:
+      return error == ELOOP ? "; the path goes through a symlink, which is not followed: list the "
+                              "real path"
+                            : "";
     case Stage::working_directory:
       return "; it must be inside the cell: add it to files.read or files.write";
     default: return "";
