@@ -111,6 +111,9 @@ std::string fix_for(Stage stage, int error) {
     case Stage::bind_source:
       if (error == ELOOP)
         return "; the path goes through a symlink, which is not followed: list the real path";
+      if (error == ESTALE)
+        return "; it was replaced by one of another owner while the cell was made: try again, and "
+               "list no path whose directory other users may change";
       return error == ENOENT ? "; the path must exist" : "";
     case Stage::bind_target:
       return "; a path below another listed one must exist there, and must not be behind a symlink";
@@ -120,6 +123,10 @@ std::string fix_for(Stage stage, int error) {
     case Stage::program:
       return "; it takes a kernel with CONFIG_CHECKPOINT_RESTORE: where there is none, offer these "
              "tools as commands or in Python";
+    case Stage::landlock_rule:
+      return error == ELOOP ? "; the path goes through a symlink, which is not followed: list the "
+                              "real path"
+                            : "";
     case Stage::working_directory:
       return "; it must be inside the cell: add it to files.read or files.write";
     default: return "";

@@ -75,7 +75,7 @@ bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned f
 
 // The host works a plan out while the helper starts, and sends it then.
 const Plan& receive_plan(int socket);
-const Plan& map_plan(int socket, int file);
+const Plan& map_plan(int socket, int file);  // closes it
 
 // What commands and functions do differently: tool_exec.cc or tool_function.cc, by which is linked.
 // In the zygote, jailed, before it makes cells. `catalog` is the host's, or -1.

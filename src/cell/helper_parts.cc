@@ -221,13 +221,13 @@ bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& fail
 // A plan is one message with one descriptor. Ends the process if the host gave up.
 const Plan& receive_plan(int socket) {
   wire::Message message;
-  const Packet packet = recv_packet(socket, &message, sizeof message, 0);
+  Packet packet = recv_packet(socket, &message, sizeof message, 0);
   if (packet.size == 0) _exit(1);
   if (packet.size != sizeof message || message.tag != wire::Tag::plan || packet.fd_count != 1) {
     errno = EINVAL;
     die(socket, wire::Stage::plan);
   }
-  return map_plan(socket, packet.fds[0]);
+  return map_plan(socket, packet.fds[0].release());
 }
 
 const Plan& map_plan(int socket, int file) {

@@ -241,30 +241,29 @@ void janitor_main(int host_socket, int host_pidfd) {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // for floors without a pid namespace
 
   wire::Message message;
-  const Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
+  Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
   if (packet.size == 0) _exit(1);  // the host gave up, and cleans up itself
   if (packet.size != sizeof message || packet.fd_count < 1 || packet.fd_count > 2)
     die(host_socket, Stage::plan);
   int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
   const Plan* known = nullptr;
   if (message.tag == Tag::prepare) {
-    g_cell_socket = packet.fds[0];
+    g_cell_socket = packet.fds[0].release();
     zygote_pidfd = start_single(nullptr, message, g_cell_socket, host_socket, host_pidfd, id_maps);
     known = &receive_plan(host_socket);  // a janitor that ends here takes the cell along
   } else {
-    known = &map_plan(host_socket, packet.fds[0]);
+    known = &map_plan(host_socket, packet.fds[0].release());
     make_id_maps(*known, host_socket, id_maps);
     if (known->single) {
-      const Packet start = recv_packet(host_socket, &message, sizeof message, 0);
+      Packet start = recv_packet(host_socket, &message, sizeof message, 0);
       if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count != 1)
         _exit(1);
-      g_cell_socket = start.fds[0];
+      g_cell_socket = start.fds[0].release();
       zygote_pidfd = start_single(known, message, g_cell_socket, host_socket, host_pidfd, id_maps);
     } else {
-      const int catalog = packet.fd_count == 2 ? packet.fds[1] : -1;
-      start_zygote(*known, host_socket, host_pidfd, id_maps, catalog, &zygote_pidfd,
+      start_zygote(*known, host_socket, host_pidfd, id_maps, packet.fds[1].get(), &zygote_pidfd,
                    &zygote_socket);
-      if (catalog >= 0) close(catalog);
+      packet.fds[1].reset();
     }
     for (unsigned i = 0; i < known->id_maps.count; ++i) close(id_maps[i]);
   }
@@ -280,7 +279,6 @@ void janitor_main(int host_socket, int host_pidfd) {
     if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
     if (polls[2].revents & POLLIN) {
       const Packet from_zygote = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
-      for (int i = 0; i < from_zygote.fd_count; ++i) close(from_zygote.fds[i]);
       // Its last words come before its end is looked at.
       if (from_zygote.size == sizeof message) {
         if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
@@ -289,10 +287,10 @@ void janitor_main(int host_socket, int host_pidfd) {
       }
     }
     if (polls[0].revents & POLLIN) {
-      const Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
+      Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
       if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
       if (asked.size == sizeof message && message.tag == Tag::grow && asked.fd_count == 1)
-        grow(plan, zygote_socket, message.index, asked.fds[0]);
+        grow(plan, zygote_socket, message.index, asked.fds[0].release());
       else if (asked.size == sizeof message && message.tag == Tag::refresh_pids &&
                message.index < kMaxSlots)
         refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));

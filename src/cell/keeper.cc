@@ -131,10 +131,10 @@ void keeper_main(const Plan& plan, int slot_socket, const int* entrances, int en
     sigprocmask(SIG_SETMASK, &all, &birth.signals);  // see lend_memory
   }
   for (;;) {
-    const Packet packet = recv_packet(slot_socket, &message, sizeof message, 0);
+    Packet packet = recv_packet(slot_socket, &message, sizeof message, 0);
     if (packet.size <= 0) _exit(0);
     if (packet.size != sizeof message || message.tag != wire::Tag::make_cell) _exit(1);
-    if (packet.fd_count && !enter_cgroup(packet.fds[0])) die(slot_socket, Stage::cgroup);
+    if (packet.fd_count && !enter_cgroup(packet.fds[0].release())) die(slot_socket, Stage::cgroup);
     int status = 0;
     rusage usage{};
     if (plan.floor == Floor::jail)

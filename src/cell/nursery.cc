@@ -124,7 +124,7 @@ bool unshare_memory() {
     if (polls[1].revents) _exit(0);
     if (!polls[0].revents) continue;
     wire::Message message{};
-    const Packet packet = recv_packet(socket, &message, sizeof message, 0);
+    Packet packet = recv_packet(socket, &message, sizeof message, 0);
     if (packet.size != sizeof message || packet.fd_count != 2) _exit(0);
     int pidfd = -1;
     // The host's own child, not this process': it can be waited for.
@@ -132,13 +132,12 @@ bool unshare_memory() {
     if (pid == 0) {
       close(socket);
       close(host);
-      helper::janitor_main(packet.fds[0], packet.fds[1]);
+      helper::janitor_main(packet.fds[0].release(), packet.fds[1].release());
     }
     message.status = pid;
     message.error = pid < 0 ? errno : 0;
     const bool sent = send_packet(socket, &message, sizeof message, &pidfd, pid > 0);
     if (pid > 0) close(pidfd);
-    for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
     if (!sent) _exit(0);
   }
 }
@@ -189,10 +188,9 @@ Child Nursery::start(int socket, int host_pidfd) {
   wire::Message message{};
   const int fds[] = {socket, host_pidfd};
   if (send_packet(socket_.get(), &message, sizeof message, fds, 2)) {
-    const Packet packet = recv_packet(socket_.get(), &message, sizeof message, 0);
-    UniqueFd pidfd(packet.fds[0]);
-    for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
-    if (packet.size == sizeof message && pidfd) return Child(message.status, std::move(pidfd));
+    Packet packet = recv_packet(socket_.get(), &message, sizeof message, 0);
+    if (packet.size == sizeof message && packet.fds[0])
+      return Child(message.status, std::move(packet.fds[0]));
     if (packet.size == sizeof message)
       throw_sys_error(message.error, "starting the helper: clone in the nursery");
   }

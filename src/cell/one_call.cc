@@ -30,9 +30,8 @@ class OneCall {
   ~OneCall() {
     for (int i = 0; !ended_ && !cell_.pidfd && helper_.socket && i < 4; ++i) {
       Message message{};  // perhaps it was not read yet
-      const Packet packet =
-          recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-      cell_.pidfd.reset(packet.fds[0]);
+      Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+      cell_.pidfd = std::move(packet.fds[0]);
       if (packet.size <= 0) break;
     }
     if (ended_ || !cell_.pidfd) return;
@@ -116,9 +115,8 @@ class OneCall {
 
   void on_message(int socket, bool from_cell) {
     Message message{};
-    const Packet packet = recv_packet(socket, &message, sizeof message, MSG_DONTWAIT);
-    UniqueFd first(packet.fds[0]);
-    for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
+    Packet packet = recv_packet(socket, &message, sizeof message, MSG_DONTWAIT);
+    UniqueFd& first = packet.fds[0];
     if (packet.size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (packet.size == sizeof message && message.tag == Tag::failed)
       throw Error(failure_kind(message.stage, message.error),

@@ -27,7 +27,9 @@ enum class RootOp : uint32_t {
   bind,       // source (a host path) at target; flags
   cover,      // an empty directory or file over target, if target exists
 };
-inline constexpr uint32_t kBindWritable = 1, kBindDevice = 2, kBindNoexec = 4, kBindOptional = 8;
+inline constexpr uint32_t kBindWritable = 1, kBindDevice = 2, kBindNoexec = 4;
+inline constexpr uint32_t kBindOptional = 8;  // skip if it is not there
+inline constexpr uint32_t kBindFollow = 16;   // of brig's own list: the source may be a symlink
 
 struct RootStep {
   RootOp op;
@@ -41,7 +43,8 @@ struct RootStep {
 inline constexpr int kMaxIdMaps = 64;
 inline constexpr uint32_t kCellId = 1000;  // user and group of the tool, as it sees itself
 
-// A bind mount that shows files of host owner `uid:gid` as the cell's user.
+// A bind mount that shows files of host owner `uid:gid` as the cell's user. It is refused if what is
+// really mounted has another owner.
 struct IdMap {
   uint32_t uid;
   uint32_t gid;

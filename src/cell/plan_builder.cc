@@ -1,7 +1,9 @@
 #include "cell/plan_builder.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "cell/environment.h"
 #include "cell/paths.h"
@@ -214,7 +217,15 @@ class Planner {
     std::string path = std::string(parent && parent[0] == '/' ? parent : "/tmp") + "/brig-XXXXXX";
     if (!mkdtemp(path.data())) throw_sys("making a private directory '{}'", path);
     built_.scratch_directory = path;
-    if (plan_.as_root && chown(path.c_str(), plan_.host_uid, plan_.host_gid) != 0)
+    // By descriptor: who may rename in that directory could have put a link in its place.
+    const UniqueFd made(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info;
+    if (!made || fstat(made.get(), &info) != 0 || info.st_uid != geteuid())
+      throw_error(ErrorKind::permission,
+                  "making a private directory: '{}' was replaced; set TMPDIR to a directory where "
+                  "no other user can rename it",
+                  path);
+    if (plan_.as_root && fchown(made.get(), plan_.host_uid, plan_.host_gid) != 0)
       throw_sys("chown '{}'", path);
     plan_.scratch_directory = writer_.text(path);
     enforce("capabilities");

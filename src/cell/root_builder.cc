@@ -182,20 +182,25 @@ bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, 
   const char* path = text(plan, step.source);
   const unsigned how = sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive;
   int tree = -1;
-  if (is_own(step)) {  // of brig's own list: may be a symlink, and may be missing
+  if (step.flags & (kBindFollow | kBindDevice)) {
     tree = sys::open_tree(old_root, path + 1, how);
-    if (tree < 0 && errno == ENOENT && (step.flags & kBindOptional)) return true;
-  } else {
-    const int source = open_below(old_root, path, O_PATH);
-    if (source < 0) return fail(failure, Stage::bind_source, index);
+  } else if (const int source = open_below(old_root, path, O_PATH); source >= 0) {
     tree = sys::open_tree(source, "", AT_EMPTY_PATH | how);
     const int error = errno;
     close(source);
     errno = error;
   }
+  if (tree < 0 && errno == ENOENT && (step.flags & kBindOptional)) return true;
   if (tree < 0) return fail(failure, Stage::bind_source, index);
   struct stat info;
   bool ok = fstat(tree, &info) == 0;
+  // The map was made for the owner that the host saw at this path. Someone who may rename there may have
+  // put another directory in its place since: then the cell would act as an owner that this one has not.
+  if (ok && step.id_map >= 0) {
+    const IdMap& map = begin_of(plan, plan.id_maps)[step.id_map];
+    ok = info.st_uid == map.uid && info.st_gid == map.gid;
+    if (!ok) errno = ESTALE;
+  }
   if (ok && (step.flags & kBindDevice) &&
       (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(step.mode >> 8, step.mode & 255))) {
     errno = ENODEV;  // something else stands where the device should be

@@ -11,7 +11,9 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "cell/paths.h"
+#include "os/sys.h"
 
 namespace brig {
 namespace {
@@ -34,36 +36,49 @@ constexpr Device kDevices[] = {{"/dev/null", 0x103},    {"/dev/zero", 0x105},
                                {"/dev/full", 0x107},    {"/dev/random", 0x108},
                                {"/dev/urandom", 0x109}, {"/dev/tty", 0x500}};
 
-std::string link_target(const std::string& path) {
+std::string link_target(int dir, const char* name) {
   char buffer[PATH_MAX];
-  const ssize_t size = readlink(path.c_str(), buffer, sizeof buffer);
+  const ssize_t size = readlinkat(dir, name, buffer, sizeof buffer);
   return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
 }
 
-// One entry of the system directories or of files.root, at `target`.
-void add_system(RootLayout& layout, const std::string& source, const std::string& target) {
+// Opens a listed path as the mount will: a symlink on the way is an error, not another place.
+UniqueFd open_listed(const std::string& path, std::uint64_t flags, const char* field) {
+  UniqueFd fd(sys::openat2(AT_FDCWD, path.c_str(),
+                           {.flags = flags | O_CLOEXEC,
+                            .mode = 0,
+                            .resolve = sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks}));
+  if (!fd) throw_sys("policy: {}: opening '{}'", field, path);
+  return fd;
+}
+
+// One entry of the system directories or of files.root, `name` in `dir`.
+void add_system(RootLayout& layout, int dir, const char* name, const std::string& source,
+                const std::string& target, std::uint32_t flags) {
   struct stat info;
-  if (lstat(source.c_str(), &info) != 0) return;
+  if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return;
   if (S_ISLNK(info.st_mode))
-    layout.steps.push_back({RootOp::symlink, link_target(source), target});
+    layout.steps.push_back({RootOp::symlink, link_target(dir, name), target});
   else if (S_ISDIR(info.st_mode) || S_ISREG(info.st_mode))
-    layout.steps.push_back({RootOp::bind, source, target, kBindOptional});
+    layout.steps.push_back({RootOp::bind, source, target, kBindOptional | flags});
 }
 
 void add_root_directory(RootLayout& layout, const std::string& root) {
-  DIR* stream = opendir(root.c_str());
+  UniqueFd opened = open_listed(root, O_RDONLY | O_DIRECTORY, "files.root");
+  DIR* stream = fdopendir(opened.get());
   if (!stream) throw_sys("policy: files.root: opening '{}'", root);
+  const int dir = opened.release();  // the stream's now
   std::vector<std::string> names;
   while (const dirent* entry = readdir(stream)) names.emplace_back(entry->d_name);
-  closedir(stream);
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     // These are the cell's own.
     if (name == "." || name == ".." || name == "proc" || name == "sys" || name == "dev" ||
         name == "tmp" || "/" + name == kWorkspace)
       continue;
-    add_system(layout, root + "/" + name, "/" + name);
+    add_system(layout, dir, name.c_str(), root + "/" + name, "/" + name, 0);
   }
+  closedir(stream);
 }
 
 // Debian's Java keeps what it can't start without in /etc/java-<version>.
@@ -80,12 +95,13 @@ std::vector<std::string> java_directories() {
 }
 
 void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home) {
-  for (const char* path : kSystem) add_system(layout, path, path);
+  for (const char* path : kSystem) add_system(layout, AT_FDCWD, path, path, path, kBindFollow);
   for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
   for (const char* path : kEtcMounts)
-    if (access(path, F_OK) == 0) layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
+    if (access(path, F_OK) == 0)
+      layout.steps.push_back({RootOp::bind, path, path, kBindOptional | kBindFollow});
   for (const std::string& path : java_directories())
-    layout.steps.push_back({RootOp::bind, path, path, kBindOptional});
+    layout.steps.push_back({RootOp::bind, path, path, kBindOptional | kBindFollow});
   const auto file = [&](const char* path, std::string content) {
     layout.steps.push_back({RootOp::file, std::move(content), path});
   };
@@ -122,9 +138,12 @@ void add_devices(RootLayout& layout) {
   layout.steps.push_back({RootOp::directory, "", "/dev/shm"});
 }
 
+// The owner is looked up here so that the janitor can make a namespace for it; that what is mounted has
+// this owner the mount sees to (root_builder.cc).
 int id_map_of(RootLayout& layout, const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) throw_sys("policy: files.write: '{}'", path);
+  const UniqueFd fd = open_listed(path, O_PATH, "files.write");
+  if (fstat(fd.get(), &info) != 0) throw_sys("policy: files.write: '{}'", path);
   const auto same = std::find_if(
       layout.id_maps.begin(), layout.id_maps.end(),
       [&](const IdMap& map) { return map.uid == info.st_uid && map.gid == info.st_gid; });

@@ -1,5 +1,6 @@
 #include "cell/root_layout.h"
 
+#include <brig/error.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,6 +47,25 @@ TEST_F(Layout, NothingOfTheHostsHomeOrEtcIsThereByDefault) {
     EXPECT_EQ(step.flags & kBindWritable, 0u) << step.source;
   }
   EXPECT_NE(find(layout, RootOp::file, "/etc/passwd"), nullptr);
+}
+
+TEST_F(Layout, ALinkThatIsSwappedInAfterTheCheckIsNotFollowed) {
+  std::filesystem::create_directory_symlink(base_ + "/data", base_ + "/link");
+  Policy write, root;
+  write.files.write = {base_ + "/link"};
+  EXPECT_THROW(root_layout(write, "/home/ana", true), Error);
+  write.files.write = {base_ + "/link/inner"};
+  EXPECT_THROW(root_layout(write, "/home/ana", true), Error);
+  root.files.root = base_ + "/link";
+  EXPECT_THROW(root_layout(root, "/home/ana", false), Error);
+}
+
+TEST_F(Layout, OnlySystemPathsOfTheHostMayBeLinks) {
+  Policy policy;
+  policy.files.root = base_;
+  policy.files.read = {base_ + "/data"};
+  for (const LayoutStep& step : root_layout(policy, "/home/ana", false).steps)
+    EXPECT_EQ(step.flags & kBindFollow, 0u) << step.source;
 }
 
 TEST_F(Layout, TheWorkspaceIsTheLastScratchPartBecauseItCoversTheStage) {

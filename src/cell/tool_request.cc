@@ -43,7 +43,7 @@ Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** stri
            unsigned most_strings) {
   Taken taken{};
   taken.packet = recv_packet(socket, buffer, wire::kInlineRequest, 0);
-  const Packet& packet = taken.packet;
+  Packet& packet = taken.packet;
   if (packet.size == 0) _exit(1);  // the host closed it: nobody waits for an answer
   if (packet.size < static_cast<ssize_t>(sizeof(wire::Request)))
     request_failed(socket, packet.size < 0 ? errno : EINVAL);
@@ -56,7 +56,7 @@ Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** stri
       request.size > wire::kMaxRequest || request.arguments_file > wire::kMaxArguments ||
       (!large && packet.size != static_cast<ssize_t>(request.size)) || packet.fd_count != expected)
     request_failed(socket, EINVAL);
-  char* base = large ? map(socket, packet.fds[descriptors], request.size) : buffer;
+  char* base = large ? map(socket, packet.fds[descriptors].release(), request.size) : buffer;
   char* at = base + sizeof request;
   char* const end = base + request.size;
   for (unsigned i = 0; i <= request.argc + request.envc; ++i) {
@@ -73,9 +73,9 @@ Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** stri
   taken.rest_size = static_cast<size_t>(end - at);
   taken.gaps = -1;
   if (request.arguments_file && taken.rest_size) {
-    taken.gaps = packet.fds[expected - 1];
+    taken.gaps = packet.fds[expected - 1].release();
   } else if (request.arguments_file) {
-    taken.rest = map(socket, packet.fds[expected - 1], request.arguments_file);
+    taken.rest = map(socket, packet.fds[expected - 1].release(), request.arguments_file);
     taken.rest_size = request.arguments_file;
   }
   return taken;
@@ -92,9 +92,11 @@ void begin(const Plan& plan) {
   }
 }
 
-void set_streams(int socket, const int* fds) {
-  for (int i = 0; i < 3; ++i)
-    if (dup2(fds[i], i) != i) request_failed(socket, errno);
+void set_streams(int socket, UniqueFd* fds) {
+  for (int i = 0; i < 3; ++i) {
+    if (dup2(fds[i].get(), i) != i) request_failed(socket, errno);
+    if (fds[i].get() <= 2) fds[i].release();  // in place already
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -112,7 +114,7 @@ void tell_failure(int socket, wire::Tag tag, int error) {
 
 CommandRequest await_command(const Plan& plan, int socket) {
   begin(plan);
-  const Taken taken = take(socket, wire::Tag::request, 3, g_first, g_strings, wire::kMaxStrings);
+  Taken taken = take(socket, wire::Tag::request, 3, g_first, g_strings, wire::kMaxStrings);
   if (taken.header->argc == 0) request_failed(socket, EINVAL);
   set_streams(socket, taken.packet.fds);
   if (taken.header->has_tty) ioctl(0, TIOCSCTTY, 0);
@@ -121,10 +123,10 @@ CommandRequest await_command(const Plan& plan, int socket) {
 
 Equipment await_equipment(const Plan& plan, int socket) {
   begin(plan);
-  const Taken taken = take(socket, wire::Tag::equip, 4, g_first, g_strings, wire::kMaxStrings);
+  Taken taken = take(socket, wire::Tag::equip, 4, g_first, g_strings, wire::kMaxStrings);
   if (taken.header->argc != 0) request_failed(socket, EINVAL);
   set_streams(socket, taken.packet.fds);
-  return {g_strings + 1, taken.packet.fds[3]};
+  return {g_strings + 1, taken.packet.fds[3].release()};
 }
 
 FunctionRequest await_function(int socket) {

@@ -210,9 +210,7 @@ milliseconds Warden::hung_after() const {
 void Warden::on_janitor() {
   moved_ = Clock::now();
   Message message;
-  const Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-  UniqueFd entrance(packet.fds[0]);
-  for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
+  Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message) {
     if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
@@ -224,7 +222,7 @@ void Warden::on_janitor() {
     if (message.tag == Tag::slot_refreshed && slot != slots_.end() &&
         slot->second.state == Slot::State::refreshing) {
       slot->second.generation = static_cast<unsigned>(message.status);
-      slot->second.entrance = std::move(entrance);
+      slot->second.entrance = std::move(packet.fds[0]);
       slot->second.left = std::move(slot->second.cgroup);
       slot->second.cgroup =
           std::make_shared<SlotCgroup>(helper_.cgroups, slot->second.id, slot->second.generation);
@@ -242,16 +240,16 @@ void Warden::on_slot(unsigned id) {
   moved_ = Clock::now();
   Message message;
   Packet packet = recv_packet(slot.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-  UniqueFd pidfd(packet.fds[0]), socket(packet.fds[1]);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message && message.tag == Tag::cell_made && packet.fd_count == 2 &&
-      slot.state == Slot::State::making) {
+      slot.state == Slot::State::making && !slot.cell.socket) {
     if (slot.left) std::exchange(slot.left, nullptr)->remove_generation();
     slot.cell.slot = id;
-    slot.cell.pidfd = std::move(pidfd);
-    slot.cell.socket = std::move(socket);
+    slot.cell.pidfd = std::move(packet.fds[0]);
+    slot.cell.socket = std::move(packet.fds[1]);
     watch(slot.cell.socket.get(), key(Key::cell, id));
-  } else if (packet.size == sizeof message && message.tag == Tag::cell_gone) {
+  } else if (packet.size == sizeof message && message.tag == Tag::cell_gone &&
+             slot.state != Slot::State::idle && slot.state != Slot::State::refreshing) {
     cell_gone(slot);
   } else {
     if (packet.size == sizeof message && message.tag == Tag::failed)
@@ -281,13 +279,10 @@ void Warden::on_made_cell(unsigned id) {
   if (found == slots_.end() || found->second.state != Slot::State::making) return;
   Slot& slot = found->second;
   Message message;
-  const Packet packet = recv_packet(slot.cell.socket.get(), &message, sizeof message, MSG_DONTWAIT);
-  slot.cell.listener.reset(packet.fds[0]);
-  for (int i = 1; i < packet.fd_count; ++i) close(packet.fds[i]);
+  Packet packet = recv_packet(slot.cell.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
-    slot.cell = ReadyCell();  // the keeper tells when it is gone
+    drop_cell(slot);  // the keeper tells when it is gone
     if (packet.size == sizeof message && message.tag == Tag::failed)
       set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
@@ -295,6 +290,8 @@ void Warden::on_made_cell(unsigned id) {
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
     return;
   }
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
+  slot.cell.listener = std::move(packet.fds[0]);
   try {
     equip(slot);
   } catch (const Error& error) {

@@ -94,6 +94,7 @@ class Warden {
   bool shrink();
   bool grow();  // false if the janitor is gone
   void make_cell(Slot& slot);
+  void drop_cell(Slot& slot);  // the one that it is making
   void cell_gone(Slot& slot);
   void finish_gone();
   void release(unsigned slot, ReadyCell remains);

@@ -1,4 +1,5 @@
 // The slots of a Warden: made, filled with cells, refreshed, given up.
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,6 +12,13 @@ namespace brig {
 
 using wire::Message;
 using wire::Tag;
+
+// A keeper that was taken over may have kept a copy of the socket that it sent. Closing this one would
+// then not end the watch, and the copy could keep the warden awake for ever.
+void Warden::drop_cell(Slot& slot) {
+  if (slot.cell.socket) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
+  slot.cell = ReadyCell();
+}
 
 void Warden::cell_gone(Slot& slot) {
   {
@@ -27,7 +35,7 @@ void Warden::cell_gone(Slot& slot) {
       --busy_;
   }
   if (slot.state == Slot::State::making) --making_;
-  slot.cell = ReadyCell();
+  drop_cell(slot);
   slot.state = Slot::State::idle;
   if (!slot.cgroup) return;
   if (slot.cgroup->stale()) {
@@ -75,6 +83,7 @@ void Warden::lose_slot(unsigned id) {
   else
     free_ids_.push_back(id);
   if (slot.socket) shutdown(slot.socket.get(), SHUT_RDWR);
+  drop_cell(slot);
   slots_.erase(found);
 }
 
@@ -87,7 +96,7 @@ void Warden::make_cell(Slot& slot) {
   if (!send_packet(slot.socket.get(), &message, sizeof message, &fd, fd >= 0))
     return;  // its end of file follows
   slot.state = Slot::State::making;
-  slot.cell = ReadyCell();
+  drop_cell(slot);
   if (making_++ == 0) moved_ = Clock::now();
 }
 

@@ -87,23 +87,24 @@ void zygote_serve(const Plan& plan, int janitor_socket, int catalog) {
   message.tag = wire::Tag::zygote_ready;
   if (!send_packet(janitor_socket, &message, sizeof message, nullptr, 0)) _exit(1);
   for (;;) {
-    const Packet packet = recv_packet(janitor_socket, &message, sizeof message, 0);
+    Packet packet = recv_packet(janitor_socket, &message, sizeof message, 0);
     if (packet.size <= 0) _exit(0);  // the janitor is gone: so is everything in this pid namespace
     if (packet.size != sizeof message || message.tag != wire::Tag::new_slot || packet.fd_count < 1)
       _exit(1);
     const pid_t pid = sys::clone_process(SIGCHLD, nullptr);
     if (pid == 0) {
       close(janitor_socket);
-      keeper_main(plan, packet.fds[0], packet.fds + 1, packet.fd_count - 1, message.index);
+      int entrances[kMaxPacketFds];
+      for (int i = 1; i < packet.fd_count; ++i) entrances[i - 1] = packet.fds[i].release();
+      keeper_main(plan, packet.fds[0].release(), entrances, packet.fd_count - 1, message.index);
     }
     if (pid < 0) {
       // Told on the slot's own socket, so that only this slot is lost.
       message.tag = wire::Tag::failed;
       message.stage = Stage::clone_cell;
       message.error = errno;
-      send_packet(packet.fds[0], &message, sizeof message, nullptr, 0);
+      send_packet(packet.fds[0].get(), &message, sizeof message, nullptr, 0);
     }
-    for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
   }
 }
 

@@ -101,7 +101,7 @@ Packet recv_packet(int socket, void* data, size_t size, int flags) {
       int fd;
       memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
       if (packet.fd_count < kMaxPacketFds)
-        packet.fds[packet.fd_count++] = fd;
+        packet.fds[packet.fd_count++].reset(fd);
       else
         close(fd);
     }

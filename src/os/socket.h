@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "base/fd.h"
+
 namespace brig {
 
 inline constexpr int kMaxPacketFds = 6;
@@ -18,10 +20,10 @@ bool packet_pair(int ends[2]);
 bool send_packet(int socket, const void* data, size_t size, const int* fds, int fd_count);
 
 struct Packet {
-  ssize_t size = -1;                                  // -1: error in errno; 0: the peer is gone
-  int fds[kMaxPacketFds] = {-1, -1, -1, -1, -1, -1};  // owned by the caller, close-on-exec
-  int fd_count = 0;
-  bool cut = false;  // data or descriptors did not fit; what did not fit is gone
+  ssize_t size = -1;            // -1: error in errno; 0: the peer is gone
+  UniqueFd fds[kMaxPacketFds];  // close-on-exec. Any that is not moved out closes with the packet
+  int fd_count = 0;             // how many arrived
+  bool cut = false;             // data or descriptors did not fit; what did not fit is gone
 };
 
 Packet recv_packet(int socket, void* data, size_t size, int flags);

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/fd.h"
 
@@ -40,10 +41,10 @@ TEST(Packet, CarriesBytesAndDescriptors) {
   EXPECT_STREQ(text, "hello");
   EXPECT_FALSE(packet.cut);
   ASSERT_EQ(packet.fd_count, 2);
-  EXPECT_EQ(packet.fds[2], -1);
-  const UniqueFd first(packet.fds[0]), second(packet.fds[1]);
-  EXPECT_EQ(fcntl(first.get(), F_GETFD), FD_CLOEXEC);
-  EXPECT_EQ(write(first.get(), "x", 1), 1);
+  EXPECT_FALSE(packet.fds[2]);
+  EXPECT_EQ(fcntl(packet.fds[0].get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(fcntl(packet.fds[1].get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(write(packet.fds[0].get(), "x", 1), 1);
   EXPECT_EQ(read(reader.get(), text, 1), 1);
 }
 
@@ -136,9 +137,25 @@ TEST(Packet, LeaksNoDescriptorThatAPeerSendsTooMany) {
   ASSERT_EQ(sendmsg(pair.a.get(), &message, 0), 1);
   const UniqueFd lowest(open("/dev/null", O_RDONLY | O_CLOEXEC));
   char byte;
-  const Packet packet = recv_packet(pair.b.get(), &byte, 1, 0);
-  EXPECT_LE(packet.fd_count, kMaxPacketFds);
-  for (int i = 0; i < packet.fd_count; ++i) close(packet.fds[i]);
+  EXPECT_LE(recv_packet(pair.b.get(), &byte, 1, 0).fd_count, kMaxPacketFds);
+  const UniqueFd next(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(next.get(), lowest.get() + 1) << "a descriptor stayed open";
+}
+
+TEST(Packet, ClosesWhatWasNotTakenFromIt) {
+  const Pair pair;
+  const int fds[] = {0, 0, 0};
+  const UniqueFd lowest(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  UniqueFd taken;
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(send_packet(pair.a.get(), "x", 1, fds, 3));
+    char byte;
+    Packet packet = recv_packet(pair.b.get(), &byte, 1, 0);
+    ASSERT_EQ(packet.fd_count, 3);
+    taken = std::move(packet.fds[1]);
+  }
+  EXPECT_GE(fcntl(taken.get(), F_GETFD), 0);
+  taken.reset();
   const UniqueFd next(open("/dev/null", O_RDONLY | O_CLOEXEC));
   EXPECT_EQ(next.get(), lowest.get() + 1) << "a descriptor stayed open";
 }

@@ -1,0 +1,86 @@
+#include "cell/warden.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "cell/wire.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig {
+namespace {
+
+using wire::Message;
+using wire::Tag;
+
+constexpr int kFromHost = 3;  // as a nursery has it
+constexpr unsigned kSlots = 40;
+
+long open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+void send_crowded(int socket, Message message, Tag tag) {
+  int fds[kMaxPacketFds];
+  for (int& fd : fds) fd = 0;
+  message.tag = tag;
+  send_packet(socket, &message, sizeof message, fds, kMaxPacketFds);
+}
+
+// A janitor and its keepers, taken over: every packet carries all the descriptors that one can.
+[[noreturn]] void crowding_janitor(int host) {
+  Message message{};
+  for (unsigned slots = 0; slots < kSlots;) {
+    Packet asked = recv_packet(host, &message, sizeof message, 0);
+    if (asked.size <= 0) _exit(0);
+    if (message.tag != Tag::grow) continue;
+    int cell[2];  // kept open: copies of what the host has
+    if (!packet_pair(cell)) _exit(1);
+    const int made[] = {0, cell[0]};
+    switch (slots++ % 4) {
+      case 0: send_crowded(asked.fds[0].get(), message, Tag::cell_made); break;
+      case 1: send_crowded(asked.fds[0].get(), message, Tag::slot_refreshed); break;
+      case 2: send_crowded(host, message, Tag::slot_refreshed); [[fallthrough]];
+      case 3:
+        message.tag = Tag::cell_made;
+        send_packet(asked.fds[0].get(), &message, sizeof message, made, 2);
+        send_packet(asked.fds[0].get(), &message, sizeof message, made, 2);
+        break;
+    }
+  }
+  // The Runner is not made for this: its descriptors can be counted when it is gone.
+  message.stage = wire::Stage::plan;
+  for (int i = 0; i < 100; ++i) send_crowded(host, message, Tag::failed);
+  recv_packet(host, &message, sizeof message, 0);
+  _exit(0);
+}
+
+// In place of a nursery, which would fork janitors of brig's own.
+[[noreturn]] void start_crowding() {
+  for (;;) {
+    Message message{};
+    Packet asked = recv_packet(kFromHost, &message, sizeof message, 0);
+    if (asked.size != sizeof message) _exit(0);
+    int pidfd = -1;
+    message.status = sys::clone_process(CLONE_PARENT | CLONE_PIDFD, &pidfd);
+    if (message.status == 0) crowding_janitor(asked.fds[0].get());
+    send_packet(kFromHost, &message, sizeof message, &pidfd, 1);
+    close(pidfd);
+  }
+}
+
+TEST(Warden, KeepsNoDescriptorThatItDidNotAskFor) {
+  const auto nursery = std::make_shared<Nursery>(start_crowding);
+  const long before = open_descriptors();
+  Policy policy;
+  EXPECT_THROW(Warden(policy, {.ready = 2}, {.nursery = nursery}), Error);
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+}  // namespace
+}  // namespace brig

@@ -1,0 +1,119 @@
+// Escapes by a neighbour on the host: an ordinary user who may rename in the directory above a listed path.
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <filesystem>
+
+#include "escape.h"
+
+namespace {
+
+using namespace escape;
+using brig::Error;
+using brig::Policy;
+using Clock = std::chrono::steady_clock;
+
+constexpr uid_t kNeighbour = 61234;  // no account has it; as an ordinary user: oneself
+
+// `place`, a directory, and `link`, beside it, trade places again and again, until this object goes.
+class Swapper {
+ public:
+  Swapper(const std::string& place, const std::string& link) : pid_(fork()) {
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    alarm(120);
+    if (is_root() && (setgid(kNeighbour) != 0 || setuid(kNeighbour) != 0)) _exit(1);
+    while (syscall(SYS_renameat2, AT_FDCWD, place.c_str(), AT_FDCWD, link.c_str(),
+                   2 /* RENAME_EXCHANGE */) == 0) {
+      // One that wakes up gets the processor at once, even on a busy machine: so the two change places
+      // several times while a cell is made.
+      usleep(50);
+    }
+    _exit(1);
+  }
+  ~Swapper() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Swapper(const Swapper&) = delete;
+  Swapper& operator=(const Swapper&) = delete;
+
+ private:
+  pid_t pid_;
+};
+
+struct Neighbourhood {
+  HostDirectory host;
+  std::string theirs = host.make("theirs"), place = host.make("theirs/place"),
+              link = theirs + "/link", victim = host.make("victim");
+  int directory;  // what stands at `place` at first, wherever it is now
+
+  Neighbourhood() : directory(open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    EXPECT_EQ(symlink(victim.c_str(), link.c_str()), 0);
+    EXPECT_EQ(chmod(host.path().c_str(), 0755), 0);
+    EXPECT_EQ(chmod(place.c_str(), 0777), 0);
+    EXPECT_EQ(chmod(victim.c_str(), 0777), 0);
+    if (!is_root()) return;
+    for (const std::string& path : {theirs, place})
+      EXPECT_EQ(lchown(path.c_str(), kNeighbour, kNeighbour), 0);
+  }
+  ~Neighbourhood() { close(directory); }
+
+  // Runs `line` again and again while the two are swapped, for some seconds, and until it has both run
+  // and been refused.
+  void run_while_swapped(const Policy& policy, const std::string& line) const {
+    const Swapper swapper(place, link);
+    int ran = 0, refused = 0;
+    const auto begin = Clock::now();
+    const auto within = [&](int seconds) {
+      return Clock::now() - begin < std::chrono::seconds(seconds);
+    };
+    while (within(5) || ((ran == 0 || refused == 0) && within(60))) {
+      try {
+        ran += brig::run(brig::Command::shell(line), policy).outcome == brig::Outcome::ok;
+      } catch (const Error&) {
+        ++refused;
+        usleep(100);  // for the two to change places
+      }
+    }
+    EXPECT_GT(ran, 0);
+    EXPECT_GT(refused, 0);
+  }
+};
+
+TEST(Escape, ANeighbourWhoSwapsAWritablePathDoesNotChooseTheOwnerThatACellActsAs) {
+  BRIG_NEEDS(is_root(), "only root's cells act as the owner of a writable path");
+  const Neighbourhood at;
+  const std::string real = "/proc/self/fd/" + std::to_string(at.directory);
+  const std::string roots =
+      real + "/roots";  // in the neighbour's directory, and not the neighbour's
+  ASSERT_EQ(mkdir(roots.c_str(), 0755), 0);
+  Policy swapped = policy();
+  swapped.files.write = {at.place};
+  at.run_while_swapped(swapped, "cd " + at.place + " && echo planted >$(date +%N); echo planted " +
+                                    ">roots/planted; true");
+  EXPECT_TRUE(std::filesystem::is_empty(roots)) << "a cell acted as root";
+  ASSERT_EQ(rmdir(roots.c_str()), 0);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(real)) {
+    struct stat info;
+    ASSERT_EQ(lstat(entry.path().c_str(), &info), 0);
+    ASSERT_EQ(info.st_uid, kNeighbour) << "a cell acted as another on what the neighbour owns";
+    ++files;
+  }
+  EXPECT_GT(files, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(at.victim));
+}
+
+TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrite) {
+  const brig::Capabilities machine = brig::probe();
+  BRIG_NEEDS(machine.landlock, "this kernel has no Landlock");
+  const Neighbourhood at;
+  Policy swapped = policy();
+  swapped.isolation = brig::Isolation::landlock;
+  swapped.files.write = {at.place};
+  at.run_while_swapped(swapped, "echo planted >" + at.victim + "/planted; true");
+  EXPECT_TRUE(std::filesystem::is_empty(at.victim)) << "the rule was made for the link's target";
+}
+
+}  // namespace
