@@ -82,7 +82,7 @@ struct Neighbourhood {
 };
 
 TEST(Escape, ANeighbourWhoSwapsAWritablePathDoesNotChooseTheOwnerThatACellActsAs) {
-  BRIG_NEEDS(is_root(), "only root's cells act as the owner of a writable path");
+  if (!is_root()) GTEST_SKIP() << "only root's cells act as the owner of a writable path";
   const Neighbourhood at;
   const std::string real = "/proc/self/fd/" + std::to_string(at.directory);
   const std::string roots =
