@@ -58,9 +58,25 @@ TEST(SandboxForgery, AHugeLengthIsNotAllocated) {
   const std::uint64_t before = own_memory("VmHWM");
   const ToolResult r = forged(frame(2, ~0u, "1"));
   EXPECT_EQ(r.report.outcome, Outcome::output_limit) << r.error;
-  const ToolResult most = forged(frame(2, 64 << 20, "1"));
+  const ToolResult most = forged(frame(2, 16 << 20, "1"));
   EXPECT_EQ(most.report.outcome, Outcome::exit) << most.error;
   EXPECT_LT(own_memory("VmHWM"), before + (kSanitized ? 256_MiB : 32_MiB));
+}
+
+TEST(SandboxForgery, AResultOfManySmallValuesDoesNotFillTheHost) {
+  constexpr std::size_t kSize = 12 << 20;
+  const auto box = sandbox([] {
+    std::string values = "[";
+    while (values.size() < kSize) values += "{},";
+    values.back() = ']';
+    forge(frame(2, values));
+    return 7;
+  });
+  const std::uint64_t before = own_memory("VmHWM");
+  const ToolResult r = box->call("tool", {});
+  EXPECT_EQ(r.report.outcome, Outcome::output_limit) << r.error;
+  EXPECT_TRUE(contains(r.error, "too many values")) << r.error;
+  EXPECT_LT(own_memory("VmHWM"), before + 4 * kSize + (kSanitized ? 512_MiB : 96_MiB));
 }
 
 TEST(SandboxForgery, AResultIsOnlyEverTheToolsOwn) {

@@ -36,8 +36,9 @@ struct Limits {
   // Bytes the tool may write to stdout and stderr together before it is stopped (output_limit).
   // Unset: it may write on; nothing but the kept part costs memory.
   std::optional<std::uint64_t> output_total;
-  // Bytes of a function's result, as JSON. A larger one ends the call (output_limit). 1 KiB to 1 GiB.
-  std::uint64_t result = 64_MiB;
+  // Bytes of a function's result, as JSON. A larger one ends the call (output_limit), and so does one whose
+  // values would take more of the host's memory than 64 MiB and twice its size. 1 KiB to 1 GiB.
+  std::uint64_t result = 16_MiB;
   // Size of the private file system behind /tmp, /dev/shm, HOME and the workspace. 64 KiB and up.
   std::uint64_t scratch = 64_MiB;
   // Largest file a tool may write. Unset: scratch bounds its own files, writable paths are unbounded.

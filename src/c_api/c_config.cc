@@ -142,7 +142,7 @@ Json json_of(const char* text, std::size_t size, std::span<const brig_c_blob> bl
       return true;
     };
   std::optional<Json> json = json_from({text, size}, fault, filler);
-  if (!json) throw_error(ErrorKind::config, "not JSON: {}", fault);
+  if (!json) throw Error(ErrorKind::config, json_refusal("not JSON: ", fault));
   if (!json->is_object()) throw Error(ErrorKind::config, "expected a JSON object");
   return std::move(*json);
 }

@@ -187,8 +187,9 @@ int call_tool(const Options& options) {
   std::string fault;
   std::optional<Json> arguments = json_from(text_of(options.arguments), fault);
   if (!arguments)
-    return print(refused(Outcome::invalid_arguments, "the arguments are not JSON: " + fault),
-                 options.json, -1);
+    return print(
+        refused(Outcome::invalid_arguments, json_refusal("the arguments are not JSON: ", fault)),
+        options.json, -1);
   const UniqueFd signals = signals_as_descriptor();
   const ToolResult result =
       run_tool(options.tool, std::move(*arguments), manifest, options.watch, signals.get());

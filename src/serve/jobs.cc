@@ -96,7 +96,7 @@ Json Jobs::json_of(const std::string& id, const Job& job, bool with_result) {
             {"created_at", seconds_of(job.created)}};
   std::string fault;
   if (with_result && job.status == Job::Status::done)
-    json["result"] = json_from(job.result, fault).value_or(Json());
+    json["result"] = json_from(job.result, fault, {}, kNoJsonLimit).value_or(Json());
   return json;
 }
 

@@ -128,7 +128,8 @@ void McpHttp::post(const ExchangePtr& exchange, const CallerPtr& caller) {
   std::string fault;
   auto message = json_taken_from(std::move(request.body), fault);
   if (!message)
-    return answer(*exchange, rpc::error(nullptr, rpc::kParse, "not JSON: " + fault), 400);
+    return answer(*exchange, rpc::error(nullptr, rpc::kParse, json_refusal("not JSON: ", fault)),
+                  400);
   if (const auto wrong = shape_fault(*message)) return answer(*exchange, *wrong, 400);
   const std::string* version = request.header("mcp-protocol-version");
   if (version_in(*message) || (version && *version == kModern))

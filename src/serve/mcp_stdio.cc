@@ -101,7 +101,7 @@ void McpStdio::take(std::string line) {
   if (line.empty()) return;
   std::string fault;
   auto message = json_taken_from(std::move(line), fault);
-  if (!message) return write(rpc::error(nullptr, rpc::kParse, "not JSON: " + fault));
+  if (!message) return write(rpc::error(nullptr, rpc::kParse, json_refusal("not JSON: ", fault)));
   if (const auto wrong = shape_fault(*message)) return write(*wrong);
   if (!message->contains("method")) return;  // an answer, to nothing that was asked
   if (!message->contains("id")) return mcp_.notification(*message, origin_);

@@ -37,9 +37,9 @@ std::optional<Json> body_of(Exchange& exchange) {
   auto body =
       request.body.empty() ? Json::object() : json_taken_from(std::move(request.body), fault);
   if (!body || !body->is_object()) {
-    exchange.respond(problem(
-        400, "malformed",
-        !body ? "the body is not JSON: " + fault : std::string("the body is not a JSON object")));
+    exchange.respond(problem(400, "malformed",
+                             !body ? json_refusal("the body is not JSON: ", fault)
+                                   : std::string("the body is not a JSON object")));
     return {};
   }
   return body;

@@ -86,7 +86,8 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
                         "limits.memory");
     }
     if (gaps >= 0) close(gaps);  // not the tool's
-    if (!arguments) return send_error("InvalidArguments", "the arguments are not JSON: " + fault);
+    if (!arguments)
+      return send_error("InvalidArguments", json_refusal("the arguments are not JSON: ", fault));
     value = tool.call(std::move(*arguments));
     result = json_pieces(value, fault);
     if (!result) return send_error("InvalidResult", "the result holds " + fault);

@@ -1,6 +1,7 @@
 #include "tool/json_text.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <bit>
 #include <charconv>
@@ -15,7 +16,30 @@
 namespace brig {
 namespace {
 
-std::string too_deep_text() { return fmt::format("it is nested deeper than {}", kMaxJsonDepth); }
+constexpr std::string_view kTooDeep = "it is nested deeper than";
+constexpr std::string_view kTooMany = "it holds too many values";
+
+std::string too_deep_text() { return fmt::format("{} {}", kTooDeep, kMaxJsonDepth); }
+
+std::string too_many_text() {
+  return fmt::format(
+      "{}: they would take more memory than {} and twice the size of the text; send fewer, or many "
+      "of them as one string",
+      kTooMany, format_size(kJsonAllowance));
+}
+
+// What a value takes beside its strings' bytes, at the worst moment of reading and of destroying it: a
+// vector that grows has its elements twice, and nlohmann moves them all into another to destroy them.
+constexpr std::size_t kElementCost = 48, kMemberCost = 112, kObjectCost = 64, kArrayCost = 32,
+                      kStringCost = 64;
+
+// What small values took is not the kernel's again by itself.
+void give_back(std::size_t text_size) {
+  constexpr std::size_t kWorthIt = 1 << 20;
+#ifdef __GLIBC__
+  if (text_size >= kWorthIt) malloc_trim(0);
+#endif
+}
 
 // The high bit of each byte that can't be copied as it is: '"', '\\', control characters, and what is not
 // ASCII. The lowest such byte is exact; those above it may be wrong, for the borrows of the subtractions.
@@ -75,8 +99,11 @@ constexpr char kGap = '\x01';
 // Says whether, not why not: that is rare, and nlohmann says it well.
 class Reader {
  public:
-  Reader(std::string_view text, const GapFiller& filler)
-      : at_(text.data()), end_(text.data() + text.size()), filler_(filler) {
+  Reader(std::string_view text, const GapFiller& filler, std::size_t allowance)
+      : at_(text.data()),
+        end_(text.data() + text.size()),
+        filler_(filler),
+        left_(allowance + 2 * text.size()) {
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
   }
 
@@ -88,6 +115,7 @@ class Reader {
   bool too_deep() const { return too_deep_; }
   // The name that an object has twice: readers differ in which of the two they take.
   const std::optional<std::string>& repeated() const { return repeated_; }
+  bool too_many() const { return too_many_; }
 
  private:
   void skip_space() {
@@ -104,6 +132,13 @@ class Reader {
     return true;
   }
 
+  // False if there is no room for so much more.
+  bool charge(std::size_t cost) {
+    if (cost > left_) return !(too_many_ = true);
+    left_ -= cost;
+    return true;
+  }
+
   bool value(Json& result, unsigned depth) {
     skip_space();
     if (at_ == end_) return false;
@@ -112,6 +147,7 @@ class Reader {
       case '[': return array(result, depth + 1);
       case '"':
         ++at_;
+        if (!charge(kStringCost)) return false;
         result = Json::value_t::string;
         return string(result.get_ref<std::string&>());
       case 't': result = true; return skip("true");
@@ -123,6 +159,7 @@ class Reader {
 
   bool object(Json& result, unsigned depth) {
     if (depth > kMaxJsonDepth) return !(too_deep_ = true);
+    if (!charge(kObjectCost)) return false;
     ++at_;
     result = Json::value_t::object;
     auto& members = result.get_ref<Json::object_t&>();
@@ -131,7 +168,7 @@ class Reader {
     do {
       std::string key;
       skip_space();
-      if (!skip('"') || !string(key)) return false;
+      if (!skip('"') || !string(key) || !charge(kMemberCost)) return false;
       skip_space();
       const auto [member, is_new] = members.try_emplace(std::move(key));
       if (!is_new) {
@@ -146,13 +183,14 @@ class Reader {
 
   bool array(Json& result, unsigned depth) {
     if (depth > kMaxJsonDepth) return !(too_deep_ = true);
+    if (!charge(kArrayCost)) return false;
     ++at_;
     result = Json::value_t::array;
     auto& items = result.get_ref<Json::array_t&>();
     skip_space();
     if (skip(']')) return true;
     do {
-      if (!value(items.emplace_back(), depth)) return false;
+      if (!charge(kElementCost) || !value(items.emplace_back(), depth)) return false;
       skip_space();
     } while (skip(','));
     return skip(']');
@@ -277,7 +315,8 @@ class Reader {
   const char* at_;
   const char* const end_;
   const GapFiller& filler_;
-  bool too_deep_ = false;
+  std::size_t left_;
+  bool too_deep_ = false, too_many_ = false;
   std::optional<std::string> repeated_;
 };
 
@@ -410,14 +449,29 @@ class Writer {
 
 }  // namespace
 
-std::optional<Json> json_from(std::string_view text, std::string& fault, const GapFiller& filler) {
+std::optional<Json> json_from(std::string_view text, std::string& fault, const GapFiller& filler,
+                              std::size_t allowance) {
   std::optional<Json> result(std::in_place);
-  Reader reader(text, filler);
+  Reader reader(text, filler, allowance);
   if (reader.document(*result)) return result;
-  fault = reader.too_deep()   ? too_deep_text()
-          : reader.repeated() ? fmt::format("an object has {} twice", in_quotes(*reader.repeated()))
-                              : why_not(text);
+  result.reset();
+  give_back(text.size());
+  if (reader.too_many())
+    fault = too_many_text();
+  else if (reader.too_deep())
+    fault = too_deep_text();
+  else if (reader.repeated())
+    fault = fmt::format("an object has {} twice", in_quotes(*reader.repeated()));
+  else
+    fault = why_not(text);
   return std::nullopt;
+}
+
+bool is_too_many(const std::string& fault) { return fault.starts_with(kTooMany); }
+
+std::string json_refusal(std::string_view not_json, const std::string& fault) {
+  const bool limit = is_too_many(fault) || fault.starts_with(kTooDeep);
+  return fmt::format("{}{}", limit ? "the JSON text is refused: " : not_json, fault);
 }
 
 std::optional<Json> json_taken_from(std::string text, std::string& fault) {

@@ -4,6 +4,8 @@
 
 #include <brig/json.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,16 +16,27 @@ namespace brig {
 
 inline constexpr unsigned kMaxJsonDepth = 128;
 
-// The value that Json::parse gives. Nothing, and why not in `fault`, for what is not JSON or is nested
-// deeper than kMaxJsonDepth. Two differences: to nlohmann a NUL byte ends the text and the last of two members
-// of one name counts; here both are faults.
+// What the values of a text may take in memory, beside the bytes of their strings: this, and twice the
+// size of the text. `{},` is 3 bytes of text and 112 of memory, so a limit of bytes alone bounds nothing.
+inline constexpr std::size_t kJsonAllowance = 64 << 20;
+// For a text that this process has written itself.
+inline constexpr std::size_t kNoJsonLimit = SIZE_MAX / 2;
+
+// The value that Json::parse gives. Nothing, and why not in `fault`, for what is not JSON, is nested
+// deeper than kMaxJsonDepth or holds more values than the allowance. Two differences: to nlohmann a NUL
+// byte ends the text and the last of two members of one name counts; here both are faults.
 // With a filler the text may be an outline (see JsonPieces), whose gaps it fills in their order.
 using GapFiller =
     std::function<bool(std::string& text, std::size_t size)>;  // appends that many bytes
 std::optional<Json> json_from(std::string_view text, std::string& fault,
-                              const GapFiller& filler = {});
+                              const GapFiller& filler = {}, std::size_t allowance = kJsonAllowance);
 // The same, for a text that is not needed any more: one long string becomes the value where it is.
 std::optional<Json> json_taken_from(std::string text, std::string& fault);
+// Whether such a fault is that there are too many values.
+bool is_too_many(const std::string& fault);
+// The sentence for a fault: `not_json` ("the body is not JSON: ") and the fault, or, of a text that is
+// JSON beyond a limit, what the limit is.
+std::string json_refusal(std::string_view not_json, const std::string& fault);
 
 // The text that value.dump() gives. Nothing, and what it holds in `fault` ("text that is not UTF-8"),
 // for what has no JSON text: invalid UTF-8, NaN and infinity, binary values; nor what json_from would

@@ -1,9 +1,12 @@
 #include "tool/json_text.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
@@ -438,6 +441,97 @@ TEST(JsonText, AgreesOnRandomDocumentsAndTheirMutations) {
   RecordProperty("documents", static_cast<int>(documents));
   EXPECT_GT(valid, documents / 4);
   EXPECT_GT(refused, documents / 4);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// What is freed stays in quarantine, and all has a shadow.
+constexpr std::size_t kSlack = 384 << 20;
+#else
+constexpr std::size_t kSlack = 96 << 20;
+#endif
+
+// The most memory this process had since reset_peak(), or ever.
+std::size_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  std::size_t kib = 0;
+  while (status >> word)
+    if (word == "VmHWM:") status >> kib;
+  return kib << 10;
+}
+
+void reset_peak() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+std::string array_of(std::string_view part, std::size_t size) {
+  std::string text = "[";
+  while (text.size() < size) text += part;
+  text.back() = ']';
+  return text;
+}
+
+TEST(JsonText, TheWorstTextTakesFourTimesItsSizeAndAConstant) {
+  constexpr std::size_t kSize = 8 << 20;
+  std::string keys = "{";
+  for (int i = 0; keys.size() < kSize; ++i) keys += fmt::format("\"{:x}\":1,", i);
+  keys.back() = '}';
+  std::string deep;
+  for (const std::string part = std::string(120, '[') + std::string(120, ']') + ",";
+       deep.size() < kSize;)
+    deep += part;
+  deep = "[" + deep;
+  deep.back() = ']';
+  std::string unfinished = array_of("{},", kSize);
+  unfinished.back() = ',';
+  const std::pair<const char*, std::string> texts[] = {
+      {"empty objects", array_of("{},", kSize)},
+      {"empty arrays", array_of("[],", kSize)},
+      {"small numbers", array_of("1,", kSize)},
+      {"empty strings", array_of("\"\",", kSize)},
+      {"short strings", array_of("\"sixteen letters!\",", kSize)},
+      {"small objects", array_of("{\"a\":{}},", kSize)},
+      {"keys", std::move(keys)},
+      {"depth", std::move(deep)},
+      {"unfinished", std::move(unfinished)}};
+  for (const auto& [what, text] : texts) {
+    reset_peak();
+    const std::size_t before = peak_memory();
+    std::string fault;
+    const bool taken = json_from(text, fault).has_value();
+    EXPECT_LT(peak_memory() - before, 4 * text.size() + kSlack) << what;
+    // Of these some is text, which is not what costs.
+    if (what == std::string_view("short strings")) continue;
+    EXPECT_FALSE(taken) << what;
+    EXPECT_TRUE(is_too_many(fault)) << what << ": " << fault;
+  }
+}
+
+TEST(JsonText, AMillionValuesAreNotTooMany) {
+  for (const char* part : {"1,", "0.25,", "true,"}) {
+    std::string text = "[", fault;
+    for (int i = 0; i < 1'000'000; ++i) text += part;
+    text.back() = ']';
+    EXPECT_TRUE(json_from(text, fault)) << part << fault;
+  }
+  // Long texts may have as many more.
+  std::string text = "[", fault;
+  for (int i = 0; i < 1'800'000; ++i) text += "0.12345678901234567,";
+  text.back() = ']';
+  EXPECT_TRUE(json_from(text, fault)) << fault;
+}
+
+TEST(JsonText, ARefusalSaysWhatTheLimitIsAndNotThatItIsNoJson) {
+  std::string fault;
+  EXPECT_FALSE(json_from(array_of("{},", 3 << 20), fault));
+  const std::string refusal = json_refusal("not JSON: ", fault);
+  EXPECT_EQ(refusal.find("not JSON"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("64 MiB"), std::string::npos) << refusal;
+  EXPECT_FALSE(json_from("[", fault));
+  EXPECT_FALSE(is_too_many(fault));
+  EXPECT_EQ(json_refusal("not JSON: ", fault).find("not JSON: "), 0u);
+  EXPECT_TRUE(json_from(array_of("{},", 3 << 20), fault, {}, kNoJsonLimit));
 }
 
 }  // namespace

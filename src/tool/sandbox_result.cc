@@ -73,7 +73,9 @@ void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) 
     if (value)
       result.output = std::move(*value);
     else
-      fail(result, Outcome::tool_error, "the tool's result is not valid JSON: " + fault);
+      fail(result, is_too_many(fault) ? Outcome::output_limit : Outcome::tool_error,
+           is_too_many(fault) ? "the tool's result is too large: " + fault
+                              : "the tool's result is not valid JSON: " + fault);
   }
   if (result.report.outcome == Outcome::ok && tool.output) {
     const auto faults = tool.output->check(result.output);
