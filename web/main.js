@@ -168,6 +168,7 @@ document.addEventListener('keydown', (event) => {
   const typing = event.target.closest?.('input, textarea, select, dialog');
   if (event.key === '/' && !typing) {
     const filter = byId(place().view === 'tools' ? 'tool-filter' : 'call-filter');
+    if (filter.closest('[hidden]')) route(); // the address changed a moment ago, its event is on the way
     if (filter.closest('[hidden]')) return;
     event.preventDefault();
     filter.focus();
