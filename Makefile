@@ -97,6 +97,7 @@ format-check:  ## fail if `make format` would change a file
 lint:  ## shellcheck and clang-tidy; LINT_BASE=ref: only files changed since ref
 	@scripts/deps build lint
 	@$(MAKE) --no-print-directory build/tidy/build.ninja
+	@cmake --build --preset tidy --parallel $(JOBS) --target brig_generated
 	@scripts/lint
 
 install: build  ## install below PREFIX (and DESTDIR)

@@ -1,10 +1,11 @@
 // What the kernel counts per user or per machine: a cell that takes all it can of it must not stop other
 // cells, nor the user that brig runs as (group G). SECURITY.md has the table of these counters.
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <thread>
 
-#include "escape.h"
+#include "e2e_support.h"
 
 namespace {
 
@@ -92,9 +93,15 @@ TEST(EscapeCounters, MessageQueuesOfTheUserCannotBeTaken) {
   floor.network = brig::Network::host;
   floor.files.read.clear();
   brig::Runner open_runner(floor, {.ready = 1});
-  Holder open_holder(open_runner, "queues");
-  EXPECT_GE(open_holder.taken(), 1);
-  EXPECT_LE(open_holder.taken(), 3);
+  // Linux 6.1 has no refusal yet, and counts the first cell's for the user until it has taken their namespace down.
+  long taken = 0;
+  e2e::comes_true([&] {
+    Holder open_holder(open_runner, "queues");
+    taken = open_holder.taken();
+    return taken >= 1;
+  });
+  EXPECT_GE(taken, 1);
+  EXPECT_LE(taken, 3);
 }
 
 TEST(EscapeCounters, LargePipesLeaveOthersTheirSmallOnes) { expect_others_work("pipes", 1, 256); }
@@ -129,6 +136,10 @@ TEST(EscapeCounters, DescriptorsInFlightStopNoOtherCell) {
   expect_others_work("descriptors", 2, 20);
   Policy many = policy();
   many.limits.open_files = 4096;  // more than the soft limit of most hosts
+  rlimit host{};
+  getrlimit(RLIMIT_NOFILE, &host);
+  if (host.rlim_max < 3 * many.limits.open_files)
+    GTEST_SKIP() << "the host's own hard limit of open files is not above the policy's";
   expect_others_work("descriptors", 2, 40, many);
 }
 

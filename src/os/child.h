@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <utility>
+
 #include "base/fd.h"
 
 namespace brig {

@@ -320,16 +320,36 @@ class Reader {
   std::optional<std::string> repeated_;
 };
 
-std::string why_not(std::string_view text) {
-  try {
-    return Json::parse(text).is_discarded() ? "it is not JSON"
-                                            : "there is a NUL byte after its end";
-  } catch (const Json::exception& error) {
+// Keeps nothing of a text but what is wrong with it: its values would take memory once more.
+class FaultFinder final : public nlohmann::json_sax<Json> {
+ public:
+  std::string fault;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string_view what = error.what();
     const std::size_t id = what.find("] ");
-    return std::string(id == std::string_view::npos ? what : what.substr(id + 2));
+    fault = id == std::string_view::npos ? what : what.substr(id + 2);
+    return false;
   }
+};
+
+std::string why_not(std::string_view text) {
+  FaultFinder finder;
+  if (Json::sax_parse(text, &finder)) return "there is a NUL byte after its end";
+  return finder.fault.empty() ? "it is not JSON" : finder.fault;
 }
 
 class Writer {
