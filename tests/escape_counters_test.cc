@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include <optional>
 #include <thread>
 
 #include "e2e_support.h"
@@ -63,9 +64,11 @@ void expect_others_work(const std::string& what, long least, long most,
   SCOPED_TRACE(what);
   ASSERT_TRUE(host_can_use(what)) << "nothing to be seen here: it did not work before either";
   brig::Runner runner(policy, {.ready = 1});
-  Holder holder(runner, what);
-  EXPECT_GE(holder.taken(), least);
-  EXPECT_LE(holder.taken(), most);
+  // Another run of these tests, by the same user, may hold it just now.
+  std::optional<Holder> holder;
+  EXPECT_TRUE(e2e::comes_true([&] { return holder.emplace(runner, what).taken() >= least; }))
+      << holder->taken();
+  EXPECT_LE(holder->taken(), most);
   for (int i = 0; i < 3; ++i) {  // more than were ready before
     const Report same = runner.run(guest({"counters", what, "use"}));
     EXPECT_TRUE(same.ok()) << "a cell of the same Runner: " << describe(same);
@@ -73,7 +76,7 @@ void expect_others_work(const std::string& what, long least, long most,
   const Report other = attack({"counters", what, "use"}, policy);
   EXPECT_TRUE(other.ok()) << "cells of others: " << describe(other);
   EXPECT_TRUE(host_can_use(what)) << "the user's own programs";
-  const Report report = holder.let_go();
+  const Report report = holder->let_go();
   EXPECT_TRUE(report.ok()) << describe(report);
 }
 
