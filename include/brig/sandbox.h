@@ -44,7 +44,7 @@ struct SandboxOptions {
 
 struct CallOptions {
   std::string call_id;  // for cancel() and watchers; empty: one is made
-  // Who asks: waiting calls are admitted in turn, one of each caller, and none can fill the queue: it may have three times as
+  // The name of the caller: waiting calls are admitted in turn, one of each caller, and none can fill the queue: it may have three times as
   // many waiting calls as there are places left. Empty: nobody in particular, and the whole queue.
   std::string caller;
   CallLimits limits;  // narrower ones. Those that can't be enforced for one call end it: denied
