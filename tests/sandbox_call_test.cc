@@ -57,6 +57,16 @@ TEST(SandboxCall, ReadsAsInTheReadme) {
   EXPECT_GT(r.duration.count(), 0);
 }
 
+TEST(SandboxCall, EndsWhenItsCallerNoLongerWantsItThoughNoSignalEndedTheWait) {
+  Toolbox tools;
+  tools.add("sleeps", "Sleeps.", {}, [] { sleep(60); });
+  Sandbox box(std::move(tools), Policy{.limits = {.wall_time = 60s}});
+  int asked = 0;
+  const ToolResult r = box.call("sleeps", {}, {.interrupted = [&] { return ++asked == 3; }});
+  EXPECT_EQ(r.report.outcome, Outcome::cancelled) << r.error;
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(SandboxCall, AClosureSeesWhatItHeldWhenTheSandboxWasMade) {
   std::string held = "held";
   int calls = 0;

@@ -58,7 +58,7 @@ typedef struct {
 
 /* `request`: {"tool": "add", "arguments": {...}, "call_id": "", "caller": ""}. The result is two
  * lines of JSON: all of brig::ToolResult but its report, and that. It never is null, but when there is no memory. `interrupted`, unless null, is called on
- * this thread when a signal has interrupted the wait: not 0 ends the call at once. */
+ * this thread when a signal has interrupted the wait, and every 100 ms: not 0 ends the call at once. */
 char* brig_c_sandbox_call(brig_c_sandbox* sandbox, const char* request, size_t size,
                           const brig_c_blob* blobs, size_t blob_count, int (*interrupted)(void),
                           size_t* result_size);

@@ -48,8 +48,8 @@ struct CallOptions {
   // many waiting calls as there are places left. Empty: nobody in particular, and the whole queue.
   std::string caller;
   CallLimits limits;  // narrower ones. Those that can't be enforced for one call end it: denied
-  // Asked, by call() alone, when a signal has interrupted its wait: true ends the call at once. For a
-  // language whose signal handlers run only when it is back in charge.
+  // Asked, by call() alone, when a signal has interrupted its wait, and every 100 ms: true ends the call at
+  // once. For a language whose signal handlers run only when it is back in charge.
   std::function<bool()> interrupted;
 };
 

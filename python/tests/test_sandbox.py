@@ -496,6 +496,18 @@ def test_ctrl_c_ends_a_call() -> None:
         assert box.call_sync("sleeps", {"seconds": 0}).ok
 
 
+def test_ctrl_c_ends_a_call_also_if_its_signal_did_not_wake_the_waiting_thread() -> None:
+    # As when it comes a moment before the thread waits: the C handler has run, and no system call was interrupted.
+    with brig.Sandbox([sleeps], timeout=60) as box:
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            interrupting = once_it_runs(box, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT))
+            box.call_sync("sleeps", {"seconds": 60})
+        assert time.monotonic() - begun < 2 * SOON
+        interrupting.join()
+        assert box.call_sync("sleeps", {"seconds": 0}).ok
+
+
 def test_other_signals_are_handled_and_end_nothing() -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, _: seen.append(number))

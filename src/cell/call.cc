@@ -54,6 +54,7 @@ Call::Call(const CallSettings& settings, CellRequest request, OutputCallback on_
       asked_(request_.asked),
       deadline_(asked_ + limits_.wall_time),
       timer_(deadline_),
+      interruption_(request_.interrupted),
       out_(limits_.output),
       err_(limits_.output),
       answer_(limits_.result) {}
@@ -220,11 +221,11 @@ void Call::drive() {
   pollfd polls[kSources];
   for (unsigned i = 0; i < kSources; ++i)
     polls[i] = {fds[i], static_cast<short>(i == kStdin ? POLLOUT : POLLIN), 0};
-  const auto left = std::max(Clock::duration::zero(), timer_ - Clock::now());
+  const auto left = interruption_.wait(std::max(Clock::duration::zero(), timer_ - Clock::now()));
   timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
                 (left % std::chrono::seconds(1)).count()};
   const int count = ppoll(polls, kSources, &wait, nullptr);
-  if (count < 0 && errno == EINTR && request_.interrupted && request_.interrupted()) {
+  if (interruption_.came(count)) {
     cancel();
     cancel();
   }

@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "cell/answer.h"
+#include "cell/interruption.h"
 #include "cell/output_buffer.h"
 #include "cell/wire.h"
 #include "os/cgroup.h"
@@ -51,9 +52,8 @@ struct CellRequest {
   UniqueFd arguments_file;
   std::uint32_t arguments_size = 0;  // of what is in the file
   ProgressCallback on_progress;
-  CallLimits limits;  // none wider than the policy's
-  std::function<bool()>
-      interrupted;  // asked, if the caller drives, when a signal came: true ends it
+  CallLimits limits;                  // none wider than the policy's
+  std::function<bool()> interrupted;  // asked, if the caller drives (Interruption): true ends it
   Clock::time_point asked = Clock::now();  // the clock of the wall limit starts here
 };
 // Gives the request a function's arguments, the text of these pieces: large ones in a file. Throws Error;
@@ -104,7 +104,7 @@ class Call {
 
   // -1 where there is nothing to poll (any more). All for reading, but kStdin, which is for writing.
   std::array<int, kSources> descriptors() const;
-  const std::function<bool()>& interrupted() const { return request_.interrupted; }
+  Interruption& interruption() { return interruption_; }
   void on_ready(Source source);
   // When to call on_timer next.
   Clock::time_point timer() const { return timer_; }
@@ -146,6 +146,7 @@ class Call {
   const Limits limits_;  // the policy's, as far as the request has no narrower one
   OutputCallback on_output_;
   Clock::time_point asked_, deadline_, timer_, kill_at_{}, begun_{}, sent_{}, answered_{};
+  Interruption interruption_;
   ReadyCell cell_;
   // A regular file as stdin reaches the tool through a pipe: with the descriptor itself it could change
   // the file's mode or times. Both ends are held, so that a tool that does not read raises no SIGPIPE.

@@ -111,7 +111,7 @@ class Warden {
   void drop_cancel_fd(AsyncCall& async);
   void leave_queue(std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message);
   // Waits for one, until the call's deadline, or until it is cancelled.
-  std::optional<ReadyCell> take_cell(const Call& call, Outcome& outcome, std::string& message);
+  std::optional<ReadyCell> take_cell(Call& call, Outcome& outcome, std::string& message);
   void watch(int fd, std::uint64_t key, std::uint32_t events = 1 /* EPOLLIN */);
   void wake() const;
 

@@ -211,8 +211,7 @@ void Warden::release(unsigned slot, ReadyCell remains) {
   if (gone) wake();
 }
 
-std::optional<ReadyCell> Warden::take_cell(const Call& call, Outcome& outcome,
-                                           std::string& message) {
+std::optional<ReadyCell> Warden::take_cell(Call& call, Outcome& outcome, std::string& message) {
   std::unique_lock lock(mutex_);
   if (waiters_.empty() && !ready_.empty() && busy_ < options_.max_cells) {
     ReadyCell cell = std::move(ready_.front());
@@ -245,14 +244,16 @@ std::optional<ReadyCell> Warden::take_cell(const Call& call, Outcome& outcome,
   pollfd events[] = {{waiter->arrived.get(), POLLIN, 0},
                      {call.descriptors()[Call::kCancel], POLLIN, 0}};
   int count;
-  bool enough = false;
+  bool enough = false, again = false;
   do {
     const auto left = std::max(Clock::duration::zero(), call.deadline() - Clock::now());
-    const timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
-                        (left % std::chrono::seconds(1)).count()};
+    const auto now = call.interruption().wait(left);
+    const timespec wait{std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                        (now % std::chrono::seconds(1)).count()};
     count = ppoll(events, 2, &wait, nullptr);
-    if (count < 0 && errno == EINTR) enough = call.interrupted() && call.interrupted()();
-  } while (count < 0 && errno == EINTR && !enough);
+    again = count == 0 ? now < left : count < 0 && errno == EINTR;
+    enough = call.interruption().came(count);
+  } while (again && !enough);
   lock.lock();
   if (waiter->cell) return std::move(*waiter->cell);
   std::erase(waiters_, waiter);
