@@ -1,6 +1,7 @@
 // What the kernel counts per user or per machine: a cell that takes all it can of it must not stop other
 // cells, nor the user that brig runs as (group G). SECURITY.md has the table of these counters.
 #include <poll.h>
+#include <pwd.h>
 #include <sys/resource.h>
 
 #include <optional>
@@ -21,6 +22,8 @@ class Holder {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ours_ = ends[0];
+    const int on = 1;
+    EXPECT_EQ(setsockopt(ours_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on), 0);
     brig::Command command = guest({"counters", what, "hold"});
     command.stdin_fd = ends[1];
     thread_ = std::thread([this, &runner, command, theirs = ends[1]] {
@@ -29,8 +32,18 @@ class Holder {
     });
     char line[64] = "";
     pollfd wait{ours_, POLLIN, 0};
-    if (poll(&wait, 1, 30'000) == 1 && read(ours_, line, sizeof line - 1) > 0)
-      taken_ = strtol(line, nullptr, 10);
+    iovec iov{line, sizeof line - 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
+    msghdr message{};
+    message.msg_iov = &iov;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (poll(&wait, 1, 30'000) != 1 || recvmsg(ours_, &message, 0) <= 0) return;
+    taken_ = strtol(line, nullptr, 10);
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_CREDENTIALS)
+      memcpy(&who_, CMSG_DATA(header), sizeof who_);
   }
   ~Holder() { let_go(); }
   Holder(const Holder&) = delete;
@@ -38,6 +51,8 @@ class Holder {
 
   // How much it got; -1 if it never said.
   long taken() const { return taken_; }
+  // Who said so, by the host's ids.
+  const ucred& who() const { return who_; }
   Report let_go() {
     if (thread_.joinable()) {
       shutdown(ours_, SHUT_RDWR);
@@ -50,6 +65,7 @@ class Holder {
  private:
   int ours_ = -1;
   long taken_ = -1;
+  ucred who_{};
   std::thread thread_;
   Report report_;
 };
@@ -109,6 +125,16 @@ TEST(EscapeCounters, MessageQueuesOfTheUserCannotBeTaken) {
 
 TEST(EscapeCounters, LargePipesLeaveOthersTheirSmallOnes) { expect_others_work("pipes", 1, 256); }
 
+TEST(EscapeCounters, LockedMemoryIsTheCellsOwn) { expect_others_work("locked", 1, 16); }
+
+TEST(EscapeCounters, WatchesOfManyDescriptorsLeaveOthersTheirs) {
+  expect_others_work("watches", 64, 200'000);
+}
+
+TEST(EscapeCounters, OpenFilesOfManyProcessesLeaveOthersTheirs) {
+  expect_others_work("files", 2, 1000);
+}
+
 TEST(EscapeCounters, WatchersOfFilesAreTheCellsOwnWhereTheyAreGivenBack) {
   Policy given = policy();
   given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
@@ -144,6 +170,50 @@ TEST(EscapeCounters, DescriptorsInFlightStopNoOtherCell) {
   if (host.rlim_max < 3 * many.limits.open_files)
     GTEST_SKIP() << "the host's own hard limit of open files is not above the policy's";
   expect_others_work("descriptors", 2, 40, many);
+}
+
+// What the kernel counts for each user is then each slot's own.
+TEST(EscapeCounters, AsRootEverySlotHasAUserOfItsOwn) {
+  brig::Runner runner(policy(), {.ready = 2});
+  Holder first(runner, "signals"), second(runner, "signals");
+  ASSERT_GE(first.taken(), 0);
+  ASSERT_GE(second.taken(), 0);
+  if (geteuid() != 0) {
+    EXPECT_EQ(first.who().uid, geteuid());
+    EXPECT_EQ(second.who().uid, geteuid());
+    return;
+  }
+  EXPECT_NE(first.who().uid, second.who().uid);
+  EXPECT_NE(first.who().gid, second.who().gid);
+  for (const Holder* each : {&first, &second}) {
+    EXPECT_EQ(each->who().uid, each->who().gid);
+    EXPECT_EQ(getpwuid(each->who().uid), nullptr) << "no account has it";
+  }
+}
+
+// Whoever owns it is one user, and so are all that may write there. See decision 025.
+TEST(EscapeCounters, AsRootSlotsThatWriteToTheHostShareAUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root's cells have ids of their own";
+  const HostDirectory host;
+  Policy writes = policy();
+  writes.files.write = {host.path()};
+  brig::Runner runner(writes, {.ready = 2});
+  Holder first(runner, "signals"), second(runner, "signals");
+  ASSERT_GE(first.taken(), 0);
+  ASSERT_GE(second.taken(), 0);
+  EXPECT_EQ(first.who().uid, second.who().uid);
+}
+
+TEST(EscapeCounters, AsRootDescriptorsInFlightAreTheSlotsOwn) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "the cells of an ordinary user have its id, and share the count";
+  expect_others_work("sending", 2, 20);
+}
+
+TEST(EscapeCounters, AsRootPagesOfPipesAreTheSlotsOwn) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "the cells of an ordinary user have its id, and share the count";
+  expect_others_work("large-pipes", 1, 256);
 }
 
 TEST(EscapeCounters, AsynchronousIoOfTheMachineCannotBeTaken) {

@@ -309,8 +309,8 @@ void cell_init(const Plan& plan, int socket, unsigned slot) {
   if (plan.floor == Floor::jail) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
-    if (!map_ids(proc, kCellId, kCellId, failure) || !mount_private(plan, failure))
-      die(socket, failure);
+    const unsigned id = kCellId + slot_id(plan, slot);
+    if (!map_ids(proc, id, id, failure) || !mount_private(plan, failure)) die(socket, failure);
   } else {
     watch_over_tree();
     if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot)))

@@ -65,6 +65,9 @@ bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds,
 bool become_user(const Plan& plan, Failure& failure);
 // Maps the cell's user to `outside_uid`, for this process' new user namespace. `proc` is a /proc.
 bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure);
+// The same for `count` ids from there on, and another process: by who has root's rights above it.
+bool map_id_range(int proc, const char* process, unsigned outside_uid, unsigned outside_gid,
+                  unsigned count, Failure& failure);
 // Scratch space, listed paths on top of it, masks of /proc, the loopback interface.
 bool mount_private(const Plan& plan, Failure& failure);
 // The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc

@@ -198,22 +198,39 @@ bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned f
   return true;
 }
 
-bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure) {
+namespace {
+
+bool write_map(int process, const char* file, unsigned outside, unsigned count) {
   char line[80], number[24];
+  strcpy(line, decimal(number, kCellId));
+  strcat(strcat(line, " "), decimal(number, outside));
+  strcat(strcat(line, " "), decimal(number, count));
+  return write_file(process, file, line);
+}
+
+}  // namespace
+
+bool map_id_range(int proc, const char* process, unsigned outside_uid, unsigned outside_gid,
+                  unsigned count, Failure& failure) {
+  const int dir = openat(proc, process, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  bool ok = false;
+  if (!write_file(dir, "setgroups", "deny"))
+    fail(failure, wire::Stage::id_map, 0);
+  else if (!write_map(dir, "uid_map", outside_uid, count))
+    fail(failure, wire::Stage::id_map, 1);
+  else if (!write_map(dir, "gid_map", outside_gid, count))
+    fail(failure, wire::Stage::id_map, 2);
+  else
+    ok = true;
+  if (dir >= 0) close(dir);
+  return ok;
+}
+
+bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure) {
   // Writing one's own maps needs the files to be one's own, which they are not while non-dumpable.
   // Nothing that could trace this process exists yet in a namespace that sees it.
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  if (!write_file(proc, "self/setgroups", "deny")) return fail(failure, wire::Stage::id_map, 0);
-  strcpy(line, decimal(number, kCellId));
-  strcat(line, " ");
-  strcat(line, decimal(number, outside_uid));
-  strcat(line, " 1");
-  if (!write_file(proc, "self/uid_map", line)) return fail(failure, wire::Stage::id_map, 1);
-  strcpy(line, decimal(number, kCellId));
-  strcat(line, " ");
-  strcat(line, decimal(number, outside_gid));
-  strcat(line, " 1");
-  if (!write_file(proc, "self/gid_map", line)) return fail(failure, wire::Stage::id_map, 2);
+  if (!map_id_range(proc, "self", outside_uid, outside_gid, 1, failure)) return false;
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   return true;
 }

@@ -35,12 +35,14 @@ UniqueFd make_catalog() {
 }
 
 // Owned by the tool's id, so that it can open /dev/stdout.
-bool make_pipe(const Plan& plan, UniqueFd& reader, UniqueFd& writer) {
+bool make_pipe(const Plan& plan, unsigned slot, UniqueFd& reader, UniqueFd& writer) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   reader.reset(ends[0]);
   writer.reset(ends[1]);
-  if (plan.as_root && fchown(ends[1], plan.host_uid, plan.host_gid) != 0) return false;
+  if (plan.as_root && fchown(ends[1], plan.host_uid + slot_id(plan, slot),
+                             plan.host_gid + slot_id(plan, slot)) != 0)
+    return false;
   return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
@@ -149,9 +151,9 @@ std::string out_of_patience(std::chrono::milliseconds patience) {
 
 void make_pipes(const Plan& plan, bool functions, ReadyCell& cell) {
   cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!cell.null || !make_pipe(plan, cell.out_read, cell.out_write) ||
-      !make_pipe(plan, cell.err_read, cell.err_write) ||
-      (functions && !make_pipe(plan, cell.answer_read, cell.answer_write)))
+  if (!cell.null || !make_pipe(plan, cell.slot, cell.out_read, cell.out_write) ||
+      !make_pipe(plan, cell.slot, cell.err_read, cell.err_write) ||
+      (functions && !make_pipe(plan, cell.slot, cell.answer_read, cell.answer_write)))
     throw_sys("pipes for a cell's output");
 }
 

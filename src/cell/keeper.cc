@@ -32,6 +32,18 @@ struct Birth {
   sigset_t signals;
 };
 
+// What the kernel counts for each user, like descriptors in flight and pages of pipes, no cell of another
+// slot can take from this one's.
+void take_slot_id(const Plan& plan, int slot_socket, unsigned slot) {
+  if (!plan.slot_ids) return;
+  const unsigned id = kCellId + slot_id(plan, slot);
+  if (syscall(SYS_setresgid, id, id, id) != 0) die(slot_socket, Stage::become_user, 1);
+  if (syscall(SYS_setresuid, id, id, id) != 0) die(slot_socket, Stage::become_user, 2);
+  // Changing ids cleared both.
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 // In the cell's init: hands itself to the host. The keeper can't, it waits; and of a socket that it held an
 // end of nobody would see the end.
 void be_born(void* argument) {
@@ -118,6 +130,7 @@ void keeper_main(const Plan& plan, int slot_socket, const int* entrances, int en
     if (unshare(CLONE_NEWCGROUP) != 0) die(slot_socket, Stage::namespaces);
     if (plan.network_namespace == 1 && unshare(CLONE_NEWNET) != 0)
       die(slot_socket, Stage::network_namespace);
+    take_slot_id(plan, slot_socket, slot);
   } else {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     char number[24];

@@ -84,6 +84,8 @@ struct Plan {
   uint32_t as_root;   // started as root: build the root first, then become uid:gid
   uint32_t host_uid;  // ids of the tool outside
   uint32_t host_gid;
+  uint32_t
+      slot_ids;  // how many more ids follow those, one for each slot; 0: all slots have the same
 
   uint32_t network_namespace;  // 0: the host's; 1: one per slot; 2: one per cell
   uint32_t loopback_up;
@@ -127,6 +129,12 @@ struct Plan {
 
   PlanText scratch_directory;  // floors without mounts: where each cell's private directory is made
 };
+
+// The id of a slot's tool, counted from host_uid and host_gid outside, and from kCellId for the zygote, which
+// has that one itself.
+inline uint32_t slot_id(const Plan& plan, unsigned slot) {
+  return plan.slot_ids ? 1 + slot % plan.slot_ids : 0;
+}
 
 inline constexpr uint32_t kPlanMagic = 0x62726967;
 

@@ -23,10 +23,13 @@
 namespace brig {
 namespace {
 
-// The tool's ids inside, and outside when brig is started as root: one that no account has, and a
-// different one for every zygote, so that no cell can signal another's processes by having its id.
-constexpr std::uint32_t kFirstHostId = 0x62000000, kHostIds = 0x1000000;
-constexpr std::uint32_t kSmallHostId = 65533;  // for hosts that themselves have 65536 ids only
+// The tools' ids outside when brig is started as root: such as no account has, and others for every zygote
+// and every slot, so that no cell can signal another's processes, or take what the kernel counts for a
+// user, by having its id. Then those for hosts that themselves have 65536 ids only, where no range is
+// wider that nobody uses.
+constexpr std::uint32_t kFirstHostId = 0x62000000, kHostIds = 0x1000000, kSlotIds = 1023;
+constexpr std::uint32_t kFirstSmallId = 60578, kSmallSlotIds = 511;
+constexpr std::uint32_t kLastSmallId = 65533;  // for all
 
 // What /proc tells about the machine beyond the cell. Most of it only root may read, which no cell is;
 // masking it does not rest on that. All of /proc is read-only.
@@ -43,9 +46,10 @@ constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir |
 constexpr std::uint64_t kDeviceUse =
     sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
 
-// `map`: lines of "inside outside count".
-bool id_is_mapped(const std::string& map, std::uint32_t id) {
+// Whether all those ids are, by one line of "inside outside count".
+bool ids_are_mapped(const char* file, std::uint32_t first, std::uint32_t count) {
   bool found = false;
+  const std::string map = read_text(file);
   const char* at = map.c_str();
   for (;;) {
     std::uint64_t line[3];
@@ -55,7 +59,7 @@ bool id_is_mapped(const std::string& map, std::uint32_t id) {
       if (end == at) return found;
       at = end;
     }
-    found |= id >= line[0] && id - line[0] < line[2];
+    found |= first >= line[0] && first - line[0] + count <= line[2];
   }
 }
 
@@ -117,10 +121,15 @@ class Planner {
     if (!plan_.as_root) return;
     std::uint32_t id = 0;
     if (getrandom(&id, sizeof id, 0) != sizeof id) throw_sys("user: getrandom");
-    id = kFirstHostId + id % kHostIds;
-    const std::string map = read_text("/proc/self/uid_map");
-    if (!id_is_mapped(map, id)) id = kSmallHostId;
-    if (!id_is_mapped(map, id))
+    id = kFirstHostId + id % (kHostIds - kSlotIds);
+    spare_ids_ = kSlotIds;
+    const auto are_mapped = [&] {
+      return ids_are_mapped("/proc/self/uid_map", id, 1 + spare_ids_) &&
+             ids_are_mapped("/proc/self/gid_map", id, 1 + spare_ids_);
+    };
+    if (!are_mapped()) id = kFirstSmallId, spare_ids_ = kSmallSlotIds;
+    if (!are_mapped()) id = kLastSmallId, spare_ids_ = 0;
+    if (!are_mapped())
       throw_error(ErrorKind::unsupported,
                   "user: brig runs as root of a user namespace without a spare id ({} is not "
                   "mapped); start it as an ordinary user, or map more ids",
@@ -146,6 +155,8 @@ class Planner {
                   "policy: files.write: the paths have {} different owners, more than {}; list "
                   "paths of fewer owners",
                   layout.id_maps.size(), kMaxIdMaps);
+    // A writable path shows its owner as one id, and so all slots have that one (decision 025).
+    if (layout.id_maps.empty() && !plan_.single) plan_.slot_ids = spare_ids_;
     std::vector<RootStep> steps;
     for (const LayoutStep& step : layout.steps)
       steps.push_back({step.op, step.flags, writer_.text(step.source), writer_.text(step.target),
@@ -387,6 +398,7 @@ class Planner {
   const Payload& payload_;
   PlanWriter writer_;
   Plan plan_{};
+  std::uint32_t spare_ids_ = 0;  // how many ids follow host_uid and host_gid
   BuiltPlan built_;
   std::vector<std::string> writable_;
 };

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <errno.h>
@@ -18,6 +19,42 @@ namespace brig::helper {
 namespace {
 
 using wire::Stage;
+
+// A map of many ids has to be written from above, by someone with root's rights. The zygote gives those up
+// before it makes the namespace, so that the namespace is not root's: a child keeps them for this one step.
+struct Mapper {
+  pid_t pid = -1;
+  int go = -1;
+};
+
+bool start_mapper(const Plan& plan, int proc, Mapper& mapper, Failure& failure) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail(failure, Stage::id_map, 3);
+  mapper.pid = sys::clone_process(SIGCHLD, nullptr);
+  if (mapper.pid == 0) {
+    char byte;
+    close(ends[1]);
+    Failure why;
+    if (read(ends[0], &byte, 1) != 1) _exit(ECANCELED);
+    if (!map_id_range(proc, "1", plan.host_uid, plan.host_gid, 1 + plan.slot_ids, why))
+      _exit(why.error);
+    _exit(0);
+  }
+  close(ends[0]);
+  mapper.go = ends[1];
+  return mapper.pid > 0 || fail(failure, Stage::id_map, 3);
+}
+
+bool await_mapper(const Mapper& mapper, Failure& failure) {
+  int status = 0;
+  const bool told = write(mapper.go, "", 1) == 1;
+  close(mapper.go);
+  while (waitpid(mapper.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (told && status == 0) return true;
+  errno = WIFEXITED(status) && status != 0 ? WEXITSTATUS(status) : ECANCELED;
+  return fail(failure, Stage::id_map, 3);
+}
 
 bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   int stand_in = -1;
@@ -33,9 +70,13 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   if (plan.as_root) {
     close(proc);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // of this pid namespace
+    Mapper mapper;
+    if (plan.slot_ids && !start_mapper(plan, proc, mapper, failure)) return false;
     if (!become_user(plan, failure)) return false;
     if (unshare(CLONE_NEWUSER) != 0) return fail(failure, Stage::user_namespace);
-    if (!map_ids(proc, plan.host_uid, plan.host_gid, failure)) return false;
+    if (plan.slot_ids ? !await_mapper(mapper, failure)
+                      : !map_ids(proc, plan.host_uid, plan.host_gid, failure))
+      return false;
   }
   if (!plan.runtime.count && !leave_program_file(stand_in, failure)) return false;
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);

@@ -35,15 +35,18 @@ int memory_file(const char* name, unsigned flags, const void* bytes, size_t size
   return file;
 }
 
-// An exec takes all capabilities from who is not root. Keepers need this one, over the jail's own
-// namespaces, to make theirs; cells give it up.
-bool keep_capability() {
+// An exec takes all capabilities from who is not root. Keepers need these, over the jail's own namespaces, to
+// make theirs and to take their slot's id; cells give them up.
+bool keep_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
   if (syscall(SYS_capget, &header, data) != 0) return false;
-  data[0].inheritable |= 1u << CAP_SYS_ADMIN;
-  return syscall(SYS_capset, &header, data) == 0 &&
-         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) == 0;
+  constexpr int kNeeded[] = {CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID};
+  for (const int needed : kNeeded) data[0].inheritable |= 1u << needed;
+  if (syscall(SYS_capset, &header, data) != 0) return false;
+  for (const int needed : kNeeded)
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, needed, 0, 0) != 0) return false;
+  return true;
 }
 
 char** strings(const Plan& plan, const PlanList<PlanText>& list, char** out) {
@@ -80,7 +83,7 @@ void become_runtime(const Plan& plan, int janitor_socket, int catalog) {
     if (dup2(copies[i], kRuntimeJanitor + i) < 0) die(copies[0], Stage::runtime, 1);
   // The copies stay until the exec, one of them to tell if that fails.
   if (sys::close_range(kRuntimeFiles + 1, kAbove - 1, 0) != 0) die(copies[0], Stage::runtime, 1);
-  if (plan.floor == Floor::jail && !keep_capability()) die(copies[0], Stage::runtime, 2);
+  if (plan.floor == Floor::jail && !keep_capabilities()) die(copies[0], Stage::runtime, 2);
   char** const argv = strings(plan, plan.runtime, g_words);
   execve(text(plan, plan.runtime_program), argv,
          strings(plan, plan.runtime_environment, g_variables));

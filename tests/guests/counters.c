@@ -7,7 +7,9 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -53,6 +55,48 @@ static long use_pipe(void) {
   char page[4096] = {0};
   if (pipe2(ends, O_NONBLOCK) != 0) return -1;
   return write(ends[1], page, sizeof page) == sizeof page ? 0 : -1;
+}
+
+static long lock_page(void) {
+  void* page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return page == MAP_FAILED ? -1 : mlock(page, 4096);
+}
+
+// A process that has as many files open as it may.
+static long open_files(void) {
+  int ends[2];
+  char byte;
+  if (pipe(ends) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    while (open("/dev/null", O_RDONLY) >= 0) {
+    }
+    (void)!write(ends[1], "", 1);
+    close(ends[1]);
+    pause();
+    _exit(0);
+  }
+  close(ends[1]);
+  if (child > 0) (void)!read(ends[0], &byte, 1);
+  close(ends[0]);
+  return child > 0 ? 0 : -1;
+}
+
+static long open_file(void) { return open("/dev/null", O_RDONLY); }
+
+// One more watch; of the same pipe, by one epoll instance after the other.
+static long watch(void) {
+  static int ends[2] = {-1, -1};
+  if (ends[0] < 0 && pipe(ends) != 0) return -1;
+  static int others[64], count, instance = -1;
+  if (count == 0)
+    while (count < 64 && (others[count] = dup(ends[0])) >= 0) ++count;
+  static int next;
+  if (next == 0 && (instance = epoll_create1(0)) < 0) return -1;
+  struct epoll_event event = {.events = EPOLLIN};
+  const int result = epoll_ctl(instance, EPOLL_CTL_ADD, others[next], &event);
+  next = (next + 1) % count;
+  return result;
 }
 
 // 250 descriptors more in flight; the receiver never takes them.
@@ -113,9 +157,17 @@ static const struct {
   const char* name;
   long (*take)(void);
   long (*use)(void);
-} kinds[] = {{"signals", queue_signal, queue_signal}, {"queues", open_queue, open_queue},
-             {"aio", set_up_aio, small_aio},          {"watchers", make_watcher, make_watcher},
-             {"pipes", make_large_pipe, use_pipe},    {"descriptors", send_descriptors, 0}};
+} kinds[] = {{"signals", queue_signal, queue_signal},
+             {"queues", open_queue, open_queue},
+             {"aio", set_up_aio, small_aio},
+             {"watchers", make_watcher, make_watcher},
+             {"pipes", make_large_pipe, use_pipe},
+             {"descriptors", send_descriptors, 0},
+             {"locked", lock_page, lock_page},
+             {"files", open_files, open_file},
+             {"watches", watch, watch},
+             {"sending", send_descriptors, send_descriptors},
+             {"large-pipes", make_large_pipe, make_large_pipe}};
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
