@@ -15,16 +15,22 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uid_t kNeighbour = 61234;  // no account has it; as an ordinary user: oneself
 
-// `place`, a directory, and `link`, beside it, trade places again and again, until this object goes.
+// `place`, a directory, and `other`, beside it, trade places again and again, until this object goes; where
+// there is no `other`, the directory is moved there and back.
 class Swapper {
  public:
-  Swapper(const std::string& place, const std::string& link) : pid_(fork()) {
+  Swapper(const std::string& place, const std::string& other) : pid_(fork()) {
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     alarm(120);
     if (is_root() && (setgid(kNeighbour) != 0 || setuid(kNeighbour) != 0)) _exit(1);
-    while (syscall(SYS_renameat2, AT_FDCWD, place.c_str(), AT_FDCWD, link.c_str(),
-                   2 /* RENAME_EXCHANGE */) == 0) {
+    const bool exchange = faccessat(AT_FDCWD, other.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    for (bool away = false;; away = !away) {
+      const std::string& from = away ? other : place;
+      if (syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD,
+                  away ? place.c_str() : other.c_str(),
+                  exchange ? 2 /* RENAME_EXCHANGE */ : 0) != 0)
+        break;
       // One that wakes up gets the processor at once, even on a busy machine: so the two change places
       // several times while a cell is made.
       usleep(50);
@@ -62,7 +68,12 @@ struct Neighbourhood {
   // Runs `line` again and again while the two are swapped, for some seconds, and until it has both run
   // and been refused.
   void run_while_swapped(const Policy& policy, const std::string& line) const {
-    const Swapper swapper(place, link);
+    run_while_swapped(policy, line, link);
+  }
+  std::string run_while_swapped(const Policy& policy, const std::string& line,
+                                const std::string& other) const {
+    const Swapper swapper(place, other);
+    std::string output;
     int ran = 0, refused = 0;
     const auto begin = Clock::now();
     const auto within = [&](int seconds) {
@@ -70,7 +81,9 @@ struct Neighbourhood {
     };
     while (within(5) || ((ran == 0 || refused == 0) && within(60))) {
       try {
-        ran += brig::run(brig::Command::shell(line), policy).outcome == brig::Outcome::ok;
+        const brig::Report report = brig::run(brig::Command::shell(line), policy);
+        ran += report.outcome == brig::Outcome::ok;
+        output += report.out.bytes;
       } catch (const Error&) {
         ++refused;
         usleep(100);  // for the two to change places
@@ -78,6 +91,7 @@ struct Neighbourhood {
     }
     EXPECT_GT(ran, 0);
     EXPECT_GT(refused, 0);
+    return output;
   }
 };
 
@@ -103,6 +117,20 @@ TEST(Escape, ANeighbourWhoSwapsAWritablePathDoesNotChooseTheOwnerThatACellActsAs
   }
   EXPECT_GT(files, 0);
   EXPECT_TRUE(std::filesystem::is_empty(at.victim));
+}
+
+TEST(Escape, ANeighbourWhoMovesAHiddenDirectoryAwayAndBackDoesNotUncoverIt) {
+  const Neighbourhood at;
+  const int secret = openat(at.directory, "secret", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  ASSERT_EQ(write(secret, "hidden", 6), 6);
+  close(secret);
+  Policy hides = policy();
+  hides.files.read = {at.theirs};
+  hides.files.hide = {at.place};
+  const std::string output = at.run_while_swapped(
+      hides, "for i in 1 2 3 4 5 6 7 8; do cat " + at.place + "/secret; done; true",
+      at.theirs + "/away");
+  EXPECT_EQ(output, "");
 }
 
 TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrite) {

@@ -48,6 +48,10 @@ bool make_pipe(const Plan& plan, unsigned slot, UniqueFd& reader, UniqueFd& writ
 
 }  // namespace
 
+bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count) {
+  return send_packet(socket, &message, sizeof message, fds, count) || errno == EPIPE;
+}
+
 void HelperProcess::spawn(const Origin& origin) {
   const UniqueFd self(sys::pidfd_open(getpid()));
   int pair[2];
@@ -81,8 +85,8 @@ void HelperProcess::send_plan(int cell_socket) {
   wire::Message message{};
   message.tag = wire::Tag::plan;
   const int fds[] = {block.get(), catalog.get()};
-  if ((cell_socket >= 0 && !send_packet(cell_socket, &message, sizeof message, fds, 1)) ||
-      !send_packet(socket.get(), &message, sizeof message, fds, catalog ? 2 : 1))
+  if ((cell_socket >= 0 && !send_or_ended(cell_socket, message, fds, 1)) ||
+      !send_or_ended(socket.get(), message, fds, catalog ? 2 : 1))
     throw_sys("starting the helper: sending the plan");
   cgroups.release();
   if (starting) janitor = starting->take();

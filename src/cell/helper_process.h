@@ -53,6 +53,10 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
 std::chrono::milliseconds set_up_patience(const Policy& policy);
 std::string out_of_patience(std::chrono::milliseconds patience);
 
+// Sends, or finds that the other side has ended: then it has said why, and that can still be read. False for
+// any other failure; errno is set.
+bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count);
+
 // What a ready cell has on the host's side, but for its sockets: pipes, /dev/null.
 void make_pipes(const Plan& plan, bool functions, ReadyCell& cell);
 

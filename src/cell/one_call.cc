@@ -88,7 +88,7 @@ class OneCall {
                       (geteuid() == 0 ? 0 : CLONE_NEWUSER) |
                       (policy_.network == Network::host ? 0 : CLONE_NEWNET);
     const int fd = theirs.get();
-    if (!send_packet(helper_.socket.get(), &message, sizeof message, &fd, 1))
+    if (!send_or_ended(helper_.socket.get(), message, &fd, 1))
       throw_sys("starting the helper: sending");
   }
 
@@ -118,18 +118,25 @@ class OneCall {
     Packet packet = recv_packet(socket, &message, sizeof message, MSG_DONTWAIT);
     UniqueFd& first = packet.fds[0];
     if (packet.size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (packet.size == sizeof message && message.tag == Tag::failed)
-      throw Error(failure_kind(message.stage, message.error),
-                  failure_text(helper_.plan.plan(), message.stage, message.error, message.index));
+    if (packet.size == sizeof message && message.tag == Tag::failed) fail(message);
     if (packet.size == sizeof message && !from_cell && message.tag == Tag::cell_made && first) {
       cell_.pidfd = std::move(first);
     } else if (packet.size == sizeof message && from_cell && message.tag == Tag::cell_ready) {
       locked_ = true;
       cell_.listener = std::move(first);
     } else {
+      // Which of the two ends is seen first is chance; either may have said why.
+      for (const int other : {helper_.socket.get(), cell_.socket.get()})
+        while (recv_packet(other, &message, sizeof message, MSG_DONTWAIT).size == sizeof message)
+          if (message.tag == Tag::failed) fail(message);
       throw Error(ErrorKind::internal, from_cell ? "the cell ended while it was made; try again"
                                                  : "the helper ended while a cell was made");
     }
+  }
+
+  [[noreturn]] void fail(const Message& message) {
+    throw Error(failure_kind(message.stage, message.error),
+                failure_text(helper_.plan.plan(), message.stage, message.error, message.index));
   }
 
   const Policy& policy_;

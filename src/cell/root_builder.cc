@@ -239,10 +239,12 @@ bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, 
   return stage == Stage::none || fail(failure, stage, index);
 }
 
-// Hides what is at target, whatever it is. Not there: nothing to hide.
+// Hides what is at target, whatever it is.
 bool cover(const Plan& plan, const RootStep& step, unsigned index, int root, Failure& failure) {
   const int at = open_below(root, text(plan, step.target), O_PATH);
-  if (at < 0) return errno == ENOENT || fail(failure, Stage::bind_target, index);
+  if (at < 0)
+    return ((step.flags & kBindOptional) && errno == ENOENT) ||
+           fail(failure, Stage::bind_target, index);
   struct stat info;
   int tree = -1;
   if (fstat(at, &info) == 0) {

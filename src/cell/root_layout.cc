@@ -226,16 +226,18 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
   }
   for (const std::string& each : policy.files.hide) {
     std::string path = normal_path(each);
+    // Below a listed path it must be there to be covered: one that was moved away may come back.
+    const unsigned flags = listed(path) ? 0 : kBindOptional;
     if (below_scratch(path)) {
       const auto holder =
           std::find_if(layout.late.rbegin(), layout.late.rend(),
                        [&](const auto& late) { return is_at_or_below(path, late.second); });
       if (holder == layout.late.rend())
         continue;  // private already: nothing of the host's is there
-      if (for_zygote) layout.steps.push_back({RootOp::cover, "", path});
+      if (for_zygote) layout.steps.push_back({RootOp::cover, "", path, flags});
       path = holder->first + path.substr(holder->second.size());
     }
-    layout.steps.push_back({RootOp::cover, "", path});
+    layout.steps.push_back({RootOp::cover, "", path, flags});
   }
   return layout;
 }
