@@ -42,6 +42,28 @@ TEST(Cli, ExitCodes) {
   EXPECT_EQ(code({"run", "--timeout=9s", "--env", "A=1", "printenv", "A"}, 0).out, "1\n");
 }
 
+TEST(Cli, OutputThatCouldNotBeWrittenIsNoSuccess) {
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  const auto lost = [&](std::vector<std::string> arguments, int code) {
+    const Result result = brig_program(std::move(arguments), {.out = full});
+    EXPECT_EQ(result.code, code) << result;
+    EXPECT_TRUE(contains(result.err, "brig: standard output: ")) << result;
+  };
+  lost(run_sh("echo hello"), 125);
+  lost(run_sh("yes | head -c 200000"), 125);
+  lost(run_sh("true", {"--json"}), 125);
+  lost(run_sh("echo hello; exit 3"), 3);
+  lost({"doctor"}, 125);
+  lost({"doctor", "--json"}, 125);
+  lost({"--help"}, 125);
+  lost({"--version"}, 125);
+  lost({"run", "--help"}, 125);
+  EXPECT_EQ(brig_program(run_sh("echo hello >&2"), {.err = full}).code, 125);
+  EXPECT_EQ(brig_program({"run", "--", "no-such-program"}, {.err = full}).code, 127);
+  close(full);
+}
+
 TEST(Cli, BothStreamsAreExact) {
   const Result result = brig_program(
       run_sh("head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2; printf '\\377\\000x'"));

@@ -51,6 +51,11 @@ Toolbox loaded_of(const Manifest& manifest);
 enum class Style { plain, good, bad, dim, bold };
 // `text` in colour if `fd` is a terminal and NO_COLOR is not set.
 std::string styled(std::string_view text, Style style, int fd);
+// Writes to standard output. What goes wrong is told by finished().
+void put(std::string_view text);
+// The exit code, once all is written: `code`; or, if some of it was not and that would pass for success,
+// kOwnFailure, with a sentence. Who closed the pipe knows: then it is that of SIGPIPE.
+int finished(int code);
 // "brig: message" on stderr, printable: it can hold a name that a tool or a file chose.
 void complain(std::string_view message);
 // The same for several lines; all but the first are indented, so that none looks like one of brig's own.

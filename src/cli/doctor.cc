@@ -21,25 +21,26 @@ namespace {
 int show(bool json) {
   const Capabilities found = probe();
   if (json) {
-    fmt::print("{}\n", to_json(found, isatty(1) ? 2 : -1));
+    put(to_json(found, isatty(1) ? 2 : -1) + "\n");
     return found.jail ? 0 : 1;
   }
-  fmt::print("{}\n\n", styled(fmt::format("brig {}, as {}", BRIG_VERSION,
-                                          geteuid() == 0 ? "root" : "an ordinary user"),
-                              Style::bold, 1));
+  put(fmt::format("{}\n\n", styled(fmt::format("brig {}, as {}", BRIG_VERSION,
+                                               geteuid() == 0 ? "root" : "an ordinary user"),
+                                   Style::bold, 1)));
   for (const Layer& layer : found.layers) {
     const Style style = layer.present ? Style::good : layer.required ? Style::bad : Style::dim;
     const char* mark = layer.present ? "yes" : layer.required ? "NO" : "no";
-    fmt::print("  {}  {:<18} {}\n", styled(fmt::format("{:<3}", mark), style, 1), layer.name,
-               styled(layer.detail, Style::dim, 1));
-    if (!layer.present && !layer.fix.empty()) fmt::print("       to get it: {}\n", layer.fix);
+    put(fmt::format("  {}  {:<18} {}\n", styled(fmt::format("{:<3}", mark), style, 1), layer.name,
+                    styled(layer.detail, Style::dim, 1)));
+    if (!layer.present && !layer.fix.empty()) put(fmt::format("       to get it: {}\n", layer.fix));
   }
-  fmt::print("\n{}\n", found.jail ? styled("The jail, brig's default, works here.", Style::good, 1)
-                                  : styled("The jail, brig's default, does not work here: brig "
-                                           "refuses to run until the lines marked NO are fixed.",
-                                           Style::bad, 1));
+  put(fmt::format("\n{}\n", found.jail
+                                ? styled("The jail, brig's default, works here.", Style::good, 1)
+                                : styled("The jail, brig's default, does not work here: brig "
+                                         "refuses to run until the lines marked NO are fixed.",
+                                         Style::bad, 1)));
   if (!found.jail && found.landlock)
-    fmt::print("The weaker floor works: brig run --isolation landlock -- ...\n");
+    put("The weaker floor works: brig run --isolation landlock -- ...\n");
   return found.jail ? 0 : 1;
 }
 

@@ -40,8 +40,7 @@ static int first_of_command(const CLI::App& run, int argc, char** argv) {
   return std::min(at, argc);
 }
 
-int main(int argc, char** argv) {
-  open_standard_descriptors();
+static int run_program(int argc, char** argv) {
   CLI::App app("Runs commands and tools in fresh, locked cells.", "brig");
   app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
   app.require_subcommand(1);
@@ -88,4 +87,9 @@ int main(int argc, char** argv) {
     return brig::cli::kOwnFailure;
   }
   return exit_code;
+}
+
+int main(int argc, char** argv) {
+  open_standard_descriptors();
+  return brig::cli::finished(run_program(argc, argv));
 }

@@ -132,25 +132,26 @@ int run_command(const Options& options) {
     tty = std::make_unique<Tty>();
     command.tty_fd = tty->inside();
   }
-  const Passer passer(Passer::Clock::now() + policy.limits.wall_time + policy.limits.grace,
-                      signals.get());
+  Passer passer(Passer::Clock::now() + policy.limits.wall_time + policy.limits.grace,
+                signals.get());
+  std::string lost;  // why some of the output is
   OutputCallback live;
   if (!options.json)
     live = [&](Stream stream, std::string_view bytes) {
-      passer.pass(stream == Stream::out ? 1 : 2, bytes);
+      if (!passer.pass(stream == Stream::out ? 1 : 2, bytes) && lost.empty()) lost = passer.why();
     };
   const Report report = run(command, policy, live);
   tty.reset();
   if (options.json) {
-    const std::string text =
-        (isatty(1) ? printable_json(to_json(report, 2)) : to_json(report)) + "\n";
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    if (std::fflush(stdout) != 0) return kOwnFailure;
+    put((isatty(1) ? printable_json(to_json(report, 2)) : to_json(report)) + "\n");
   } else if (report.outcome != Outcome::ok &&
              (report.outcome != Outcome::exit || !report.violations.empty())) {
     complain(report.message);
   }
-  return code_of(report, signals.get());
+  const int code = code_of(report, signals.get());
+  if (lost.empty() || report.outcome == Outcome::cancelled) return code;
+  complain(lost + "; what is there is not complete");
+  return code ? code : kOwnFailure;
 }
 
 }  // namespace

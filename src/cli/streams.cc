@@ -14,20 +14,27 @@
 
 namespace brig::cli {
 
-bool Passer::pass(int fd, std::string_view bytes) const {
+bool Passer::drop(int fd, std::string_view reason) {
+  why_ = fd == 1 ? "standard output: " : "standard error: ";
+  why_ += reason;
+  return false;
+}
+
+bool Passer::pass(int fd, std::string_view bytes) {
   struct stat info;
   const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   while (!bytes.empty()) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
     pollfd wait[] = {{fd, POLLOUT, 0}, {cancel_, POLLIN, 0}};
-    if (poll(wait, 2, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0 ||
-        !wait[0].revents)
-      return false;
+    if (poll(wait, 2, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0)
+      return drop(fd, "its reader did not read in time");
+    if (!wait[0].revents) return drop(fd, "a signal came before its reader had read it");
     const ssize_t size = write(fd, bytes.data(),
                                file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return false;  // a broken pipe cancels the call, by its signal
+    if (size < 0)
+      return drop(fd, errno_text(errno));  // a broken pipe cancels the call, by its signal
     bytes.remove_prefix(static_cast<std::size_t>(size));
   }
   return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 #include "base/fd.h"
@@ -18,11 +19,16 @@ class Passer {
   Passer(Clock::time_point until, int cancel) : until_(until), cancel_(cancel) {}
 
   // False if some of it was dropped.
-  bool pass(int fd, std::string_view bytes) const;
+  bool pass(int fd, std::string_view bytes);
+  // Why, the last time: "standard output: No space left on device".
+  const std::string& why() const { return why_; }
 
  private:
+  bool drop(int fd, std::string_view reason);
+
   Clock::time_point until_;
   int cancel_;
+  std::string why_;
 };
 
 // Ctrl-C and its like, and a broken pipe, cancel: they are read from a descriptor, not handled. Before any

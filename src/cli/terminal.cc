@@ -1,10 +1,14 @@
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -23,8 +27,34 @@ std::string styled(std::string_view text, Style style, int fd) {
   return fmt::format("\033[{}m{}\033[0m", code, text);
 }
 
+namespace {
+
+int g_error = 0;  // of the first write that failed
+constexpr int kUnknown = -1;
+
+// Without an exception: a full disk may be what there is to complain of.
+void to_stderr(const std::string& text) { (void)!std::fwrite(text.data(), 1, text.size(), stderr); }
+
+}  // namespace
+
+void put(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !g_error) g_error = errno;
+}
+
+int finished(int code) {
+  errno = 0;
+  std::cout.flush();  // what CLI11 prints
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout) && !g_error)
+    g_error = errno ? errno : kUnknown;
+  if (!g_error) return code;
+  if (g_error == EPIPE) return code ? code : kSignalBase + SIGPIPE;
+  complain(fmt::format("standard output: {}; what is there is not complete",
+                       g_error == kUnknown ? "it could not be written" : errno_text(g_error)));
+  return code ? code : kOwnFailure;
+}
+
 void complain(std::string_view message) {
-  fmt::print(stderr, "{} {}\n", styled("brig:", Style::bad, 2), printable(message));
+  to_stderr(fmt::format("{} {}\n", styled("brig:", Style::bad, 2), printable(message)));
 }
 
 void complain_lines(std::string_view message) {
@@ -35,7 +65,7 @@ void complain_lines(std::string_view message) {
     if (first)
       complain(line);
     else
-      fmt::print(stderr, "      {}\n", printable(line));
+      to_stderr(fmt::format("      {}\n", printable(line)));
   }
 }
 

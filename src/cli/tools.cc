@@ -66,7 +66,7 @@ void print_table(const Tools& tools) {
                        styled(padded(row.parameters, parameters), Style::dim, 1) + "  " +
                        (head ? styled(row.description, Style::dim, 1) : row.description);
     line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", line);
+    put(line + "\n");
   }
 }
 
@@ -75,8 +75,8 @@ int list(const Options& options) {
   Tools tools = manifest.tools.list(options.query);
   // What shells ask for at every TAB: nobody has said yet that code may run.
   if (options.format == "names") {
-    for (const auto& tool : tools) fmt::print("{}\n", tool->name);
-    return std::fflush(stdout) == 0 ? 0 : kOwnFailure;
+    for (const auto& tool : tools) put(tool->name + "\n");
+    return 0;
   }
   if (has_loaded(manifest)) {
     // What a library or a module holds is known when it is loaded: in the jail.
@@ -101,9 +101,9 @@ int list(const Options& options) {
                     : options.format == "mcp"    ? tool_as_mcp(*tool)
                                                  : tool_as_responses(*tool));
     if (options.format == "mcp") all = {{"tools", std::move(all)}};
-    fmt::print("{}\n", isatty(1) ? printable_json(all.dump(2)) : all.dump());
+    put((isatty(1) ? printable_json(all.dump(2)) : all.dump()) + "\n");
   }
-  return std::fflush(stdout) == 0 ? 0 : kOwnFailure;
+  return 0;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace brig::cli {
 // written in time nothing more is.
 class WatchPrinter {
  public:
-  explicit WatchPrinter(const Passer& passer) : passer_(passer) {}
+  explicit WatchPrinter(Passer& passer) : passer_(passer) {}
   void print(const Event& event);
 
  private:
@@ -24,7 +24,7 @@ class WatchPrinter {
   void output(const Event& event);
   void line(const Event& event, std::string_view what, std::string_view text);
 
-  const Passer& passer_;
+  Passer& passer_;
   std::optional<std::chrono::system_clock::time_point> begin_;
   std::string lines_;  // of the event at hand: one write for all
   bool mute_ = false;
