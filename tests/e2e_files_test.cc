@@ -52,6 +52,29 @@ TEST(Files, ListedForReadingCanBeReadAndNotWritten) {
   EXPECT_FALSE(exists(host / "new"));
 }
 
+// As root too, where the tool is somebody else.
+TEST(Files, APrivateFileThatIsListedByItselfIsRead) {
+  const HostDirectory host;
+  host.make("directory");
+  for (const char* name : {"private", "directory/private"}) {
+    write_file(host / name, "secret\n");
+    ASSERT_EQ(chmod((host / name).c_str(), 0600), 0);
+  }
+  Policy policy = escape::policy();
+  policy.files.read.push_back(host / "private");
+  policy.files.read.push_back(host / "directory");
+  by_all_ways(sh("cat " + host / "private" + "; cat " + host / "directory/private" +
+                 "; echo x >> " + host / "private" + "; chmod 644 " + host / "private"),
+              policy, [&](const Report& report) {
+                EXPECT_EQ(report.out.bytes, is_root() ? "secret\n" : "secret\nsecret\n")
+                    << describe(report);
+              });
+  EXPECT_EQ(read_file(host / "private"), "secret\n");
+  struct stat info;
+  ASSERT_EQ(stat((host / "private").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
 TEST(Files, NewFilesBelongToTheOwnerOfTheDirectory) {
   const HostDirectory host;
   const std::string place = host.make("place");

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "cell/helper_process.h"
+#include "cell/root_layout.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -61,9 +62,12 @@ class OneCall {
   void set_up() {
     helper_.spawn();
     // Begun before its plan is there, unless that needs id maps made first.
-    const bool early = geteuid() != 0 || policy_.files.write.empty();
+    const bool early = geteuid() != 0 || !needs_id_maps(policy_.files);
     if (early) prepare();
     helper_.work_out(policy_, true);
+    if (early && helper_.plan.plan().id_maps.count)
+      throw Error(ErrorKind::resource,
+                  "files.read: a file was made private while the cell was made; try again");
     helper_.send_plan(early ? cell_.socket.get() : -1);
     if (!early) prepare();
     settings_ = call_settings(policy_, helper_.plan, true);

@@ -198,7 +198,8 @@ bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, 
   // put another directory in its place since: then the cell would act as an owner that this one has not.
   if (ok && step.id_map >= 0) {
     const IdMap& map = begin_of(plan, plan.id_maps)[step.id_map];
-    ok = info.st_uid == map.uid && info.st_gid == map.gid;
+    ok = info.st_uid == map.uid && info.st_gid == map.gid &&
+         ((step.flags & kBindWritable) || S_ISREG(info.st_mode));
     if (!ok) errno = ESTALE;
   }
   if (ok && (step.flags & kBindDevice) &&

@@ -140,16 +140,23 @@ void add_devices(RootLayout& layout) {
 
 // The owner is looked up here so that the janitor can make a namespace for it; that what is mounted has
 // this owner the mount sees to (root_builder.cc).
-int id_map_of(RootLayout& layout, const std::string& path) {
+int id_map_of(RootLayout& layout, const std::string& path, const char* field) {
   struct stat info;
-  const UniqueFd fd = open_listed(path, O_PATH, "files.write");
-  if (fstat(fd.get(), &info) != 0) throw_sys("policy: files.write: '{}'", path);
+  const UniqueFd fd = open_listed(path, O_PATH, field);
+  if (fstat(fd.get(), &info) != 0) throw_sys("policy: {}: '{}'", field, path);
   const auto same = std::find_if(
       layout.id_maps.begin(), layout.id_maps.end(),
       [&](const IdMap& map) { return map.uid == info.st_uid && map.gid == info.st_gid; });
   if (same != layout.id_maps.end()) return static_cast<int>(same - layout.id_maps.begin());
   layout.id_maps.push_back({info.st_uid, info.st_gid});
   return static_cast<int>(layout.id_maps.size()) - 1;
+}
+
+// Listed by itself, so it is meant to be read, but not by strangers, and a cell of root's is one. (In a listed
+// directory, private files stay private.)
+bool is_private_file(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && !(info.st_mode & S_IROTH);
 }
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -181,6 +188,12 @@ std::vector<std::string> shared_etc() {
   paths.insert(paths.end(), std::begin(kEtcMounts), std::end(kEtcMounts));
   for (std::string& path : java_directories()) paths.push_back(std::move(path));
   return paths;
+}
+
+bool needs_id_maps(const Files& files) {
+  return !files.write.empty() ||
+         std::any_of(files.read.begin(), files.read.end(),
+                     [](const std::string& path) { return is_private_file(normal_path(path)); });
 }
 
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root,
@@ -216,7 +229,8 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
 
   for (const auto& [path, writable] : paths) {
     LayoutStep step{RootOp::bind, path, path, writable ? kBindWritable : 0u};
-    if (writable && as_root) step.id_map = id_map_of(layout, path);
+    if (as_root && (writable || is_private_file(path)))
+      step.id_map = id_map_of(layout, path, writable ? "files.write" : "files.read");
     if (below_scratch(path)) {
       if (for_zygote) layout.steps.push_back(step);
       step.target = fmt::format("{}/{}", kAside, layout.late.size());

@@ -36,7 +36,11 @@ inline constexpr const char* kAside = "/.brig";
 // run. The jail mounts or copies them; the landlock floor allows them.
 std::vector<std::string> shared_etc();
 
-// `home` gets a private directory. With `as_root` writable paths are id-mapped to their owners. With
+// Whether a layout as root would have id maps, as far as one can see before it is made.
+bool needs_id_maps(const Files& files);
+
+// `home` gets a private directory. With `as_root` writable paths, and files that only their owner can read,
+// are id-mapped to their owners. With
 // `for_zygote` what is kept aside for the cells is in its place, too, until a cell covers it.
 // Reads the host's directory tree (which links /bin is, what files.root holds); throws Error.
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root,
