@@ -349,7 +349,8 @@ TEST(SandboxCall, StepsAddUpToTheWall) {
   const Steps& steps = r.report.steps;
   const auto sum = steps.queue + steps.dispatch + steps.run + steps.teardown;
   EXPECT_LT(std::abs((sum - r.report.usage.wall).count()), 10);
-  EXPECT_GE(steps.run, 50ms);
+  // A busy host may see it begin a moment after it did.
+  EXPECT_GE(steps.dispatch + steps.run, 50ms);
 }
 
 TEST(SandboxMaking, RefusesAProcessWithThreads) {

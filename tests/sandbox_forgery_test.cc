@@ -100,6 +100,18 @@ TEST(SandboxForgery, AResultIsOnlyEverTheToolsOwn) {
   EXPECT_EQ(forged(frame(3, "nonsense")).error, "the tool failed, and its error could not be read");
 }
 
+TEST(SandboxForgery, WhatFollowsAnAnswerIsDroppedAndHarmsNobody) {
+  const auto box = sandbox([] {
+    forge(frame(2, "5"));
+    forge(std::string(3 << 20, 'x'));
+    return 7;
+  });
+  for (int i = 0; i < 3; ++i) {
+    const ToolResult r = i < 2 ? box->call("tool", {}) : box->call_async("tool", {}, {}).get();
+    EXPECT_EQ(r.output, 5) << r.error;
+  }
+}
+
 TEST(SandboxForgery, ATrueResultAfterAForgedOneChangesNothing) {
   const auto box = sandbox([] {
     forge(frame(2, "5"));

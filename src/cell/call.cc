@@ -88,12 +88,18 @@ bool Call::start(ReadyCell cell) {
 
 // What the function says. As drain(): one piece at a time.
 bool Call::listen(bool to_the_end) {
-  if (!cell_.answer_read || heard_) return false;
+  if (!cell_.answer_read || early_) return false;
   static thread_local std::unique_ptr<char[]> bytes(new char[kReadSize]);
   do {
     const ssize_t size = read(cell_.answer_read.get(), bytes.get(), kReadSize);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return errno == EAGAIN;
+    if (heard_ && size > 0)
+      continue;  // dropped: were nobody there to read it, the tool would die of that
+    if (heard_) {
+      cell_.answer_read.reset();
+      return false;
+    }
     const std::string_view piece(bytes.get(), static_cast<std::size_t>(size));
     if (piece.size() == 64 * 1024) fcntl(cell_.answer_read.get(), F_SETPIPE_SZ, 1 << 20);
     if (size == 0 || !answer_.feed(piece, request_.on_progress)) {
@@ -103,8 +109,8 @@ bool Call::listen(bool to_the_end) {
       // All there is to know is known, where a cgroup counts what was used: its end is not waited for.
       early_ = answer_.complete() && ending_ == Ending::none && cell_.cgroup &&
                cell_.cgroup->counts_cpu();
-      if (!early_) cell_.answer_read.reset();
-      return false;
+      if (size == 0) cell_.answer_read.reset();
+      return size > 0 && !early_;
     }
   } while (to_the_end);
   return true;
@@ -119,7 +125,7 @@ void Call::feed() {
 }
 
 std::array<int, Call::kSources> Call::descriptors() const {
-  return {heard_ ? -1 : cell_.answer_read.get(),
+  return {early_ ? -1 : cell_.answer_read.get(),
           cell_.socket.get(),
           cell_.out_read.get(),
           cell_.err_read.get(),
@@ -291,7 +297,7 @@ void Call::finish() {
     drain(kOut, true);
     drain(kErr, true);
   }
-  listen(true);
+  if (!heard_) listen(true);
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu =
       microseconds(early_ ? cell_.cgroup->cpu_micros().value_or(0) : end_.cpu_micros);

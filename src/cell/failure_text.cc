@@ -1,6 +1,9 @@
 // The words for {stage, errno, index} that the helper sends when a set-up step fails.
+#include <unistd.h>
+
 #include "base/error.h"
 #include "cell/plan_builder.h"
+#include "os/rights.h"
 
 namespace brig {
 namespace {
@@ -93,19 +96,21 @@ std::string fix_for(Stage stage, int error) {
     case Stage::clone_zygote:
     case Stage::user_namespace:
     case Stage::id_map:
-      if (error == EPERM || error == EACCES || error == ENOSPC || error == EINVAL)
-        return "; user namespaces are off for this user: set the sysctls "
-               "kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0 and, on "
-               "Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor profile for "
-               "brig), or start brig as root; in a chroot the kernel makes none for anybody: enter "
-               "it "
-               "by pivot_root (bwrap, systemd-nspawn) instead" +
+      if (stage == Stage::id_map && error == EPERM && geteuid() == 0)
+        return "; root without CAP_SETFCAP may not use its own id in a user namespace: start it as "
+               "another user (docker run --user 1000), or add that capability" +
                std::string(kLandlockFloor);
+      if (error == EPERM || error == EACCES || error == ENOSPC || error == EINVAL)
+        return "; user namespaces are off here: " + namespace_advice() +
+               "; in a chroot the kernel makes none for anybody: enter it by pivot_root (bwrap, "
+               "systemd-nspawn) instead" +
+               kLandlockFloor;
       return "";
     case Stage::proc:
       if (error == EPERM)
         return "; inside a container whose /proc is masked the kernel refuses a fresh one: start "
-               "the container with an unmasked /proc" +
+               "the container with --security-opt systempaths=unconfined (Docker), --security-opt "
+               "unmask=ALL (podman) or procMount: Unmasked (Kubernetes)" +
                std::string(kLandlockFloor);
       return "";
     case Stage::bind_source:
@@ -134,6 +139,20 @@ std::string fix_for(Stage stage, int error) {
 }
 
 }  // namespace
+
+std::string namespace_advice() {
+  if (in_container())
+    return "the container's seccomp profile forbids them: start it with --security-opt "
+           "seccomp=unconfined (Docker, podman) or seccompProfile.type: Unconfined (Kubernetes); "
+           "if "
+           "that is not it, the host's sysctl user.max_user_namespaces must be above 0";
+  return std::string(
+             "set the sysctls kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0 "
+             "and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor "
+             "profile for brig), or ") +
+         (geteuid() == 0 ? "give root its capabilities (CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID)"
+                         : "start brig as root");
+}
 
 std::string failure_text(const Plan& plan, Stage stage, int error, unsigned index) {
   return describe(plan, stage, index) + ": " + errno_text(error) + fix_for(stage, error);

@@ -63,6 +63,9 @@ bool stage_root(RootStage& stage, Failure& failure);
 bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds, Failure& failure);
 // Gives up root for the plan's unprivileged id.
 bool become_user(const Plan& plan, Failure& failure);
+// The host's name in this UTS namespace. It protects nothing: a container's filter that refuses it is no failure.
+bool set_names(const char* host);
+
 // Maps the cell's user to `outside_uid`, for this process' new user namespace. `proc` is a /proc.
 bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure);
 // The same for `count` ids from there on, and another process: by who has root's rights above it.

@@ -187,6 +187,10 @@ bool enter_cgroup(int entrance) {
   return ok;
 }
 
+bool set_names(const char* host) {
+  return (sethostname(host, strlen(host)) == 0 && setdomainname("", 0) == 0) || errno == EPERM;
+}
+
 bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags,
                  int* listener) {
   sock_fprog filter;

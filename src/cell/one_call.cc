@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cell/helper_process.h"
 #include "cell/root_layout.h"
+#include "os/rights.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -62,7 +63,7 @@ class OneCall {
   void set_up() {
     helper_.spawn();
     // Begun before its plan is there, unless that needs id maps made first.
-    const bool early = geteuid() != 0 || !needs_id_maps(policy_.files);
+    const bool early = !has_root_rights() || !needs_id_maps(policy_.files);
     if (early) prepare();
     helper_.work_out(policy_, true);
     if (early && helper_.plan.plan().id_maps.count)
@@ -89,7 +90,7 @@ class OneCall {
     message.tag = Tag::prepare;
     if (policy_.isolation == Isolation::jail)
       message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
-                      (geteuid() == 0 ? 0 : CLONE_NEWUSER) |
+                      (has_root_rights() ? 0 : CLONE_NEWUSER) |
                       (policy_.network == Network::host ? 0 : CLONE_NEWNET);
     const int fd = theirs.get();
     if (!send_or_ended(helper_.socket.get(), message, &fd, 1))

@@ -17,6 +17,7 @@
 #include "cell/paths.h"
 #include "cell/plan_writer.h"
 #include "cell/root_layout.h"
+#include "os/rights.h"
 #include "os/seccomp.h"
 #include "os/sys.h"
 
@@ -115,7 +116,7 @@ class Planner {
   void enforce(std::string layer) { built_.enforced.push_back(std::move(layer)); }
 
   void ids() {
-    plan_.as_root = geteuid() == 0;
+    plan_.as_root = has_root_rights();
     plan_.host_uid = geteuid();
     plan_.host_gid = getegid();
     if (!plan_.as_root) return;
@@ -385,6 +386,13 @@ class Planner {
     enforce(cgroups_.memory ? fmt::format("memory:cgroup_v{}", version) : "memory:per_process");
     if (cgroups_.pids)
       enforce(fmt::format("processes:cgroup_v{}", version));
+    else if (policy_.isolation == Isolation::jail && !plan_.as_root && is_the_machines_root())
+      throw_error(
+          ErrorKind::unsupported,
+          "limits.processes: the kernel never holds root to a number of processes without a "
+          "cgroup ({}), and here a cell would have root's id; start brig as another user "
+          "(docker run --user 1000), or give root CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID",
+          cgroups_.why_not);
     else if (policy_.isolation == Isolation::jail)
       enforce("processes:rlimit");
     if (policy_.limits.cpus) enforce(fmt::format("cpus:cgroup_v{}", version));

@@ -46,6 +46,8 @@ BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool sin
                      const Payload& payload = {});
 
 // What a failed set-up means, and what to do: "mounting '/data': No such file or directory".
+// How to get user namespaces where there are none, by what is to be seen of this machine.
+std::string namespace_advice();
 std::string failure_text(const Plan& plan, wire::Stage stage, int error, unsigned index);
 // config for what the policy can change, unsupported for what the machine lacks, else by errno.
 ErrorKind failure_kind(wire::Stage stage, int error);

@@ -15,7 +15,9 @@
 #include <functional>
 
 #include "base/error.h"
+#include "cell/plan_builder.h"
 #include "os/cgroup.h"
+#include "os/rights.h"
 #include "os/seccomp.h"
 #include "os/sys.h"
 
@@ -47,7 +49,7 @@ bool write_text(const char* path, const char* text, std::size_t size) {
 
 // What an unprivileged user has; root gives its rights up first.
 struct Ids {
-  bool root = geteuid() == 0;
+  bool root = has_root_rights();
   std::string uid_map = fmt::format("1000 {} 1", root ? 65533 : geteuid());
   std::string gid_map = fmt::format("1000 {} 1", root ? 65533 : getegid());
 
@@ -65,11 +67,6 @@ struct Ids {
   }
 };
 
-constexpr const char* kUserFix =
-    "set the sysctls kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0; on "
-    "Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for brig; "
-    "or start brig as root";
-
 class Prober {
  public:
   explicit Prober(Capabilities& found) : found_(found) {}
@@ -83,21 +80,21 @@ class Prober {
   void namespaces() {
     const Ids ids;
     layer("user_namespace", try_in_child([&] { return ids.enter(0); }), true,
-          "made, and ids mapped in it", kUserFix);
+          "made, and ids mapped in it", namespace_advice());
     layer("mount_namespace", try_in_child([&] {
             return ids.enter(CLONE_NEWNS) &&
                    mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                    mount("none", "/proc", "tmpfs", 0, "size=4k") == 0;
           }),
-          true, "made, and a tmpfs mounted in it", kUserFix);
+          true, "made, and a tmpfs mounted in it", namespace_advice());
     for (const auto& [name, flag] : {std::pair{"pid_namespace", CLONE_NEWPID},
                                      {"ipc_namespace", CLONE_NEWIPC},
                                      {"uts_namespace", CLONE_NEWUTS},
                                      {"cgroup_namespace", CLONE_NEWCGROUP},
                                      {"network_namespace", CLONE_NEWNET}})
-      layer(name, try_in_child([&, flag = flag] { return ids.enter(flag); }), true, "made",
-            "a kernel with all namespaces (CONFIG_PID_NS, CONFIG_NET_NS ...); " +
-                std::string(kUserFix));
+      layer(
+          name, try_in_child([&, flag = flag] { return ids.enter(flag); }), true, "made",
+          "a kernel with all namespaces (CONFIG_PID_NS, CONFIG_NET_NS ...); " + namespace_advice());
     layer("mount_api", try_in_child([&] {
             if (!ids.enter(CLONE_NEWNS)) return false;
             const int tree = sys::open_tree(

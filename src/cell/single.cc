@@ -117,9 +117,7 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
     proc = sys::open_tree(AT_FDCWD, "/proc", sys::kOpenTreeClone | sys::kOpenTreeCloexec);
     if (proc < 0) die(socket, Stage::proc);
     if (!mount_private(plan, failure)) die(socket, failure);
-    const char* name = text(plan, plan.hostname);
-    if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0)
-      die(socket, Stage::hostname);
+    if (!set_names(text(plan, plan.hostname))) die(socket, Stage::hostname);
     enter_cgroups(plan, socket, entrances);
     if (unshare(CLONE_NEWCGROUP) != 0) die(socket, Stage::namespaces);
     if (plan.as_root) {

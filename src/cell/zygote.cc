@@ -81,9 +81,7 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   if (!plan.runtime.count && !leave_program_file(stand_in, failure)) return false;
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);
   close(proc);
-  const char* name = text(plan, plan.hostname);
-  if (sethostname(name, strlen(name)) != 0 || setdomainname("", 0) != 0)
-    return fail(failure, Stage::hostname);
+  if (!set_names(text(plan, plan.hostname))) return fail(failure, Stage::hostname);
   return true;
 }
 
