@@ -75,7 +75,10 @@ bool Call::start(ReadyCell cell) {
       refuse(Outcome::denied, why);
       return true;
     }
-    if (!send_request()) return false;
+    if (!send_request()) {
+      cell_ = ReadyCell();  // its init may stay for as long as this holds the socket
+      return false;
+    }
     sent_ = Clock::now();
     report_.enforced = settings_.enforced;  // while the cell wakes up
     arm(sent_);
@@ -164,6 +167,11 @@ void Call::on_message() {
   }
   if (size == sizeof message && message.tag == wire::Tag::request_failed && !ended_) {
     request_error_ = message.error;
+    return;
+  }
+  if (size == sizeof message && message.tag == wire::Tag::files_failed && !ended_) {
+    files_error_ = message.error;
+    failed_file_ = message.index;
     return;
   }
   if (size == sizeof message && message.tag == wire::Tag::tool_ended) {

@@ -24,6 +24,7 @@
 #include "cell/interruption.h"
 #include "cell/output_buffer.h"
 #include "cell/wire.h"
+#include "cell/workspace.h"
 #include "os/cgroup.h"
 
 namespace brig {
@@ -37,6 +38,7 @@ struct ReadyCell {
   std::shared_ptr<SlotCgroup> cgroup;  // null where there is none; begin() was called
   UniqueFd pidfd;                      // of the cell's init
   UniqueFd socket;                     // to the init, and to the tool until it has exec'ed
+  UniqueFd workspace;                  // of zygotes that show it: a directory, O_PATH
   UniqueFd listener;                   // of the lock filter
   UniqueFd null;  // /dev/null, opened for this cell: flags set on it must not reach another's
   UniqueFd out_read, out_write, err_read, err_write;
@@ -50,7 +52,9 @@ struct CellRequest {
   // Made ahead, by who asks, if the arguments are large: a file that holds them, or something to read
   // what belongs into the gaps of their outline.
   UniqueFd arguments_file;
-  std::uint32_t arguments_size = 0;  // of what is in the file
+  std::uint32_t arguments_size = 0;     // of what is in the file
+  UniqueFd files;                       // of a command: see stow_files
+  std::vector<std::string> file_names;  // for messages
   ProgressCallback on_progress;
   CallLimits limits;                  // none wider than the policy's
   std::function<bool()> interrupted;  // asked, if the caller drives (Interruption): true ends it
@@ -63,6 +67,15 @@ void stow_arguments(CellRequest& request, std::span<const std::string_view> piec
 void stow_outline(CellRequest& request, std::string outline,
                   std::span<const std::string_view> runs);
 
+// A file that a command is to find in its working directory.
+struct InputFile {
+  std::string path;  // relative and normal
+  std::string bytes;
+};
+// Gives the request a command's files. Throws Error: config for a path that leads elsewhere, or for more than
+// brig takes.
+void stow_files(CellRequest& request, std::span<const InputFile> files);
+
 // Gives a function's cell all that does not depend on the call. False: errno is set.
 struct CallSettings;
 bool send_equipment(const CallSettings& settings, ReadyCell& cell);
@@ -71,6 +84,9 @@ bool send_equipment(const CallSettings& settings, ReadyCell& cell);
 struct CellResult {
   Report report;
   Answer answer;  // of a function
+  // What a command has left, where its zygote shows that and all of its processes are known to be gone; or
+  // null. The cell's slot is not used again before it goes, and the Warden must be there until then.
+  std::unique_ptr<Workspace> workspace;
 };
 
 // What all calls of one Runner share. Outlives them.
@@ -83,6 +99,7 @@ struct CallSettings {
   bool init_exposed = false;  // no pid namespace: the tool can kill the cell's init
   unsigned own_tasks = 2;     // brig's processes in each slot: keeper and init
   bool functions = false;     // of a function zygote
+  bool shows_workspace = false;
 };
 
 class Call {
@@ -116,7 +133,12 @@ class Call {
 
   bool over() const { return over_; }
   // Once, when over. What is left of the cell is the keeper's.
-  CellResult take() { return {std::move(report_), answer_.take()}; }
+  CellResult take() { return {std::move(report_), answer_.take(), nullptr}; }
+  // Whether the command was run, and its init has told that nothing of it is alive any more.
+  bool left_workspace() const {
+    return ended_ && !end_.killed && cell_.workspace && !exec_error_ && !request_error_ &&
+           !files_error_;
+  }
   // What it held of the cell: closing that takes a while, and need not be waited for.
   ReadyCell remains() { return std::move(cell_); }
   unsigned slot() const { return cell_.slot; }
@@ -127,6 +149,7 @@ class Call {
 
   // What of the request's own limits can't be enforced; empty if all can.
   std::string narrow();
+  bool died_waiting() const;
   bool send_request();
   bool send_function();
   static bool is_dead();
@@ -140,6 +163,7 @@ class Call {
   void finish();
   void judge(Report& report, const CgroupUsage& usage);
   void judge_function(Report& report);
+  void judge_files(Report& report) const;
 
   const CallSettings& settings_;
   CellRequest request_;
@@ -162,7 +186,8 @@ class Call {
   bool early_ = false;  // a function has answered, and nobody waits for it to end
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};
-  int exec_error_ = 0, request_error_ = 0, hearing_error_ = 0;
+  int exec_error_ = 0, request_error_ = 0, files_error_ = 0, hearing_error_ = 0;
+  std::uint32_t failed_file_ = 0;
   std::map<std::string, std::uint64_t> refusals_;
   std::uint64_t refusal_count_ = 0;
   Report report_;

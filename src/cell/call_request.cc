@@ -1,12 +1,15 @@
 // What is sent to a cell: its equipment, and the one request.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cell/call.h"
 #include "os/memfd.h"
 #include "os/socket.h"
@@ -58,9 +61,9 @@ std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cel
   return settings.variables + static_cast<std::uint32_t>(settings.scratch_variables.size());
 }
 
-// In the packet, or in a memfd beside it.
+// In the packet, or in a memfd beside it. `last`: another descriptor behind that, or -1.
 bool send_strings(int socket, std::string& strings, wire::Request request, int* fds, int count,
-                  int arguments_file) {
+                  int last) {
   UniqueFd large;
   request.size = static_cast<std::uint32_t>(strings.size());
   std::memcpy(strings.data(), &request, sizeof request);
@@ -70,7 +73,7 @@ bool send_strings(int socket, std::string& strings, wire::Request request, int* 
     fds[count++] = large.get();
     packet = sizeof request;
   }
-  if (arguments_file >= 0) fds[count++] = arguments_file;
+  if (last >= 0) fds[count++] = last;
   return send_packet(socket, strings.data(), packet, fds, count);
 }
 
@@ -93,6 +96,50 @@ void stow_outline(CellRequest& request, std::string outline,
   request.arguments = std::move(outline);
   request.arguments_file = pipe_of(runs, request.arguments_size);
   if (!request.arguments_file) request.arguments_file = file_of("arguments", runs);
+}
+
+namespace {
+
+// A path that makes or names nothing but what lies below where it starts.
+bool is_inside(std::string_view path) {
+  if (path.empty() || path.size() >= wire::kMaxFilePath) return false;
+  if (path.find('\0') != std::string_view::npos) return false;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view component = path.substr(at, end - at);
+    if (component.empty() || component == "." || component == ".." || component.size() > 255)
+      return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+}  // namespace
+
+void stow_files(CellRequest& request, std::span<const InputFile> files) {
+  if (files.empty()) return;
+  if (files.size() > wire::kMaxFiles)
+    throw_error(ErrorKind::config, "files: there are {}, and {} at most are taken", files.size(),
+                wire::kMaxFiles);
+  std::vector<wire::FileHeader> headers;  // all of them, before any is referred to
+  std::uint64_t size = 0;
+  for (const InputFile& file : files) {
+    if (!is_inside(file.path))
+      throw_error(ErrorKind::config, "files: {} is not a path inside the workspace",
+                  in_quotes(file.path));
+    headers.push_back({file.bytes.size(), static_cast<std::uint32_t>(file.path.size() + 1), 0});
+    size += file.bytes.size();
+    request.file_names.push_back(file.path);
+  }
+  if (size > wire::kMaxFileBytes)
+    throw Error(ErrorKind::config, "files: they are larger than 1 GiB in all");
+  std::vector<std::string_view> pieces;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    pieces.emplace_back(reinterpret_cast<const char*>(&headers[i]), sizeof headers[i]);
+    pieces.emplace_back(files[i].path.c_str(), files[i].path.size() + 1);
+    pieces.emplace_back(files[i].bytes);
+  }
+  request.files = file_of("files", pieces);
 }
 
 std::string Call::defect(const CellRequest& request) {
@@ -152,8 +199,16 @@ bool send_equipment(const CallSettings& settings, ReadyCell& cell) {
   return sent;
 }
 
+// An init that stays until the host hangs up says that its tool is gone, in place of being gone itself.
+bool Call::died_waiting() const {
+  char byte;
+  return settings_.shows_workspace &&
+         recv(cell_.socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
 bool Call::send_request() {
   if (request_.arguments) return send_function();
+  if (died_waiting()) return false;
   const Command& command = request_.command;
   std::string strings;
   strings.reserve(sizeof(wire::Request) + 1024 + settings_.environment.size());
@@ -164,6 +219,7 @@ bool Call::send_request() {
   request.argc = static_cast<std::uint32_t>(command.argv.size());
   request.envc = add_environment(settings_, cell_, strings);
   request.has_tty = command.tty_fd >= 0;
+  request.files = static_cast<std::uint32_t>(request_.file_names.size());
 
   UniqueFd input;
   int fds[kMaxPacketFds] = {cell_.null.get(), cell_.out_write.get(), cell_.err_write.get()};
@@ -185,7 +241,9 @@ bool Call::send_request() {
     input = file_of("stdin", *command.stdin_bytes);
     fds[0] = input.get();
   }
-  if (!send_strings(cell_.socket.get(), strings, request, fds, 3, -1)) return is_dead();
+  if (!send_strings(cell_.socket.get(), strings, request, fds, 3, request_.files.get()))
+    return is_dead();
+  request_.files.reset();
   cell_.out_write.reset();
   cell_.err_write.reset();
   return true;

@@ -72,5 +72,52 @@ TEST(StowArguments, RefusesMoreThanTheRequestCanTell) {
   }
 }
 
+// --- files ---
+
+std::string fault_of(const std::vector<InputFile>& files) {
+  CellRequest request;
+  try {
+    stow_files(request, files);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::config);
+    return error.what();
+  }
+  EXPECT_EQ(request.file_names.size(), files.size());
+  return "";
+}
+
+TEST(StowFiles, WritesThemIntoOneFileThatNobodyCanChange) {
+  CellRequest request;
+  stow_files(request, std::vector<InputFile>{{"a", "12"}, {"d/e", ""}});
+  std::string block(100, '\0');
+  block.resize(static_cast<std::size_t>(read(request.files.get(), block.data(), block.size())));
+  const wire::FileHeader a{2, 2, 0}, e{0, 4, 0};
+  const auto text = [](const wire::FileHeader& header) {
+    return std::string(reinterpret_cast<const char*>(&header), sizeof header);
+  };
+  EXPECT_EQ(block, text(a) + std::string("a\0", 2) + "12" + text(e) + std::string("d/e\0", 4));
+  EXPECT_LT(write(request.files.get(), "x", 1), 0);
+  CellRequest none;
+  stow_files(none, {});
+  EXPECT_FALSE(none.files);
+}
+
+TEST(StowFiles, RefusesPathsThatLeadElsewhere) {
+  for (const std::string& path :
+       {std::string(), std::string("/"), std::string("/etc/x"), std::string("."), std::string(".."),
+        std::string("../x"), std::string("a/../x"), std::string("a/./x"), std::string("a//x"),
+        std::string("a/"), std::string("./a"), std::string("a\0b", 3), std::string(256, 'x'),
+        std::string(5000, 'x')})
+    EXPECT_NE(fault_of({{path, ""}}).find("is not a path inside the workspace"), std::string::npos)
+        << path;
+  for (const char* path : {"a", "a/b", "...", "..a", "a b", "-", "\n", "\xff"})
+    EXPECT_EQ(fault_of({{path, ""}}), "") << path;
+}
+
+TEST(StowFiles, RefusesTooMany) {
+  EXPECT_EQ(fault_of(std::vector<InputFile>(wire::kMaxFiles, {"x", ""})), "");
+  EXPECT_NE(fault_of(std::vector<InputFile>(wire::kMaxFiles + 1, {"x", ""})), "");
+}
+
 }  // namespace
 }  // namespace brig

@@ -45,6 +45,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
                fmt::format("the cell could not take the command: {}; it was not run, try again",
                            errno_text(request_error_)));
   }
+  if (files_error_) return judge_files(report);
   if (exec_error_) {
     report.exit_code = exec_error_ == ENOENT ? 127 : 126;
     const std::string& program = request_.command.argv[0];
@@ -138,6 +139,34 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
           ? fmt::format("the tool exited with code {} without giving a result{}", *report.exit_code,
                         hint)
           : fmt::format("the command failed with exit code {}{}", *report.exit_code, hint));
+}
+
+// A file of the call could not be put into the working directory, and so the command was not run.
+void Call::judge_files(Report& report) const {
+  const std::string name = in_quotes(
+      failed_file_ < request_.file_names.size() ? request_.file_names[failed_file_] : "?");
+  const bool scratch_is_limited = !settings_.init_exposed;
+  report.exit_code.reset();
+  report.outcome = Outcome::invalid_arguments;
+  std::string why;
+  if (files_error_ == ENOSPC && scratch_is_limited) {
+    why = fmt::format(
+        "{} does not fit into the {} of the cell's scratch space; give fewer or smaller files, or "
+        "raise limits.scratch",
+        name, format_size(limits_.scratch));
+  } else if (files_error_ == EFBIG && limits_.file_size) {
+    why = fmt::format("{} is larger than limits.file_size, {}", name,
+                      format_size(*limits_.file_size));
+  } else if (files_error_ == EEXIST) {
+    why = fmt::format("{} is in the working directory already", name);
+  } else {
+    why = fmt::format("{} could not be put into the working directory: {}", name,
+                      errno_text(files_error_));
+    if (files_error_ == ENOMEM) report.outcome = Outcome::memory_limit;
+    for (const int brigs_own : {EINVAL, EIO, EMFILE, ENFILE, EBADF})
+      if (files_error_ == brigs_own) report.outcome = Outcome::internal;
+  }
+  report.message = fmt::format("files: {}; the command was not run", why);
 }
 
 // It ended by itself and well: what did it answer? (That a result is JSON is for the reader to see.)

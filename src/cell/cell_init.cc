@@ -212,7 +212,7 @@ uint64_t micros(const timeval& time) {
   return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_usec);
 }
 
-[[noreturn]] void reap(int socket, pid_t tool) {
+[[noreturn]] void reap(const Plan& plan, int socket, pid_t tool) {
   wire::Message message{};
   message.tag = wire::Tag::tool_ended;
   int status = 0;
@@ -235,6 +235,13 @@ uint64_t micros(const timeval& time) {
   message.cpu_micros = micros(usage.ru_utime) + micros(usage.ru_stime);
   message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
   send_packet(socket, &message, sizeof message, nullptr, 0);
+  // The host looks at the workspace now, and hangs up when it has. Without mounts the keeper removes that
+  // directory when this process ends; with them, whoever is last pays for the scratch space: not the host.
+  // A keeper that has died, or dies meanwhile, ends this: the host may be waiting for its cells to go.
+  if (plan.shows_workspace)
+    g_tool = 0;  // so that on_kill() does; the number may be another's by now
+  while (plan.shows_workspace && !g_killed && recv_bytes(socket, &status, sizeof status, 0) > 0) {
+  }
   // Nothing of this cell for the next one to find in memory that the keeper has lent.
   explicit_bzero(&message, sizeof message);
   explicit_bzero(&usage, sizeof usage);
@@ -246,7 +253,7 @@ uint64_t micros(const timeval& time) {
 
 volatile bool g_settled = false;
 
-void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
+void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int workspace) {
   Failure failure;
   // In lent memory they are as the last cell's init left them.
   g_tool = 0;
@@ -279,6 +286,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
     if (listener >= 0) close(listener);
+    if (workspace >= 0) close(workspace);
     if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
     tool_main(plan, socket);
   }
@@ -290,9 +298,12 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch) {
   g_settled = true;
   wire::Message message{};
   message.tag = wire::Tag::cell_ready;
-  if (!send_packet(socket, &message, sizeof message, &listener, listener >= 0)) _exit(1);
-  if (listener >= 0) close(listener);
-  reap(socket, tool);
+  int fds[2], count = 0;
+  if (workspace >= 0) fds[count++] = workspace;
+  if (listener >= 0) fds[count++] = listener;
+  if (!send_packet(socket, &message, sizeof message, fds, count)) _exit(1);
+  for (int i = 0; i < count; ++i) close(fds[i]);
+  reap(plan, socket, tool);
 }
 
 void watch_over_tree() {
@@ -305,18 +316,22 @@ void cell_init(const Plan& plan, int socket, unsigned slot) {
   set_name("brig-init");
   Failure failure;
   char scratch[4096] = "", number[24];
-  int proc = -1;
+  int proc = -1, workspace = -1;
   if (plan.floor == Floor::jail) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
     const unsigned id = kCellId + slot_id(plan, slot);
-    if (!map_ids(proc, id, id, failure) || !mount_private(plan, failure)) die(socket, failure);
+    if (!map_ids(proc, id, id, failure) || !mount_private(plan, &workspace, failure))
+      die(socket, failure);
   } else {
     watch_over_tree();
     if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot)))
       die(socket, Stage::scratch);
+    if (plan.shows_workspace &&
+        (workspace = open(scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+      die(socket, Stage::scratch);
   }
-  run_cell(plan, socket, proc, scratch);
+  run_cell(plan, socket, proc, scratch, workspace);
 }
 
 }  // namespace brig::helper

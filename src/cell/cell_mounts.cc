@@ -85,9 +85,14 @@ bool mount_late(const Plan& plan, Failure& failure) {
 
 }  // namespace
 
-bool mount_private(const Plan& plan, Failure& failure) {
+bool mount_private(const Plan& plan, int* workspace, Failure& failure) {
   if (plan.loopback_up && !loopback_up(failure)) return false;
-  if (!mount_scratch(plan, failure) || !mount_late(plan, failure)) return false;
+  if (!mount_scratch(plan, failure)) return false;
+  // Before anything of the host's is mounted on top of it.
+  if (plan.shows_workspace &&
+      (*workspace = open(text(plan, plan.workspace), O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+    return fail(failure, Stage::scratch);
+  if (!mount_late(plan, failure)) return false;
   // Read-only: nothing in it is the cell's to change, oom_score_adj and sysctls included.
   if (plan.single) {
     sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};

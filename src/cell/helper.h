@@ -71,11 +71,14 @@ bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& fail
 // The same for `count` ids from there on, and another process: by who has root's rights above it.
 bool map_id_range(int proc, const char* process, unsigned outside_uid, unsigned outside_gid,
                   unsigned count, Failure& failure);
-// Scratch space, listed paths on top of it, masks of /proc, the loopback interface.
-bool mount_private(const Plan& plan, Failure& failure);
+// Scratch space, listed paths on top of it, masks of /proc, the loopback interface. `workspace`: set to a
+// descriptor of the private one, if the plan shows it.
+bool mount_private(const Plan& plan, int* workspace, Failure& failure);
 // The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc
-// that may be written to, or -1; `scratch` the private directory of floors without mounts, or "".
-[[noreturn]] void run_cell(const Plan& plan, int socket, int proc, const char* scratch);
+// that may be written to, or -1; `scratch` the private directory of floors without mounts, or "";
+// `workspace` is for the host, or -1.
+[[noreturn]] void run_cell(const Plan& plan, int socket, int proc, const char* scratch,
+                           int workspace);
 bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags,
                  int* listener);
 

@@ -73,10 +73,13 @@ void HelperProcess::work_out(const Policy& policy, bool single, const Origin& or
   limits.memory = policy.limits.memory;
   limits.processes = policy.limits.processes + (single ? kOwnTasksSingle : kOwnTasks);
   limits.cpus = policy.limits.cpus;
-  limits.count_cpu = origin.functions() || policy.limits.cpu_time.has_value();
+  // So that one call can have less of it than the policy says.
+  limits.count_cpu =
+      origin.functions() || origin.shows_workspace || policy.limits.cpu_time.has_value();
   limits.single = single;
   cgroups = make_cgroups(limits);
-  plan = build_plan(policy, cgroups, single, origin.payload ? *origin.payload : Payload());
+  plan = build_plan(policy, cgroups, single, origin.payload ? *origin.payload : Payload(),
+                    origin.shows_workspace);
   if (origin.payload) catalog = make_catalog();
 }
 

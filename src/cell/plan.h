@@ -102,6 +102,9 @@ struct Plan {
   PlanList<PlanText> proc_masks;
   PlanText hostname;
   PlanText working_directory;
+  // Commands only: the init gives the host a descriptor of the cell's own workspace, and stays, when all
+  // other processes are gone, until the host hangs up.
+  uint32_t shows_workspace;
 
   uint32_t landlock_abi;  // 0: not there
   uint64_t landlock_fs;

@@ -81,9 +81,11 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
 
 class Planner {
  public:
-  Planner(const Policy& policy, const CgroupLayout& cgroups, bool single, const Payload& payload)
+  Planner(const Policy& policy, const CgroupLayout& cgroups, bool single, const Payload& payload,
+          bool shows_workspace)
       : policy_(policy), cgroups_(cgroups), payload_(payload) {
     plan_.single = single;
+    plan_.shows_workspace = shows_workspace;
   }
 
   BuiltPlan build() {
@@ -414,8 +416,8 @@ class Planner {
 }  // namespace
 
 BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,
-                     const Payload& payload) {
-  Planner planner(policy, cgroups, single, payload);
+                     const Payload& payload, bool shows_workspace) {
+  Planner planner(policy, cgroups, single, payload, shows_workspace);
   try {
     return planner.build();
   } catch (...) {

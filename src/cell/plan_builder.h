@@ -41,9 +41,9 @@ struct Payload {
 
 // `policy` is validated. Throws Error(unsupported) naming the feature that the floor needs and this
 // machine lacks, where that can be known before trying.
-// `single`: for one call (see Plan::single).
+// `single`: for one call (see Plan::single). `shows_workspace`: see Plan::shows_workspace.
 BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,
-                     const Payload& payload = {});
+                     const Payload& payload = {}, bool shows_workspace = false);
 
 // What a failed set-up means, and what to do: "mounting '/data': No such file or directory".
 // How to get user namespaces where there are none, by what is to be seen of this machine.

@@ -96,7 +96,7 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
   umask(022);
   Failure failure;
   char scratch[4096] = "";
-  int proc = -1;
+  int proc = -1, workspace = -1;
   RootStage stage;
   const bool network = (start.namespaces & CLONE_NEWNET) != 0;
   const int host_proc = openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -116,7 +116,7 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
     // A second, detached view of /proc stays writable for the few writes that are left.
     proc = sys::open_tree(AT_FDCWD, "/proc", sys::kOpenTreeClone | sys::kOpenTreeCloexec);
     if (proc < 0) die(socket, Stage::proc);
-    if (!mount_private(plan, failure)) die(socket, failure);
+    if (!mount_private(plan, &workspace, failure)) die(socket, failure);
     if (!set_names(text(plan, plan.hostname))) die(socket, Stage::hostname);
     enter_cgroups(plan, socket, entrances);
     if (unshare(CLONE_NEWCGROUP) != 0) die(socket, Stage::namespaces);
@@ -137,7 +137,7 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
   for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die(socket, Stage::no_new_privileges);
   if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr)) die(socket, Stage::seccomp);
-  run_cell(plan, socket, proc, scratch);
+  run_cell(plan, socket, proc, scratch, workspace);
 }
 
 }  // namespace brig::helper

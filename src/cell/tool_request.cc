@@ -50,10 +50,11 @@ Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** stri
   const auto& request = *reinterpret_cast<const wire::Request*>(buffer);
   taken.header = &request;
   const bool large = request.size > wire::kInlineRequest;
-  const int expected = descriptors + large + (request.arguments_file != 0);
+  const int expected = descriptors + large + (request.arguments_file != 0) + (request.files != 0);
   if (packet.cut || request.tag != tag || request.argc > most_strings ||
       request.envc > most_strings - request.argc || request.size < sizeof request ||
       request.size > wire::kMaxRequest || request.arguments_file > wire::kMaxArguments ||
+      request.files > wire::kMaxFiles || (request.files && request.arguments_file) ||
       (!large && packet.size != static_cast<ssize_t>(request.size)) || packet.fd_count != expected)
     request_failed(socket, EINVAL);
   char* base = large ? map(socket, packet.fds[descriptors].release(), request.size) : buffer;
@@ -104,10 +105,11 @@ void set_streams(int socket, UniqueFd* fds) {
 
 }  // namespace
 
-void tell_failure(int socket, wire::Tag tag, int error) {
+void tell_failure(int socket, wire::Tag tag, int error, unsigned index) {
   wire::Message message{};
   message.tag = tag;
   message.error = error;
+  message.index = index;
   send_packet(socket, &message, sizeof message, nullptr, 0);
   _exit(127);
 }
@@ -116,6 +118,13 @@ CommandRequest await_command(const Plan& plan, int socket) {
   begin(plan);
   Taken taken = take(socket, wire::Tag::request, 3, g_first, g_strings, wire::kMaxStrings);
   if (taken.header->argc == 0) request_failed(socket, EINVAL);
+  if (const unsigned count = taken.header->files) {
+    UniqueFd& block = taken.packet.fds[taken.packet.fd_count - 1];
+    unsigned index = 0;
+    if (!put_files(block.get(), count, &index))
+      tell_failure(socket, wire::Tag::files_failed, errno, index);
+    block.reset();
+  }
   set_streams(socket, taken.packet.fds);
   if (taken.header->has_tty) ioctl(0, TIOCSCTTY, 0);
   return {g_strings, g_strings + taken.header->argc + 1};

@@ -13,7 +13,7 @@ struct CommandRequest {
   char** argv;
   char** envp;
 };
-// Returns with 0 to 2 in place and signals unblocked.
+// Returns with 0 to 2 in place, signals unblocked, and the files of the request in the working directory.
 CommandRequest await_command(const Plan& plan, int socket);
 
 struct Equipment {
@@ -31,8 +31,13 @@ struct FunctionRequest {
 };
 FunctionRequest await_function(int socket);
 
+// Makes what is in `block` (see wire::FileHeader) below the working directory, `count` files, with the rights
+// of the tool and at its expense: every lock is on. False: errno is set, and `index` says which file it was. One
+// that is there already is never replaced, and no link is followed.
+bool put_files(int block, unsigned count, unsigned* index);
+
 // Tells the host why there will be no tool, and ends the process. exec_failed: the program can't be
-// run, which is the caller's doing. request_failed: it did not come to that.
-[[noreturn]] void tell_failure(int socket, wire::Tag tag, int error);
+// run, which is the caller's doing. request_failed, files_failed: it did not come to that.
+[[noreturn]] void tell_failure(int socket, wire::Tag tag, int error, unsigned index = 0);
 
 }  // namespace brig::helper

@@ -96,9 +96,12 @@ Warden::~Warden() {
 void Warden::start_zygote() try {
   helper_.spawn(origin_);
   helper_.work_out(policy_, false, origin_);
-  // The same for every zygote of this policy, and calls refer to it.
-  if (settings_.enforced.empty()) settings_ = call_settings(policy_, helper_.plan, false);
-  settings_.functions = origin_.functions();
+  // The same for every zygote of this policy, and calls refer to it: written once, before there are any.
+  if (settings_.enforced.empty()) {
+    settings_ = call_settings(policy_, helper_.plan, false);
+    settings_.functions = origin_.functions();
+    settings_.shows_workspace = origin_.shows_workspace;
+  }
   helper_.send_plan();
   proven_ = false;
   watch(helper_.socket.get(), key(Key::janitor));
@@ -291,8 +294,11 @@ void Warden::on_made_cell(unsigned id) {
     return;
   }
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
-  slot.cell.listener = std::move(packet.fds[0]);
+  if (settings_.shows_workspace) slot.cell.workspace = std::move(packet.fds[0]);
+  slot.cell.listener = std::move(packet.fds[settings_.shows_workspace]);
   try {
+    if (settings_.shows_workspace && !is_workspace(slot.cell.workspace, !settings_.init_exposed))
+      throw Error(ErrorKind::internal, "a cell did not show its workspace");
     equip(slot);
   } catch (const Error& error) {
     // Not used, so killed; its keeper tells when it is gone, and makes another.

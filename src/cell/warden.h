@@ -97,6 +97,7 @@ class Warden {
   void drop_cell(Slot& slot);  // the one that it is making
   void cell_gone(Slot& slot);
   void finish_gone();
+  void let_go(unsigned slot, Call& call, CellResult& result);
   void release(unsigned slot, ReadyCell remains);
   void lose_slot(unsigned id);
   void lose_zygote();

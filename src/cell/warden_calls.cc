@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -100,7 +101,7 @@ void Warden::finish_async(std::uint64_t id) {
   drop_cancel_fd(async);
   const unsigned slot = async.call->slot();
   CellResult result = async.call->take();
-  if (!async.waiting) release(slot, async.call->remains());
+  if (!async.waiting) let_go(slot, *async.call, result);
   if (async.on_done) async.on_done(std::move(result));
 }
 
@@ -199,8 +200,22 @@ unsigned Warden::ready() const {
 
 // --- calls that the caller drives ---
 
+// Of a call that is over. What its command has left is looked at first, by whoever gets the result.
+void Warden::let_go(unsigned slot, Call& call, CellResult& result) {
+  const bool shown = call.left_workspace();
+  ReadyCell remains = call.remains();
+  if (!shown) return release(slot, std::move(remains));
+  UniqueFd directory = std::move(remains.workspace);
+  const auto rest = std::make_shared<ReadyCell>(std::move(remains));
+  result.workspace = std::make_unique<Workspace>(
+      std::move(directory), [this, slot, rest] { release(slot, std::move(*rest)); });
+}
+
 // The call has read all it wants to know of the slot: from now on the slot may be used again.
 void Warden::release(unsigned slot, ReadyCell remains) {
+  // The cell's init has waited for this, and takes the scratch space down when nobody else refers to it.
+  remains.workspace.reset();
+  if (settings_.shows_workspace && remains.socket) shutdown(remains.socket.get(), SHUT_RDWR);
   bool gone;
   {
     const std::lock_guard lock(mutex_);
@@ -294,7 +309,7 @@ CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
   if (!started) call.refuse(Outcome::internal, "every cell that was tried was dead; try again");
   while (!call.over()) call.drive();
   CellResult result = call.take();
-  if (started) release(slot, call.remains());
+  if (started) let_go(slot, call, result);
   return result;
 }
 

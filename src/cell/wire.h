@@ -77,12 +77,13 @@ enum class Tag : uint32_t {
   cell_gone,
   // host -> keeper; perhaps with the entrance of a new cgroup
   make_cell,
-  // cell's init -> host; cell_ready carries the seccomp listener
+  // cell's init -> host; cell_ready carries the workspace, if the plan says so, and the seccomp listener
   cell_ready,
   tool_ended,  // status, usage
   // the tool before exec -> host
   exec_failed,     // error: the program can't be run
   request_failed,  // error: it did not come to that
+  files_failed,    // error, index: that file could not be put into the working directory
   // host -> the tool's process: a Request each. A function's is equipped when its cell is made; what
   // is left for its request is the name and the arguments
   equip,
@@ -93,7 +94,7 @@ struct Message {
   Tag tag;
   Stage stage;           // failed
   int32_t error;         // of all that failed: errno
-  uint32_t index;        // failed: which mount, rule, rlimit...; otherwise the slot
+  uint32_t index;        // failed: which mount, rule, rlimit, file...; otherwise the slot
   int32_t status;        // tool_ended, cell_gone: a wait status
   uint32_t killed;       // tool_ended: by SIGUSR1, the host's or a dying keeper's
   uint64_t cpu_micros;   // tool_ended, cell_gone: of the tree so far
@@ -106,6 +107,7 @@ struct Message {
 // answer too (see answer.h). Then, if it is above kInlineRequest, and only the header is in the packet, a
 // memfd that holds it; and a memfd that holds the arguments, if they are not in the request. If a text is
 // there too, it is their outline, and what comes is a pipe or a memfd to read what belongs into its gaps.
+// The last descriptor of a command that finds files in its working directory is a memfd that holds them.
 struct Request {
   Tag tag;
   uint32_t size;
@@ -113,6 +115,15 @@ struct Request {
   uint32_t envc;
   uint32_t has_tty;
   uint32_t arguments_file;  // how much is in the descriptor that they have of their own
+  uint32_t files;           // how many files are in the last descriptor
+};
+
+// In that memfd, for each file: this, its path with a NUL at the end, its bytes. The path is relative and
+// normal: no empty component, no "." and no "..".
+struct FileHeader {
+  uint64_t size;
+  uint32_t path_size;  // with the NUL
+  uint32_t unused;
 };
 
 inline constexpr uint32_t kInlineRequest = 64 * 1024;
@@ -120,5 +131,8 @@ inline constexpr uint32_t kMaxRequest = 4 * 1024 * 1024;
 inline constexpr uint32_t kInlineArguments = 16 * 1024;
 inline constexpr uint32_t kMaxArguments = 1024 * 1024 * 1024;
 inline constexpr uint32_t kMaxStrings = 65536;
+inline constexpr uint32_t kMaxFiles = 1000;
+inline constexpr uint32_t kMaxFilePath = 4096;                 // with the NUL
+inline constexpr uint64_t kMaxFileBytes = 1024 * 1024 * 1024;  // of all together
 
 }  // namespace brig::wire

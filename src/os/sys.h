@@ -57,8 +57,8 @@ inline int pivot_root(const char* new_root, const char* put_old) {
 struct OpenHow {
   uint64_t flags, mode, resolve;
 };
-inline constexpr uint64_t kResolveNoMagiclinks = 0x02, kResolveNoSymlinks = 0x04,
-                          kResolveBeneath = 0x08, kResolveInRoot = 0x10;
+inline constexpr uint64_t kResolveNoXdev = 0x01, kResolveNoMagiclinks = 0x02,
+                          kResolveNoSymlinks = 0x04, kResolveBeneath = 0x08, kResolveInRoot = 0x10;
 inline int openat2(int dir, const char* path, OpenHow how) {
   return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
 }
