@@ -8,7 +8,7 @@ namespace {
 
 serve::Builtins quiet_builtins() {
   Tool command = serve::run_command_tool();
-  command.call = nullptr;
+  command.maker = nullptr;
   command.argv = {"true"};
   command.input_schema["not"] = Json::object();
   Tool search;

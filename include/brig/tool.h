@@ -40,8 +40,9 @@ struct ToolOptions {
 };
 
 struct PythonRuntime;  // brig's own
+struct CommandMaker;   // likewise
 
-// Exactly one of `call`, `argv`, `library` and `python` says what the tool is.
+// Exactly one of `call`, `argv`, `library`, `python` and `maker` says what the tool is.
 struct Tool {
   std::string name, description;
   Json input_schema;                  // an object's
@@ -56,6 +57,8 @@ struct Tool {
   std::string library;
   // A function of a module that an interpreter has imported: see Toolbox::add_python.
   std::shared_ptr<const PythonRuntime> python;
+  // A command that brig's own code makes of the arguments: the server's run_command.
+  std::shared_ptr<const CommandMaker> maker;
 };
 
 // Whether `query` is in the name or the description, whatever the case.

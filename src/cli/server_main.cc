@@ -142,7 +142,6 @@ int run_mcp(const Options& options) {
 
 int run_serve(const Options& options) {
   Parts parts(options);
-  // Only now: the cells of run_command are copies of this process as it was.
   Tokens tokens = options.token_file.empty() ? Tokens() : Tokens::from_file(options.token_file);
   if (options.certificate.empty() != options.key.empty())
     throw Error(ErrorKind::config, "--tls-cert and --tls-key belong together");

@@ -17,12 +17,16 @@ struct Builtins {
   std::string missing;  // why there is no run_python; empty if there is
 };
 
-// Before anything secret is read: run_command's cells are copies of this process as it is now. Throws Error.
+// Throws Error. The cells are made by programs that are executed for it: none is a copy of this process.
 Builtins make_builtins(const Policy& policy, const SandboxOptions& options);
 
 bool is_builtin(std::string_view tool);
-// What the cell answered and what it wrote, put together: output is {"exit_code" or "value", "stdout", "stderr",
-// "images"}; and a command that failed is a call that failed.
-void present_builtin(ToolResult& result, std::string_view tool);
+
+// What was written to stdout and stderr, as members of an output.
+void add_streams(Json& output, const Report& report);
+
+// What the cell of run_python answered and what it wrote, put together: output is {"value", "stdout", "stderr", "images"};
+// and code that was not run is a call that failed. (The output of run_command is made like that from the start.)
+void present_python(ToolResult& result);
 
 }  // namespace brig::serve

@@ -1,4 +1,5 @@
-// run_command: what it is called with, and what it does inside its cell.
+// run_command: a command of the caller's, in a cell like any other. Its files are put into the workspace before, and
+// images that it has left there come back.
 #pragma once
 
 #include <brig/tool.h>

@@ -279,7 +279,7 @@ void Service::end(std::uint64_t number, ToolResult result) {
   named_.erase({call.caller.get(), call.told.call_id});
   --call.caller->running;
   result.call_id = call.told.call_id;
-  if (is_builtin(call.told.tool) && call.box == builtins_) present_builtin(result, call.told.tool);
+  if (call.told.tool == kRunPython && call.box == builtins_) present_python(result);
   const bool known = result.report.outcome != Outcome::unknown_tool;
   metrics_.called(known ? call.told.tool : "", result);
   record(call, result);

@@ -92,6 +92,11 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
     request.interrupted = std::move(options.interrupted);
     if (flight->tool->command) {
       request.command.argv = flight->tool->command->expand(arguments);
+    } else if (tool.maker) {
+      MadeCommand made = tool.maker->make(arguments);
+      stow_files(request, made.files);
+      request.command = std::move(made.command);
+      flight->output = std::move(made.output);
     } else {
       request.command.argv = {name};
       std::string fault;
@@ -168,7 +173,7 @@ void Sandbox::Impl::refuse(Flight& flight, Admission::Verdict verdict) {
 void Sandbox::Impl::land(Flight& flight, CellResult cell) {
   ToolResult& result = flight.result;
   if (flight.tool) {
-    read_result(*flight.tool, std::move(cell), result);
+    read_result(flight, std::move(cell), result);
   } else {
     result.report = std::move(cell.report);
     result.error = result.report.message;
@@ -283,7 +288,8 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
         std::move(flight->request), output_teller(*flight),
         [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
           admission_.leave();
-          const std::size_t size = cell.answer.bytes.size();
+          const std::size_t size =
+              cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
           end(
               std::move(held),
               [this, result = std::make_shared<CellResult>(std::move(cell))](Flight& ended) {

@@ -15,6 +15,7 @@
 #include "base/worker.h"
 #include "cell/warden.h"
 #include "tool/admission.h"
+#include "tool/command_maker.h"
 #include "tool/command_template.h"
 #include "tool/function_guest.h"
 #include "tool/library.h"
@@ -39,6 +40,7 @@ struct Flight {
   std::string tool_name, call_id;
   std::shared_ptr<const PreparedTool> tool;
   CellRequest request;
+  OutputMaker output;  // of a tool with a CommandMaker
   ToolResult result;
   Clock::time_point asked;
   Clock::time_point deadline;               // for who waits for a cell
@@ -115,7 +117,7 @@ struct Sandbox::Impl {
   Worker long_jobs_;  // so that they keep nobody waiting
 };
 
-// sandbox_result.cc: what a cell's result means as a tool's.
-void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result);
+// sandbox_result.cc: what a cell's result means as a tool's. The cell's workspace is let go of.
+void read_result(const Flight& flight, CellResult cell, ToolResult& result);
 
 }  // namespace brig

@@ -54,7 +54,8 @@ void read_output(ToolResult& result) {
 
 }  // namespace
 
-void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) {
+void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
+  const PreparedTool& tool = *flight.tool;
   result.report = std::move(cell.report);
   if (result.report.outcome == Outcome::tool_error) {
     read_thrown(cell.answer.bytes, result);
@@ -67,6 +68,8 @@ void read_result(const PreparedTool& tool, CellResult cell, ToolResult& result) 
       result.error += ": " + beginning_of(result.report.err.bytes, 2000);
   } else if (tool.command) {
     read_output(result);
+  } else if (flight.output) {
+    result.output = flight.output(result.report, cell.workspace.get());
   } else {
     std::string fault;
     std::optional<Json> value = json_taken_from(std::move(cell.answer.bytes), fault);

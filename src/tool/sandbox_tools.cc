@@ -52,8 +52,10 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
   const std::string runtime = tool.call               ? kFunction
                               : tool.python           ? tool.python->key
                               : !tool.library.empty() ? "library " + tool.library
+                              : tool.maker            ? "command, then a look"
                                                       : "command";
   Origin origin;
+  origin.shows_workspace = tool.maker != nullptr;
   if (tool.call) origin.nursery = nursery_;
   if (!tool.library.empty()) {
     policy.files.read.push_back(tool.library);

@@ -15,7 +15,7 @@ namespace {
 std::shared_ptr<const Tool> checked(Tool tool) {
   if (!is_tool_name(tool.name))
     throw_error(ErrorKind::config, "tool {}: {}", in_quotes(tool.name), kToolNameRule);
-  if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python != 3)
+  if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python + !tool.maker != 4)
     throw_error(ErrorKind::config,
                 "tool '{}': has nothing to call, or too much; give a callable, argv or a library",
                 tool.name);

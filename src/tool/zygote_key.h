@@ -9,7 +9,7 @@
 namespace brig {
 
 struct ZygoteKey {
-  std::string runtime;  // "function", "command", "library PATH", or a Python runtime's own
+  std::string runtime;  // "function", "command", "library PATH", a Python runtime's own, ...
   Policy policy;
 
   bool operator==(const ZygoteKey&) const = default;
