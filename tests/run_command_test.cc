@@ -211,7 +211,7 @@ TEST(RunCommand, OutputIsToldWhileItRuns) {
 }
 
 TEST(RunCommand, CpuTimeOfOneCallMayBeLessThanThePolicys) {
-  BRIG_NEEDS(has_cgroups(), "no cgroup counts CPU time");
+  if (!has_cgroups()) GTEST_SKIP() << "without a cgroup nothing counts it for one call";
   const auto box = command_box(quick());
   CallOptions options;
   options.limits.cpu_time = 500ms;
