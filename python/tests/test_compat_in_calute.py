@@ -277,3 +277,16 @@ def test_a_backend_of_the_users_own_is_left_in_place(theirs: Any) -> None:
     registry["subprocess"] = mine = lambda sandbox_config: "mine"
     assert drop_in.get_backend("subprocess", theirs.SandboxConfig()) == "mine"
     assert registry["subprocess"] is mine
+
+
+def test_our_module_in_the_place_of_the_frameworks_is_no_loop(
+    theirs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, theirs.__name__, drop_in)
+    assert drop_in.SandboxConfig is stand_ins.SandboxConfig
+    assert drop_in.SandboxRouter().decide("it").context is stand_ins.ExecutionContext.HOST
+
+
+def test_a_patch_of_subprocess_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brig.compat.calute.subprocess.run", None)
+    assert drop_in.SubprocessSandboxBackend(drop_in.SandboxConfig()).execute("it", where, {})[1] == 0

@@ -41,8 +41,9 @@ class Framework:
         found = []
         for root in sorted(self._roots, key=lambda root: root != first):
             module = self._module(root, f"{root}.{self.places[name]}")
-            value = getattr(module, name, None)
-            # A program may have put our own class in the place of the framework's.
+            # A program may have put our own module or class in the place of the framework's.
+            ours = str(getattr(module, "__name__", "")).startswith("brig.")
+            value = None if ours else getattr(module, name, None)
             if value is not None and not str(getattr(value, "__module__", "")).startswith("brig."):
                 found.append(value)
         return found

@@ -21,6 +21,7 @@ backend is brig's. What differs, because it was broken there:
 from __future__ import annotations
 
 import copy
+import importlib
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
@@ -71,6 +72,8 @@ _MODULE = "security.sandbox_backends.subprocess_backend"
 
 def __getattr__(name: str) -> Any:
     """The framework's own class where it is loaded, else the one that stands in for it."""
+    if name == "subprocess":  # programs patch it here, in their tests
+        return importlib.import_module(name)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _take_part()
