@@ -517,14 +517,29 @@ def _pickled(value: Dict[str, Any]) -> Packed:
                     modules.add(module.partition(".")[0])
             return NotImplemented
 
-    text = io.BytesIO()
+    stream = io.BytesIO()
     try:
-        Recorder(text, protocol=4).dump(value)
+        Recorder(stream, protocol=4).dump(value)
+        data = _of_a_session(value) if "__main__" in modules else b""
     except Exception as error:  # whatever the objects' own methods raise
         raise ValueError(f"{type(error).__name__}: {error}") from None
-    made = Packed({"": _tagged("pickle", base64_text(text.getbuffer()))})
+    made = Packed({"": _tagged("pickle", base64_text(data or stream.getvalue()))})
     made.modules = frozenset(modules - {"builtins", "__main__"})
     return made
+
+
+def _of_a_session(value: Dict[str, Any]) -> bytes:
+    """A pickle with the classes of a notebook or a prompt in it, which no cell can import."""
+    import sys
+
+    if getattr(sys.modules["__main__"], "__file__", None):
+        return b""  # a script, which the cell loads for its functions
+    try:
+        import cloudpickle  # type: ignore[import]
+    except ImportError:
+        return b""
+    data: bytes = cloudpickle.dumps(value, protocol=4)
+    return data
 
 
 class _Reader:

@@ -870,6 +870,33 @@ def test_a_function_of_a_script_can_be_called(tmp_path: Path, guard: str) -> Non
     assert (done.stdout, done.stderr) == ("42\n", "")
 
 
+SESSION = """
+import asyncio, dataclasses, enum
+from brig.compat.jeeves import InProcessToolHost, SubprocessSandbox
+class Colour(enum.Enum):
+    RED = 1
+@dataclasses.dataclass
+class Point:
+    x: object
+def look(point):
+    return [isinstance(point, Point), isinstance(point.x, Colour), point.x.name]
+box = SubprocessSandbox(InProcessToolHost([look]))
+result = asyncio.run(box.call("look", {"point": Point(Colour.RED)}))
+print(result.error or result.output)
+"""
+
+
+@pytest.mark.parametrize("way", ["a script", pytest.param("a session", marks=by_value)])
+def test_an_argument_may_be_of_a_class_of_the_main_program(tmp_path: Path, way: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SESSION)
+    words = ["-c", SESSION] if way == "a session" else [str(script)]
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[True, True, 'RED']\n", "")
+
+
 def test_an_async_tool_is_awaited(box: SubprocessSandbox) -> None:
     assert call(box, "slowly", value=4).output == 8
 
