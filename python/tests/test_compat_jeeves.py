@@ -11,6 +11,7 @@ import datetime
 import decimal
 import enum
 import functools
+import gc
 import importlib.util
 import json
 import multiprocessing.resource_tracker
@@ -23,6 +24,7 @@ import sys
 import threading
 import time
 import uuid
+import weakref
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
@@ -705,6 +707,24 @@ def test_an_argument_may_be_of_a_module_that_the_tool_does_not_import(
     thing = importlib.import_module(name).Thing()
     assert call(box, "looks", value=1).output == ["int", "1"]
     assert call(box, "looks", value=thing).output == ["Thing", "a thing"]
+
+    other = SubprocessSandbox(InProcessToolHost([decorated]))
+    assert call(other, "decorated", text="a").output == "A"  # a tool that two sandboxes share
+    box = SubprocessSandbox(InProcessToolHost([decorated]))
+    for sandbox in (box, other):
+        assert "has no attribute 'upper'" in (call(sandbox, "decorated", text=thing).error or "")
+
+
+def test_a_sandbox_ends_with_the_last_use_of_it() -> None:
+    box = SubprocessSandbox(InProcessToolHost([add]))
+    assert call(box, "add", a=1).output == 2
+    held = weakref.ref(box._functions._current.sandbox)  # type: ignore[union-attr]
+    gc.disable()
+    try:
+        del box
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_the_order_of_keys_is_kept_both_ways(box: SubprocessSandbox) -> None:

@@ -127,15 +127,13 @@ class FunctionSandbox:
         # Wide where the seeds have no limit at all: what they could do should still be possible.
         wide = {"concurrency": 40, "processes": 256, "result": "128M"}
         self._options = with_policy(policy, **{**wide, **options})
-        self._relays_exit = relays_exit
+        # Neither holds this object, so that the sandbox ends with the last use of it.
+        self._tool_of = functools.partial(typed_tool, relays_exit=relays_exit)
         self._remembered = functools.lru_cache(capacity)(self._tool_of)
-        self._retired: Any = None
         self.renew()
         renewed_by_fork(self)
 
     def renew(self) -> None:
-        # Kept, since its end would wait for threads that a fork does not copy.
-        self._retired = getattr(self, "_current", None)
         self._loading = threading.Lock()
         self._current: Optional[_Generation] = None
 
@@ -146,15 +144,12 @@ class FunctionSandbox:
         except TypeError:  # it can't be hashed, so not be remembered
             return self._tool_of(function)
 
-    def _tool_of(self, function: Callable[..., Any]) -> brig.Tool:
-        return typed_tool(function, relays_exit=self._relays_exit)
-
     def ready(self, tool: brig.Tool, arguments: Packed) -> Optional[brig.Sandbox]:
         """The sandbox that has it, if that can be told without waiting."""
         current = self._current
         where = current.sent.get(tool.name, {}) if current else {}
         # What is imported stays as it is. What is sent by value may have changed meanwhile.
-        known = "qualname" in where and arguments.modules <= tool.needs
+        known = "qualname" in where and arguments.modules.issubset(where["needs"])
         return current.sandbox if current and known else None
 
     def load(self, tool: brig.Tool, arguments: Packed) -> brig.Sandbox:
