@@ -547,7 +547,7 @@ def test_a_timeout_in_which_nothing_starts_is_told_as_in_the_seed(timeout: float
                                     {"sandbox_memory_limit_mb": None},
                                     {"sandbox_memory_limit_mb": float("inf")},
                                     {"sandbox_memory_limit_mb": -1}])  # fmt: skip
-def test_a_limit_that_is_none_is_a_runtime_error(config: Dict[str, Any]) -> None:
+def test_a_limit_that_makes_no_sense_is_a_runtime_error(config: Dict[str, Any]) -> None:
     with pytest.raises(RuntimeError, match="^Subprocess sandbox execution of tool 'it' failed: "):
         execute(SandboxConfig(**config), add, a=1)
 

@@ -1,4 +1,4 @@
-"""brig.compat.calute inside of Calute: its own classes are accepted, compared, returned and raised."""
+"""brig.compat.calute in Calute: its own classes are accepted, compared, returned and raised."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def module(name: str, **members: Any) -> types.ModuleType:
 
 
 def doubles(root: str) -> Dict[str, types.ModuleType]:
-    """Modules of the shape that Calute's have, with a router and a runtime that compare as its do."""
+    """Modules of the shape that Calute's have, with a router that compares as its does."""
 
     class SandboxMode(enum.Enum):
         OFF = "off"
@@ -138,7 +138,7 @@ def runtime(theirs: Any, router: Callable[..., Any], config: Any) -> Callable[..
     return run
 
 
-# The same names as a program has them: of the framework, of brig since it was loaded, of brig before.
+# Names as a program has them: of the framework, of brig since it was loaded, of brig before.
 SOURCES = {
     "theirs": lambda theirs: theirs,
     "drop_in": lambda theirs: drop_in,
@@ -289,4 +289,5 @@ def test_our_module_in_the_place_of_the_frameworks_is_no_loop(
 
 def test_a_patch_of_subprocess_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("brig.compat.calute.subprocess.run", None)
-    assert drop_in.SubprocessSandboxBackend(drop_in.SandboxConfig()).execute("it", where, {})[1] == 0
+    backend = drop_in.SubprocessSandboxBackend(drop_in.SandboxConfig())
+    assert backend.execute("it", where, {})[1] == 0

@@ -91,7 +91,9 @@ def doubles(root: str, base: str) -> Dict[str, types.ModuleType]:
         input_schema: Any = dataclasses.field(default_factory=dict)
         destructive: bool = False
 
-    def tool(fn: Any = None, *, name: Any = None, description: Any = None, destructive: Any = 0) -> Any:
+    def tool(
+        fn: Any = None, *, name: Any = None, description: Any = None, destructive: Any = False
+    ) -> Any:
         def make(function: Any) -> Tool:
             return Tool(name or function.__name__, description or "", function)
 
@@ -166,7 +168,11 @@ class Names:
         return getattr(home, name)
 
 
-SOURCES = {"theirs": lambda theirs: theirs, "drop_in": lambda _: drop_in, "before": lambda _: Names()}
+SOURCES = {
+    "theirs": lambda theirs: theirs,
+    "drop_in": lambda _: drop_in,
+    "before": lambda _: Names(),
+}
 
 
 async def agent_run(theirs: Any, host: Any, *calls: Any) -> List[Dict[str, Any]]:
@@ -255,7 +261,8 @@ def test_the_result_is_of_the_framework_that_the_host_is_of(
             monkeypatch.setitem(sys.modules, name, each)
         both.append(Framework(root, base, made))
     for framework in both:
-        box = drop_in.SubprocessSandbox(framework.InProcessToolHost([where]))  # type: ignore[attr-defined]
+        names: Any = framework
+        box = drop_in.SubprocessSandbox(names.InProcessToolHost([where]))
         result = asyncio.run(box.call("ghost", {}))
         assert type(result) is framework.ToolResult  # type: ignore[attr-defined]
     with pytest.raises(both[1].ConfigError) as caught:  # type: ignore[attr-defined]

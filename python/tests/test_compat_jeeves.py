@@ -340,7 +340,8 @@ def test_results_have_what_agents_use_of_pydantics_models() -> None:
 
 
 def test_a_call_has_an_id_and_a_key_of_its_tool_and_arguments() -> None:
-    one, two = ToolCall(tool="t", args={"a": 1, "b": {2}}), ToolCall(tool="t", args={"b": {2}, "a": 1})
+    one = ToolCall(tool="t", args={"a": 1, "b": {2}})
+    two = ToolCall(tool="t", args={"b": {2}, "a": 1})
     assert one.id != two.id
     assert re.fullmatch("tcall_[0-7][0-9A-HJKMNP-TV-Z]{25}", one.id)
     assert one.idempotency_key() == two.idempotency_key()
@@ -708,11 +709,14 @@ def test_an_argument_may_be_of_a_module_that_the_tool_does_not_import(
     assert call(box, "looks", value=1).output == ["int", "1"]
     assert call(box, "looks", value=thing).output == ["Thing", "a thing"]
 
-    other = SubprocessSandbox(InProcessToolHost([decorated]))
+    other = SubprocessSandbox(InProcessToolHost([decorated, listing]))
     assert call(other, "decorated", text="a").output == "A"  # a tool that two sandboxes share
     box = SubprocessSandbox(InProcessToolHost([decorated]))
     for sandbox in (box, other):
         assert "has no attribute 'upper'" in (call(sandbox, "decorated", text=thing).error or "")
+    third = SubprocessSandbox(InProcessToolHost([decorated, listing]))
+    assert call(third, "decorated", text="a").output == "A"
+    assert not set(call(third, "listing", path="/tmp").output) & set(tmp_path.parts)
 
 
 def test_a_sandbox_ends_with_the_last_use_of_it() -> None:
@@ -740,7 +744,7 @@ def test_any_schema_will_do(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("args", [None, 3, [1], "text"])
-def test_arguments_that_are_none_are_an_error(box: SubprocessSandbox, args: Any) -> None:
+def test_arguments_that_are_no_mapping_are_an_error(box: SubprocessSandbox, args: Any) -> None:
     result = asyncio.run(box.call("add", args, call_id="c"))
     assert (result.ok, result.call_id) == (False, "c")
     assert (result.error or "").startswith("SubprocessSandbox: tool 'add' or its arguments are not")

@@ -114,7 +114,7 @@ def test_a_policy_gives_a_file_and_a_variable(tmp_path: Path) -> None:
     assert (result.stdout, result.stderr) == ("given12\n", "")
 
 
-def test_a_policy_that_is_none_is_an_execution_error() -> None:
+def test_a_policy_that_is_no_mapping_is_an_execution_error() -> None:
     result = run_sandboxed("true", policy="host")  # type: ignore[arg-type]
     assert result.stderr == (
         "Execution error: policy: expected a mapping, as brig.Sandbox takes it"

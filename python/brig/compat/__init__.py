@@ -84,7 +84,7 @@ _inheritable: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 def renewed_by_fork(item: Any) -> None:
-    """Has ``item.renew()`` called in a child of a fork: neither locks nor sandboxes live on there."""
+    """Has ``item.renew()`` called in a child of a fork: no lock and no sandbox lives on there."""
     _inheritable.add(item)
 
 

@@ -28,7 +28,7 @@ def _trio() -> Any:
 
 
 async def in_thread(function: Callable[[], _T]) -> _T:
-    """What `function` returns, which another thread calls. A cancelled task does not wait for it."""
+    """Returns what `function` does, in another thread. A cancelled task does not wait for it."""
     trio = _trio()
     if trio is None:
         return await asyncio.to_thread(function)

@@ -58,7 +58,7 @@ class Tool(metaclass=StandIn):
         """Where brig finds the function, whose place in its module @tool has taken."""
         made: Optional[brig.Tool] = self.__dict__.get("_made")
         if made is None or made.function is not self.fn:
-            made = self.__dict__["_made"] = typed_tool(self.fn, self.name, True)
+            made = self.__dict__["_made"] = typed_tool(self.fn, self.name)
         return made
 
     async def execute(self, args: Mapping[str, Any]) -> Any:

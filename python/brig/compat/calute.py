@@ -205,7 +205,7 @@ def _settings(config: SandboxConfig) -> Dict[str, Any]:
 
 
 def _mounts(config: SandboxConfig) -> List[str]:
-    """The paths to mount. A cell has each at its own place, where Calute's subprocess had it too."""
+    """The paths to mount: each at its own place, where Calute's subprocess had it too."""
     found = []
     for path, place in config.backend_config.mount_paths.items():
         real = os.path.realpath(path)
@@ -235,7 +235,7 @@ _backends: Backends = {
 
 
 def register_backend(name: str, cls: Callable[..., SandboxBackend]) -> None:
-    """Make a backend known by `name`, in place of another of that name. Calute's runtime knows it too."""
+    """Make a backend known by `name`, also to Calute's runtime, in place of another."""
     for registry in _registries():
         registry[name] = cls
 

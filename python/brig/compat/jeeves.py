@@ -151,8 +151,7 @@ class SubprocessSandbox:
     async def _run(self, registered: Any, arguments: Any) -> brig.ToolResult:
         from brig.compat import _async  # not above: the interpreters of sandboxes need it not
 
-        own = getattr(registered, "__brig_tool__", None)
-        made = own if isinstance(own, brig.Tool) else self._functions.tool_of(registered.fn)
+        made = self._functions.tool_of(registered.fn)
         sandbox = self._functions.ready(made, arguments)
         if sandbox is None:
             load = functools.partial(self._functions.load, made, arguments)
