@@ -7,7 +7,7 @@ PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
-.PHONY: fuzz soak build deps run test test-sanitized test-python test-clients test-vm test-all bench tsan tidy format format-check lint install clean help
+.PHONY: fuzz soak build deps run test test-sanitized test-python test-frameworks test-clients test-vm test-all bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -47,6 +47,12 @@ test-python:  ## the Python package: every CPython that is here, a venv, an inst
 	@scripts/deps build python
 	@$(MAKE) --no-print-directory build
 	@scripts/test-python
+
+test-frameworks:  ## the drop-ins inside of the frameworks they come from; DIR=their checkouts
+	@test -n '$(DIR)' || { echo 'usage: make test-frameworks DIR=checkouts (see docs/compat.md)' >&2; exit 2; }
+	@scripts/deps build python
+	@$(MAKE) --no-print-directory build
+	@scripts/test-frameworks '$(DIR)'
 
 test-clients:  ## the server, with MCP clients from npm, curl, and the console in Chromium
 	@scripts/deps build python

@@ -16,6 +16,12 @@ set(brig_python_files
   brig/_tool.py
   brig/_values.py
   brig/compat/__init__.py
+  brig/compat/_async.py
+  brig/compat/_calute_config.py
+  brig/compat/_framework.py
+  brig/compat/_jeeves_files.py
+  brig/compat/_jeeves_tools.py
+  brig/compat/_jeeves_types.py
   brig/compat/calute.py
   brig/compat/jeeves.py
   brig/compat/openjarvis.py

@@ -4,7 +4,7 @@ libbrig carries this package and starts it, in the jail, with these descriptors:
 has been loaded; 6 the rest of brig's helper, to load; 7 this package. The helper's ``spec`` says what to do:
 
     path      directories for sys.path; with "exact", all of it
-    tools     [{"name", "typed", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
+    tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
     discover  modules whose marked tools are to be listed
 """
 
@@ -23,7 +23,7 @@ from brig import _state
 from brig._schema import Signature
 from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
 from brig._tool import Tool, marked_tools, tool_of
-from brig._values import dumps, pack, unpack
+from brig._values import dumps, pack, unpack_arguments
 
 _CATALOG = 5
 _OWN = "/proc/self/fd/7"  # this package, as libbrig carries it
@@ -107,6 +107,8 @@ class _Refused(Exception):
 
 
 class _Entry:
+    relays_exit = False  # whether SystemExit is an error of the tool, and not its end
+
     def __init__(self, tool: Tool, typed: bool) -> None:
         self.function = tool.function
         self.typed = typed
@@ -118,7 +120,7 @@ class _Entry:
     def call(self, arguments: dict[str, Any]) -> Any:
         if self.bind is None:
             positional: list[Any] = []
-            named = {name: unpack(value) for name, value in arguments.items()}
+            named = unpack_arguments(arguments)
         else:
             positional, named = self.bind(arguments)
         result = self.function(*positional, **named)
@@ -194,7 +196,9 @@ class _Runtime:
         sys.path[:] = [_OWN, *path] if self._spec.get("exact") else [_OWN, *path, *sys.path[1:]]
         state.loading = True
         for each in self._spec.get("tools", []):
-            self._tools[each["name"]] = _Entry(self._resolve(each), bool(each.get("typed")))
+            entry = _Entry(self._resolve(each), bool(each.get("typed")))
+            entry.relays_exit = bool(each.get("relays_exit"))
+            self._tools[each["name"]] = entry
         listed = []
         for name in self._spec.get("discover", []):
             module = self._import(name)
@@ -375,9 +379,9 @@ class _Runtime:
             if gaps >= 0:
                 text = _filled(text, gaps)
             result = entry.call(_scan(text.decode(), 0)[0])
-        except SystemExit:
-            raise
         except BaseException as error:
+            if isinstance(error, SystemExit) and not entry.relays_exit:
+                raise
             return _error(type(error).__name__, _text_of(error), error)
         try:
             return RESULT, dumps(pack(result) if entry.typed else result)

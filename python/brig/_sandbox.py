@@ -21,7 +21,7 @@ from brig._policy import Duration, Paths, Size, policy_json
 from brig._result import Event, ToolResult, refused, result_of
 from brig._spec import python_json
 from brig._tool import Tool, as_tool
-from brig._values import dumps, pack, unpack
+from brig._values import dumps, pack_arguments, unpack
 
 ToolLike = Union[Tool, Callable[..., Any]]
 
@@ -149,8 +149,10 @@ class _Native:
             self._changed.notify_all()
 
     def close(self, cancel: Callable[[int], None]) -> None:
+        if os.getpid() != self._pid:  # first: a fork may have copied the lock while it was held
+            return
         with self._changed:
-            if self._closing or os.getpid() != self._pid:
+            if self._closing:
                 return
             self._closing = True
         cancel(self.handle)
@@ -273,7 +275,7 @@ class Sandbox:
             self._begin(config)
             self._starting.result()
         # When it is forgotten, or the interpreter ends.
-        self._finalizer = weakref.finalize(self, _finish, self._starting, self._active)
+        self._finalizer = weakref.finalize(self, _finish, self._starting, self._active, os.getpid())
 
     def _begin(self, config: bytes) -> None:
         try:
@@ -314,7 +316,7 @@ class Sandbox:
         given: Any = {} if arguments is None else arguments
         try:
             if tool in self._typed and isinstance(given, Mapping):
-                given = {name: pack(value) for name, value in given.items()}
+                given = dict(pack_arguments(given))
             return _Request(tool, given, call_id, caller)
         except (ValueError, TypeError, RecursionError) as error:
             return refused(call_id, str(error))
@@ -522,8 +524,10 @@ def _in_event_loop() -> bool:
 
 
 def _finish(
-    starting: concurrent.futures.Future[_Native], active: dict[str, None]
+    starting: concurrent.futures.Future[_Native], active: dict[str, None], pid: int
 ) -> None:
+    if os.getpid() != pid:
+        return  # a fork's copy: the thread that starts it may not be here
     def cancel(handle: int) -> None:
         for call_id in list(active):
             library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)

@@ -38,7 +38,11 @@ def python_json(
             read.add_module(where["module"])
         else:
             read.add_values(tool.function)
+        for name in tool.needs:
+            read.add_module(name)
         spec["tools"].append({"name": tool.name, "typed": tool.typed, **where})
+        if tool.relays_exit:
+            spec["tools"][-1]["relays_exit"] = True
     return {"interpreter": chosen, "read": sorted(read.paths | set(given)), "spec": spec}
 
 
@@ -62,6 +66,8 @@ def where_found(tool: Tool, same: bool) -> dict[str, Any]:
     function: Any = tool.function
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     qualname = getattr(function, "__qualname__", "")
+    if module is not None and not _finds(module, qualname, tool):
+        qualname += ".fn"  # where the decorators of some frameworks keep it
     if module is not None and "<" not in qualname and _finds(module, qualname, tool):
         spec = getattr(module, "__spec__", None)
         if module.__name__ != "__main__":

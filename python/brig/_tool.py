@@ -55,6 +55,8 @@ class Tool:
         self.coerce = coerce
         self.typed = typed
         self.policy = policy
+        self.relays_exit = False  # of the drop-ins: SystemExit is an error like any other
+        self.needs: set[str] = set()  # of the drop-ins: modules of arguments, which the cell must see
         self._signature: Optional[Signature] = None
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Callable, Dict, Iterable, List, Set, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Set, Tuple, Union
 
 # brig's own reader takes 128 levels; a result stands a few levels deep in its message.
 MAX_DEPTH = 120
@@ -52,6 +52,45 @@ def pack(value: Any) -> Any:
     form that to_json() gives it.
     """
     return _Packer("the value").top(value)
+
+
+class Packed(Dict[str, Any]):
+    """Arguments in the form that pack_arguments() gives them."""
+
+    modules: FrozenSet[str] = frozenset()  # that a cell must be able to import for them
+
+
+def pack_arguments(arguments: Mapping[str, Any]) -> Packed:
+    """A JSON form from which unpack_arguments(), in a cell, makes equal arguments.
+
+    What pack() would change travels by pickle. That is for the way into a cell only: unpack()
+    knows no pickle, so nothing that comes from a cell can run code here. ValueError for what can't
+    be pickled.
+    """
+    if isinstance(arguments, Packed):
+        return arguments
+    given, packer = dict(arguments), _ExactPacker("the value")
+    try:
+        if "" not in given and _is_in_order(given):
+            return Packed({name: packer.form(value) for name, value in given.items()})
+        return Packed({"": packer.form(given)})  # in the order in which they were given
+    except (_NoForm, _Inexact, ValueError, RecursionError):
+        return _pickled(given)
+
+
+def unpack_arguments(arguments: Dict[str, Any]) -> Dict[str, Any]:
+    """What pack_arguments() was given. Only for a cell: it may run code of the caller."""
+    if arguments.keys() != {""}:
+        return {name: unpack(value) for name, value in arguments.items()}
+    form: Any = arguments[""]
+    if isinstance(form, dict) and form.get(_TAG) == "pickle":
+        import pickle
+
+        form, made = None, pickle.loads(from_base64(form["value"]))
+    else:
+        made = unpack(form)
+    result: Dict[str, Any] = made
+    return result
 
 
 def unpack(value: Any) -> Any:
@@ -413,7 +452,12 @@ class _Packer(_Former):
 
     def _dict(self, value: Dict[Any, Any]) -> Any:
         if _TAG not in value and all(type(key) is str and _is_unicode(key) for key in value):
-            return self.members(value, value.items())
+            if _is_in_order(value):
+                return self.members(value, value.items())
+            # The library sorts the members of an object: numbered, they keep their order.
+            digits = len(str(len(value)))
+            numbered = ((f"{i:0{digits}}:{k}", v) for i, (k, v) in enumerate(value.items()))
+            return {_TAG: "ordered", **self.members(value, numbered)}
         self._enter(value, 3)
         made = []
         for key, each in value.items():
@@ -432,6 +476,70 @@ class _Packer(_Former):
             return _tagged(known[0], self.form(known[1](value)))
         # Packed once more, as an object of that form may have a member __type__.
         return self.form(_Former(self.subject).form(value))
+
+
+def _is_in_order(value: Dict[Any, Any]) -> bool:
+    """Whether an object of the library's, which sorts its members, keeps the order of these."""
+    keys = list(value)
+    return all(type(key) is str for key in keys) and sorted(keys) == keys
+
+
+class _Inexact(Exception):
+    """A value would come back as another type."""
+
+
+_ZONES = ("NoneType", "timezone")
+_EXACT = {str, int, float, list, tuple, set, frozenset, dict, bytes, bytearray, complex, range}
+
+
+class _ExactPacker(_Packer):
+    """Makes the lossless form, and refuses what that form would change."""
+
+    def other(self, value: Any) -> Any:
+        if type(value) not in _EXACT:
+            zone = getattr(value, "tzinfo", None)  # of a zone the form keeps only the offset
+            if type_name(type(value)) not in _PACKED or type(zone).__name__ not in _ZONES:
+                raise _Inexact()
+        return super().other(value)
+
+
+def _pickled(value: Dict[str, Any]) -> Packed:
+    import io
+    import pickle
+
+    modules = set()
+
+    class Recorder(pickle.Pickler):
+        def reducer_override(self, each: Any) -> Any:
+            for owner in (each, type(each)):
+                module = getattr(owner, "__module__", None)
+                if isinstance(module, str):
+                    modules.add(module.partition(".")[0])
+            return NotImplemented
+
+    stream = io.BytesIO()
+    try:
+        Recorder(stream, protocol=4).dump(value)
+        data = _of_a_session(value) if "__main__" in modules else b""
+    except Exception as error:  # whatever the objects' own methods raise
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    made = Packed({"": _tagged("pickle", base64_text(data or stream.getvalue()))})
+    made.modules = frozenset(modules - {"builtins", "__main__"})
+    return made
+
+
+def _of_a_session(value: Dict[str, Any]) -> bytes:
+    """A pickle with the classes of a notebook or a prompt in it, which no cell can import."""
+    import sys
+
+    if getattr(sys.modules["__main__"], "__file__", None):
+        return b""  # a script, which the cell loads for its functions
+    try:
+        import cloudpickle  # type: ignore[import]
+    except ImportError:
+        return b""
+    data: bytes = cloudpickle.dumps(value, protocol=4)
+    return data
 
 
 class _Reader:
@@ -461,12 +569,23 @@ class _Reader:
         read = _READERS.get(name) if type(name) is str else None
         if read is None:
             raise ValueError(f"unknown type {name!a:.60}")
+        if name == "ordered":
+            return self.ordered(value, depth)
         if value.keys() != {_TAG, "value"}:
             raise ValueError(f"a {name} has a {_TAG} and a value")
         try:
             return read(self, value["value"], depth + 1)
         except (TypeError, ArithmeticError):
             raise ValueError(f"not a {name}") from None
+
+    def ordered(self, value: Dict[str, Any], depth: int) -> Dict[str, Any]:
+        made: Dict[str, Any] = {}
+        for numbered in sorted(value.keys() - {_TAG}):
+            number, _, key = numbered.partition(":")
+            if not number.isdigit() or key in made:
+                raise ValueError("not an ordered object")
+            made[key] = self.read(value[numbered], depth + 1)
+        return made
 
     def items(self, body: Any, depth: int) -> List[Any]:
         return [self.read(each, depth + 1) for each in _exactly(list, body)]
@@ -559,6 +678,7 @@ _READERS: Dict[str, Callable[[_Reader, Any, int], Any]] = {
     "set": lambda reader, body, depth: set(reader.keys(body, depth)),
     "frozenset": lambda reader, body, depth: frozenset(reader.keys(body, depth)),
     "dict": _Reader.mapping,
+    "ordered": _Reader.ordered,
     "datetime": _standard("datetime", "datetime", "fromisoformat", "isoformat"),
     "date": _standard("datetime", "date", "fromisoformat", "isoformat"),
     "time": _standard("datetime", "time", "fromisoformat", "isoformat"),

@@ -9,6 +9,7 @@ import ctypes
 import dataclasses
 import datetime
 import decimal
+import enum
 import functools
 import importlib.util
 import logging
@@ -28,6 +29,7 @@ import pytest
 from conftest import gone, marker
 
 from brig.compat.calute import (
+    DockerSandboxBackend,
     ExecutionContext,
     ExecutionDecision,
     SandboxBackendConfig,
@@ -157,6 +159,19 @@ def connect(port: int) -> bool:
 def write(path: str, text: str) -> str:
     Path(path).write_text(text)
     return os.getcwd()
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Point:
+    x: Any
+
+
+def shown(value: Any) -> str:
+    return repr(value)
 
 
 def read(path: str) -> str:
@@ -335,8 +350,8 @@ def test_a_router_runs_in_its_backend() -> None:
 # --- registry ---
 
 
-def test_the_subprocess_backend_is_registered() -> None:
-    assert list_backends() == ["subprocess"]
+def test_the_backends_are_registered() -> None:
+    assert list_backends() == ["docker", "subprocess"]
     assert isinstance(get_backend("subprocess", SandboxConfig()), SubprocessSandboxBackend)
 
 
@@ -344,13 +359,23 @@ def test_an_unknown_backend_is_a_value_error() -> None:
     with pytest.raises(ValueError) as caught:
         get_backend("nope", SandboxConfig())
     assert str(caught.value) == (
-        "Unknown sandbox backend 'nope'. Available backends: subprocess"
+        "Unknown sandbox backend 'nope'. Available backends: docker, subprocess"
     )
 
 
-def test_docker_users_are_told_what_to_use() -> None:
-    with pytest.raises(ValueError, match="^Unknown sandbox backend 'docker'.*use 'subprocess'"):
-        get_backend("docker", SandboxConfig())
+def test_docker_is_refused_and_its_users_are_told_what_to_use() -> None:
+    backend = get_backend("docker", SandboxConfig(sandbox_memory_limit_mb=64))
+    assert isinstance(backend, DockerSandboxBackend)
+    assert backend.get_capabilities() == {
+        "backend": "docker",
+        "available": False,
+        "image": "python:3.12-slim",
+        "network_access": False,
+        "memory_limit_mb": 64,
+        "timeout": 30.0,
+    }
+    with pytest.raises(RuntimeError, match="tool 'it' failed: .* use the backend 'subprocess'"):
+        backend.execute("it", add, {"a": 1})
 
 
 def test_a_backend_of_ones_own_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,30 +384,42 @@ def test_a_backend_of_ones_own_can_be_registered(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(calute, "_backends", dict(calute._backends))
 
     class Mine(SubprocessSandboxBackend):
-        pass
+        def __init__(self, *, sandbox_config: SandboxConfig) -> None:  # as get_backend() names it
+            super().__init__(sandbox_config)
 
     register_backend("docker", Mine)
     assert list_backends() == ["docker", "subprocess"]
     assert isinstance(get_backend("docker", SandboxConfig()), Mine)
 
 
-def test_capabilities_tell_the_new_truth() -> None:
+def test_capabilities_are_the_seeds_and_tell_of_the_cell() -> None:
     backend = SubprocessSandboxBackend(SandboxConfig(sandbox_timeout=5.0))
     assert backend.is_available() is True
     assert backend.get_capabilities() == {
         "backend": "subprocess",
         "available": True,
-        "isolation_level": "jail",
-        "filesystem_isolation": True,
-        "network_isolation": True,
+        "isolation_level": "process",
+        "filesystem_isolation": False,
+        "network_isolation": False,
         "memory_limit_mb": 512,
         "timeout": 5.0,
+        "cell": {
+            "isolation_level": "jail",
+            "filesystem_isolation": True,
+            "network_isolation": True,
+        },
     }
 
 
-def test_network_access_is_no_network_isolation() -> None:
-    backend = SubprocessSandboxBackend(SandboxConfig(sandbox_network_access=True))
-    assert backend.get_capabilities()["network_isolation"] is False
+@pytest.mark.parametrize(
+    "backend",
+    [
+        SubprocessSandboxBackend(SandboxConfig(sandbox_network_access=True)),
+        SubprocessSandboxBackend(SandboxConfig(), policy={"network": "host"}),
+    ],
+)
+def test_network_access_is_no_network_isolation(backend: SubprocessSandboxBackend) -> None:
+    assert backend.get_capabilities()["cell"]["network_isolation"] is False
 
 
 # --- calls ---
@@ -495,6 +532,48 @@ def test_x1_a_function_of_a_script_can_be_called(tmp_path: Path, guard: str) -> 
     assert (done.stdout, done.stderr) == ("42\n", "")
 
 
+@pytest.mark.parametrize("timeout", [None, float("inf"), 1e9])
+def test_a_timeout_may_be_as_long_as_one_likes(timeout: Any) -> None:
+    assert execute(SandboxConfig(sandbox_timeout=timeout), add, a=1) == 2
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, 0.001])
+def test_a_timeout_in_which_nothing_starts_is_told_as_in_the_seed(timeout: float) -> None:
+    with pytest.raises(RuntimeError, match=f"timed out after {timeout}s$"):
+        execute(SandboxConfig(sandbox_timeout=timeout), add, a=1)
+
+
+@pytest.mark.parametrize("config", [{"sandbox_timeout": float("nan")}, {"sandbox_timeout": "1"},
+                                    {"sandbox_memory_limit_mb": None},
+                                    {"sandbox_memory_limit_mb": float("inf")},
+                                    {"sandbox_memory_limit_mb": -1}])  # fmt: skip
+def test_a_limit_that_makes_no_sense_is_a_runtime_error(config: Dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError, match="^Subprocess sandbox execution of tool 'it' failed: "):
+        execute(SandboxConfig(**config), add, a=1)
+
+
+def test_a_memory_limit_may_be_a_fraction() -> None:
+    limit: Any = 256.5
+    assert execute(SandboxConfig(sandbox_memory_limit_mb=limit), add, a=1) == 2
+
+
+def test_a_policy_gives_a_file_a_variable_and_the_network(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "in").write_text("given")
+    policy = {
+        "files": {"read": [str(tmp_path)]},
+        "environment": {"set": {"OF_POLICY": "1", "OF_BOTH": "1"}},
+        "network": "host",
+    }
+    mine = SandboxBackendConfig(env_vars={"OF_BOTH": "2"})
+    backend = SubprocessSandboxBackend(SandboxConfig(backend_config=mine), policy=policy)
+    assert backend.execute("it", read, {"path": str(tmp_path / "in")}) == "given"
+    seen = backend.execute("it", environment, {})
+    assert (seen["OF_POLICY"], seen["OF_BOTH"]) == ("1", "2")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert backend.execute("it", connect, {"port": server.getsockname()[1]})
+
+
 def test_x1_what_can_not_be_carried_is_a_runtime_error(run: Run) -> None:
     class Local:
         pass
@@ -504,6 +583,33 @@ def test_x1_what_can_not_be_carried_is_a_runtime_error(run: Run) -> None:
     lock = threading.Lock()
     with pytest.raises(RuntimeError, match="^Subprocess sandbox execution of tool 'it' failed"):
         run(lambda: lock.locked())
+
+
+def test_an_argument_that_can_be_pickled_arrives_as_what_it_is(run: Run) -> None:
+    for value in (Colour.RED, Point(1), [Point({"z": Colour.RED, "a": 1})]):
+        assert run(shown, value=value) == repr(value)
+
+
+def test_the_order_of_keys_is_kept_both_ways(run: Run) -> None:
+    value = {"z": 1, "a": [{"y": 1, "b": 2}]}
+    assert repr(run(echo, value=value)) == repr(value)
+
+
+def test_a_child_of_a_fork_has_a_sandbox_of_its_own() -> None:
+    backend = SubprocessSandboxBackend(SandboxConfig())
+    assert backend.execute("it", add, {"a": 1}) == 2
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, repr(backend.execute("it", add, {"a": 2})).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as answer:
+        assert answer.read() == "3"
+    os.waitpid(child, 0)
+    assert backend.execute("it", add, {"a": 3}) == 4
 
 
 def test_x2_an_async_function_is_awaited(run: Run) -> None:
@@ -679,10 +785,13 @@ def test_mounts_are_seen_at_their_own_place(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "yes"
 
 
-def test_a_mount_at_another_place_is_refused(tmp_path: Path) -> None:
-    mounts = SandboxBackendConfig(mount_paths={str(tmp_path): "/data"})
-    with pytest.raises(RuntimeError, match="/data"):
-        execute(SandboxConfig(backend_config=mounts), add, a=1)
+def test_mounts_for_a_container_do_no_harm(tmp_path: Path) -> None:
+    given = os.path.realpath(tmp_path)
+    tmp_path.chmod(0o755)
+    (tmp_path / "in").write_text("given")
+    mounts = SandboxBackendConfig(mount_paths={given: "/data", "/not/there": "/app"})
+    config = SandboxConfig(backend_config=mounts)
+    assert execute(config, read, path=f"{given}/in") == "given"  # as the seed, which ignored them
 
 
 def test_h_the_host_can_not_be_reached_unless_it_may(run: Run) -> None:

@@ -4,13 +4,19 @@ the defects table in notes/seeds.md."""
 from __future__ import annotations
 
 import asyncio
+import collections
 import ctypes
 import dataclasses
 import datetime
 import decimal
+import enum
+import functools
+import gc
 import importlib.util
+import json
 import multiprocessing.resource_tracker
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,20 +24,29 @@ import sys
 import threading
 import time
 import uuid
+import weakref
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 import pytest
-from conftest import gone, marker
+from conftest import alive, gone, marker
 
+from brig.compat import jeeves
 from brig.compat.jeeves import (
     ConfigError,
+    FilesystemSandbox,
     InProcessToolHost,
-    JeevesError,
+    JeevesAgentError,
+    LoomError,
+    NoSandbox,
+    SandboxError,
     SubprocessSandbox,
     Tool,
+    ToolCall,
     ToolDef,
+    ToolError,
     ToolEvent,
+    ToolHost,
     ToolResult,
     tool,
 )
@@ -72,6 +87,50 @@ def half(value: float) -> float:
 
 def blob(size: int) -> bytes:
     return b"x" * size
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Point:
+    x: Any
+    y: Any
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Count(int):
+    def __repr__(self) -> str:
+        return f"Count({int(self)})"
+
+
+class Zone(datetime.tzinfo):
+    def utcoffset(self, _: Any) -> datetime.timedelta:
+        return datetime.timedelta(hours=1)
+
+    def __repr__(self) -> str:
+        return "Zone()"
+
+
+def looks(value: Any) -> List[str]:
+    return [type(value).__name__, repr(value)]
+
+
+def keys(**named: Any) -> List[Any]:
+    return [list(named), named]
+
+
+def exits(code: Any) -> None:
+    raise SystemExit(code)
+
+
+def leaves_and_sleeps(mark: str) -> None:
+    subprocess.run(["sleep", mark])
 
 
 def echo(value: Any) -> Any:
@@ -213,7 +272,7 @@ def listing(path: str) -> List[str]:
 TOOLS: List[Any] = [
     add, decorated, slowly, half, blob, echo, sleep, shout, fails, fails_unprintably, crash, leave,
     hostile, socket_result, linger, stubborn, environment, look_around, connect, fill, spawn, bomb,
-    read, kill, eat, listing,
+    read, kill, eat, listing, looks, keys, exits, leaves_and_sleeps,
 ]  # fmt: skip
 
 
@@ -255,8 +314,57 @@ def test_results_have_the_seeds_fields() -> None:
     assert (bad.ok, bad.error, bad.duration_ms) == (False, "no", 1.5)
     denied = ToolResult.denied_(call_id="c3", reason="never")
     assert (denied.ok, denied.denied, denied.reason) == (False, True, "never")
+    ok.output = 6
+    assert ok.output == 6
+
+
+def test_results_have_what_agents_use_of_pydantics_models() -> None:
+    ok = ToolResult.success("c1", {"b": (1, b"x"), "a": {2}}, duration_ms=1.5)
+    told = ok.model_dump()
+    assert list(told) == [
+        "call_id", "ok", "output", "error", "denied", "reason", "duration_ms", "started_at",
+    ]  # fmt: skip
+    assert told["output"] == {"b": (1, b"x"), "a": {2}}
+    assert told["started_at"] is ok.started_at
+    as_json = ok.model_dump(mode="json", exclude_none=True, exclude={"denied"})
+    assert as_json["output"] == {"b": [1, "x"], "a": [2]}
+    assert as_json["started_at"].endswith("Z")
+    assert "error" not in as_json and "denied" not in as_json
+    assert json.loads(ok.model_dump_json(include={"call_id"})) == {"call_id": "c1"}
+    copied = ok.model_copy(update={"call_id": "c2"})
+    assert (copied.call_id, ok.call_id, copied.output is ok.output) == ("c2", "c1", True)
+    assert ok.model_copy(deep=True).output is not ok.output
+    assert ToolResult.model_validate({"call_id": "c", "ok": True}).call_id == "c"
     with pytest.raises(dataclasses.FrozenInstanceError):
-        ok.output = 6  # type: ignore[misc]
+        ToolDef("n", "d").name = "other"  # type: ignore[misc]
+
+
+def test_a_call_has_an_id_and_a_key_of_its_tool_and_arguments() -> None:
+    one = ToolCall(tool="t", args={"a": 1, "b": {2}})
+    two = ToolCall(tool="t", args={"b": {2}, "a": 1})
+    assert one.id != two.id
+    assert re.fullmatch("tcall_[0-7][0-9A-HJKMNP-TV-Z]{25}", one.id)
+    assert one.idempotency_key() == two.idempotency_key()
+    assert one.idempotency_key() != ToolCall(tool="u", args=one.args).idempotency_key()
+    assert (one.tool_def, one.is_destructive()) == (None, False)
+    assert list(one.model_dump()) == ["id", "tool", "args", "tool_def", "destructive"]
+    with pytest.raises(ValueError):
+        ToolCall(id="c")
+
+
+def test_every_public_name_is_there() -> None:
+    for name in jeeves.__all__:
+        assert getattr(jeeves, name) is not None
+    assert LoomError is JeevesAgentError
+    assert issubclass(SandboxError, JeevesAgentError) and issubclass(ToolError, JeevesAgentError)
+    with pytest.raises(AttributeError, match="has no attribute 'JeevesError'"):
+        jeeves.JeevesError  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_whatever_has_the_methods_is_a_host(box: SubprocessSandbox) -> None:
+    for host in (box, InProcessToolHost(), NoSandbox(box)):
+        assert isinstance(host, ToolHost)
+    assert not isinstance(object(), ToolHost)
 
 
 def test_events_and_definitions_have_the_seeds_fields() -> None:
@@ -364,6 +472,75 @@ def test_events_of_the_host_are_passed_on() -> None:
     assert [(e.kind, e.tool) for e in events] == [("added", "add")]
 
 
+# --- the other wrappers ---
+
+
+class Recorded(InProcessToolHost):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: List[Any] = []
+
+    async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> ToolResult:
+        self.calls.append(args)
+        return ToolResult.success(call_id, "ran")
+
+
+def test_no_sandbox_hands_everything_on() -> None:
+    host = Recorded()
+    wrapped = NoSandbox(host)
+    assert wrapped.inner is host
+    assert asyncio.run(wrapped.call("t", {"path": "/etc"}, call_id="c")).call_id == "c"
+    assert asyncio.run(wrapped.list_tools(query="x")) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        ({"path": "/etc/passwd"}, "/etc/passwd"),
+        ({"x": "/etc/passwd"}, "/etc/passwd"),  # it looks like one
+        ({"x": "..\\up"}, None),  # a name on this system, below the working directory
+        ({"output_path": ".."}, ".."),
+        ({"src-files": ["a", {"b": "/etc"}]}, "/etc"),
+        ({"resource": ".."}, None),  # neither the name nor the text says "path"
+        ({"deep": {"list": [("x", {"file": "link/passwd"})]}}, "link/passwd"),
+        ({"paths": {"any": "~/x"}}, "~/x"),
+        ({"x": Path("/etc")}, "/etc"),
+        ({"path": b"/etc"}, "/etc"),
+        ({"path": "a\0b"}, "a\0b"),
+        ({"msg": "hello"}, None),
+        ({"path": "inside.txt", "n": 3, "none": None}, None),
+        ({"x": functools.reduce(lambda v, _: [v], range(16), "/etc")}, "/etc"),
+        ({"x": functools.reduce(lambda v, _: [v], range(17), "/etc")}, "nested too deep"),
+    ],
+)
+def test_a_path_outside_of_the_roots_is_denied(
+    args: Dict[str, Any], found: Optional[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    monkeypatch.chdir(tmp_path)
+    host = Recorded()
+    result = asyncio.run(FilesystemSandbox(host, roots=[tmp_path]).call("t", args, call_id="c"))
+    name = next(iter(args))
+    assert result.denied == (found is not None)
+    assert len(host.calls) == (found is None)
+    assert result.call_id == "c"
+    if found is not None:
+        assert result.reason == (
+            f"FilesystemSandbox: argument {name!r} resolves outside the allowed roots ({found!r})"
+        )
+
+
+def test_named_arguments_are_the_only_paths(tmp_path: Path) -> None:
+    files = FilesystemSandbox(Recorded(), roots=["/usr", tmp_path], path_args=["where"])
+    assert files.roots == (Path("/usr").resolve(), tmp_path.resolve())
+    assert asyncio.run(files.call("t", {"where": "/var"})).denied
+    assert asyncio.run(files.call("t", {"where": "/usr/bin", "path": "/var"})).ok
+    off = FilesystemSandbox(Recorded(), roots=["/usr"], auto_detect=False)
+    assert asyncio.run(off.call("t", {"path": "/var"})).ok
+    with pytest.raises(ValueError, match="^FilesystemSandbox requires at least one allowed root$"):
+        FilesystemSandbox(Recorded(), roots=[])
+
+
 # --- the sandbox ---
 
 
@@ -383,7 +560,7 @@ def test_another_host_is_a_config_error() -> None:
         "SubprocessSandbox wraps InProcessToolHost only "
         "(it needs access to the registered Tool.fn callable). Got Remote."
     )
-    assert isinstance(caught.value, JeevesError)
+    assert isinstance(caught.value, JeevesAgentError)
 
 
 def test_the_frameworks_own_host_is_taken() -> None:
@@ -500,6 +677,155 @@ def test_x1_a_method_sees_its_object_as_it_is_now() -> None:
     assert counter.count == 10
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        Colour.RED,
+        Point(1, 2),
+        Pair(1, "b"),
+        [Point(1, [Colour.RED]), {"k": Pair(1, 2)}],
+        collections.OrderedDict([("b", 1), ("a", 2)]),
+        collections.Counter("abca"),
+        datetime.datetime(2026, 1, 2, tzinfo=Zone()),
+        Count(3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_argument_that_can_be_pickled_arrives_as_what_it_is(
+    box: SubprocessSandbox, value: Any
+) -> None:
+    assert call(box, "looks", value=value).output == [type(value).__name__, repr(value)]
+
+
+def test_an_argument_may_be_of_a_module_that_the_tool_does_not_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = SubprocessSandbox(InProcessToolHost([looks]))
+    name = f"module_{uuid.uuid4().hex}"
+    (tmp_path / f"{name}.py").write_text("class Thing:\n    def __repr__(self): return 'a thing'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    tmp_path.chmod(0o755)
+    thing = importlib.import_module(name).Thing()
+    assert call(box, "looks", value=1).output == ["int", "1"]
+    assert call(box, "looks", value=thing).output == ["Thing", "a thing"]
+
+    other = SubprocessSandbox(InProcessToolHost([decorated, listing]))
+    assert call(other, "decorated", text="a").output == "A"  # a tool that two sandboxes share
+    box = SubprocessSandbox(InProcessToolHost([decorated]))
+    for sandbox in (box, other):
+        assert "has no attribute 'upper'" in (call(sandbox, "decorated", text=thing).error or "")
+    third = SubprocessSandbox(InProcessToolHost([decorated, listing]))
+    assert call(third, "decorated", text="a").output == "A"
+    assert not set(call(third, "listing", path="/tmp").output) & set(tmp_path.parts)
+
+
+def test_a_sandbox_ends_with_the_last_use_of_it() -> None:
+    box = SubprocessSandbox(InProcessToolHost([add]))
+    assert call(box, "add", a=1).output == 2
+    held = weakref.ref(box._functions._current.sandbox)  # type: ignore[union-attr]
+    gc.disable()
+    try:
+        del box
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+def test_the_order_of_keys_is_kept_both_ways(box: SubprocessSandbox) -> None:
+    named = {"z": 1, "a": {"y": [{"q": 1, "b": 2}], "c": 3}, "m": 2}
+    result = call(box, "keys", **named)
+    assert repr(result.output) == repr([list(named), named])
+
+
+@pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": {"a": None}}, 3])
+def test_any_schema_will_do(schema: Any) -> None:
+    box = SubprocessSandbox(InProcessToolHost([Tool("add", "", add, schema)]))
+    assert call(box, "add", a=1).output == 2
+
+
+@pytest.mark.parametrize("args", [None, 3, [1], "text"])
+def test_arguments_that_are_no_mapping_are_an_error(box: SubprocessSandbox, args: Any) -> None:
+    result = asyncio.run(box.call("add", args, call_id="c"))
+    assert (result.ok, result.call_id) == (False, "c")
+    assert (result.error or "").startswith("SubprocessSandbox: tool 'add' or its arguments are not")
+
+
+def test_a_policy_gives_a_file_and_a_variable(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "in").write_text("given")
+    host = InProcessToolHost([read, environment])
+    policy = {"files": {"read": [str(tmp_path)]}, "environment": {"set": {"OF_POLICY": "1"}}}
+    box = SubprocessSandbox(host, policy=policy)
+    assert call(box, "read", path=str(tmp_path / "in")).output == "given"
+    assert call(box, "environment").output["OF_POLICY"] == "1"
+    assert not call(SubprocessSandbox(host), "read", path=str(tmp_path / "in")).ok
+
+
+def test_a_policy_that_is_wrong_is_told() -> None:
+    with pytest.raises(ValueError, match="^policy: expected a mapping"):
+        SubprocessSandbox(InProcessToolHost(), policy="host")  # type: ignore[arg-type]
+    box = SubprocessSandbox(InProcessToolHost([add]), policy={"netwrok": "host"})
+    assert "netwrok" in (call(box, "add", a=1).error or "")
+
+
+def test_a_child_of_a_fork_has_a_sandbox_of_its_own(box: SubprocessSandbox) -> None:
+    assert call(box, "add", a=1).output == 2
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, repr(call(box, "add", a=2)).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as answer:
+        assert "ok=True, output=3" in answer.read()
+    os.waitpid(child, 0)
+    assert call(box, "add", a=3).output == 4
+
+
+trio_runs = pytest.mark.skipif(importlib.util.find_spec("trio") is None, reason="there is no trio")
+
+
+@trio_runs
+def test_it_runs_under_trio(box: SubprocessSandbox) -> None:
+    import trio
+
+    async def both() -> List[Any]:
+        host = InProcessToolHost([add])
+        fresh = SubprocessSandbox(host)  # whose interpreter starts meanwhile
+        return [await fresh.call("add", {"a": 1}), await box.call("slowly", {"value": 2}),
+                await host.call("add", {"a": 3})]  # fmt: skip
+
+    assert [result.output for result in trio.run(both)] == [2, 4, 4]
+
+
+@trio_runs
+def test_cancelling_under_trio_ends_the_call(box: SubprocessSandbox) -> None:
+    import trio
+
+    mark = marker()
+
+    async def give_up() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(box.call, "leaves_and_sleeps", {"mark": mark})
+            while not alive(mark):
+                await trio.sleep(0.01)
+            nursery.cancel_scope.cancel()
+
+    begun = time.monotonic()
+    trio.run(give_up)
+    assert gone(mark)
+    assert time.monotonic() - begun < AT_ONCE
+
+
+def test_without_an_event_loop_it_is_an_error(box: SubprocessSandbox) -> None:
+    calling = box.call("add", {"a": 1}, call_id="c")
+    with pytest.raises(StopIteration) as ended:
+        calling.send(None)
+    assert "no running event loop" in (ended.value.value.error or "")
+
+
 def test_x1_an_argument_that_can_not_be_carried_is_an_error(box: SubprocessSandbox) -> None:
     class Local:
         pass
@@ -566,6 +892,33 @@ def test_a_function_of_a_script_can_be_called(tmp_path: Path, guard: str) -> Non
         [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("42\n", "")
+
+
+SESSION = """
+import asyncio, dataclasses, enum
+from brig.compat.jeeves import InProcessToolHost, SubprocessSandbox
+class Colour(enum.Enum):
+    RED = 1
+@dataclasses.dataclass
+class Point:
+    x: object
+def look(point):
+    return [isinstance(point, Point), isinstance(point.x, Colour), point.x.name]
+box = SubprocessSandbox(InProcessToolHost([look]))
+result = asyncio.run(box.call("look", {"point": Point(Colour.RED)}))
+print(result.error or result.output)
+"""
+
+
+@pytest.mark.parametrize("way", ["a script", pytest.param("a session", marks=by_value)])
+def test_an_argument_may_be_of_a_class_of_the_main_program(tmp_path: Path, way: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SESSION)
+    words = ["-c", SESSION] if way == "a session" else [str(script)]
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[True, True, 'RED']\n", "")
 
 
 def test_an_async_tool_is_awaited(box: SubprocessSandbox) -> None:
@@ -672,6 +1025,13 @@ def test_x2_an_exit_is_told_by_its_code(box: SubprocessSandbox, code: int) -> No
     error = call(box, "leave", code=code).error or ""
     assert error.startswith("SubprocessSandbox: subprocess exited without producing a result")
     assert f"exit code {code}" in error
+
+
+@pytest.mark.parametrize(("code", "text"), [(5, "5"), ("bye", "bye"), (None, "None")])
+def test_an_exit_by_exception_is_an_error_as_in_the_seed(
+    box: SubprocessSandbox, code: Any, text: str
+) -> None:
+    assert call(box, "exits", code=code).error == f"SubprocessSandbox: tool raised SystemExit: {text}"
 
 
 def test_x2_an_exception_without_words_is_told_by_its_type(box: SubprocessSandbox) -> None:

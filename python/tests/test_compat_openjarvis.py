@@ -5,19 +5,23 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import logging
+import math
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import types
 import uuid
 from pathlib import Path
-from typing import List
+from typing import Any, List
 
 import pytest
 from conftest import alive, gone, marker
 
+from brig.compat import openjarvis
 from brig.compat.openjarvis import (
     SandboxResult,
     build_safe_env,
@@ -53,6 +57,7 @@ def test_run_sandboxed_has_the_seeds_arguments_and_defaults() -> None:
         "env_passthrough": None,
         "env_extra": None,
         "max_output_bytes": 102_400,
+        "policy": None,
     }
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in defaults)
 
@@ -83,10 +88,72 @@ def test_a_signal_gives_its_negative_number() -> None:
 
 
 def test_what_can_not_be_run_is_an_execution_error() -> None:
-    for result in (run_sandboxed("true", timeout=-1.0), run_sandboxed("echo \0")):
+    for result in (run_sandboxed("true", timeout=math.nan), run_sandboxed("echo \0")):
         assert result.returncode == -1
         assert result.stderr.startswith("Execution error: ")
         assert not result.timed_out
+
+
+@pytest.mark.parametrize("timeout", [None, math.inf, 1e9])
+def test_a_timeout_may_be_as_long_as_one_likes(timeout: Any) -> None:
+    assert run_sandboxed("echo here", timeout=timeout).stdout == "here\n"
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0])
+def test_a_timeout_that_is_over_is_told_as_in_the_seed(timeout: float) -> None:
+    result = run_sandboxed("true", timeout=timeout)
+    assert result == SandboxResult("(timed out)", "", -1, True, True)
+
+
+def test_a_policy_gives_a_file_and_a_variable(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "in").write_text("given")
+    policy = {"files": {"read": [str(tmp_path)]}, "environment": {"set": {"OF_POLICY": "1"}}}
+    line = f'cat "{tmp_path}/in"; echo $OF_POLICY$EXTRA'
+    result = run_sandboxed(line, policy=policy, env_extra={"EXTRA": "2"})
+    assert (result.stdout, result.stderr) == ("given12\n", "")
+
+
+def test_a_policy_that_is_no_mapping_is_an_execution_error() -> None:
+    result = run_sandboxed("true", policy="host")  # type: ignore[arg-type]
+    assert result.stderr == (
+        "Execution error: policy: expected a mapping, as brig.Sandbox takes it"
+    )
+
+
+# --- in OpenJarvis ---
+
+
+def test_a_result_is_of_the_frameworks_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "openjarvis.security.subprocess_sandbox"
+    theirs = types.ModuleType(name)
+    fields = [(f.name, f.type, f.default) for f in dataclasses.fields(SandboxResult)]
+    kind = dataclasses.make_dataclass("SandboxResult", fields)
+    kind.__module__, theirs.SandboxResult = name, kind  # type: ignore[attr-defined]
+    for each in ("openjarvis", "openjarvis.security"):
+        monkeypatch.setitem(sys.modules, each, types.ModuleType(each))
+    monkeypatch.setitem(sys.modules, name, theirs)
+    result = run_sandboxed("echo here")
+    assert type(result) is kind
+    assert result.stdout == "here\n"
+    assert isinstance(result, SandboxResult)
+    assert result == SandboxResult("here\n", "", 0)
+
+
+def test_the_private_names_that_others_import_are_there() -> None:
+    assert openjarvis._SAFE_ENV_VARS == {
+        "PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ",
+    }  # fmt: skip
+    assert openjarvis.logger.name == "openjarvis.security.subprocess_sandbox"
+
+
+def test_what_can_not_be_killed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "openjarvis.security.subprocess_sandbox"):
+        kill_process_tree(999_999_999)
+    assert [message.partition(":")[0] for message in caplog.messages] == [
+        "Failed to terminate process 999999999",
+        "Failed to kill process 999999999",
+    ]
 
 
 # --- the environment ---

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = Path(brig.__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "python"
 GUIDE = ROOT / "docs" / "python.md"
+DROP_INS = ROOT / "docs" / "compat.md"
 DIVISION = "tool_error: ZeroDivisionError: division by zero"
 PROGRAM = Path(os.environ.get("BRIG_PROGRAM", ROOT / "build" / "release" / "bin" / "brig"))
 
@@ -67,16 +68,16 @@ class Block(NamedTuple):
 
 
 def sections() -> dict[str, list[Block]]:
-    """The blocks of the guide, by the heading above them."""
+    """The blocks of the guides, by the heading above them."""
     found: dict[str, list[Block]] = {}
-    text = GUIDE.read_text(encoding="utf-8")
-    heading = ""
-    for match in re.finditer(r"(?ms)^## ([^\n]+)$|^```(\w*)\n(.*?)^```$", text):
-        if match[1]:
-            heading = match[1]
-        elif match[2] != "text":
-            line = text.count("\n", 0, match.start()) + 2
-            found.setdefault(heading, []).append(Block(match[2], match[3], line))
+    for guide in (GUIDE, DROP_INS):
+        text, heading = guide.read_text(encoding="utf-8"), ""
+        for match in re.finditer(r"(?ms)^## ([^\n]+)$|^```(\w*)\n(.*?)^```$", text):
+            if match[1]:
+                heading = match[1]
+            elif match[2] != "text":
+                line = text.count("\n", 0, match.start()) + 2
+                found.setdefault(heading, []).append(Block(match[2], match[3], line))
     return found
 
 
@@ -108,10 +109,18 @@ def test_the_example_in_the_readme_runs(place: Path) -> None:
     assert run(sys.executable, str(script), cwd=place) == "True 5 ok\n"
 
 
-def test_the_guides_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]*)", GUIDE.read_text(encoding="utf-8")):
+@pytest.mark.parametrize("module", ["jeeves", "calute", "openjarvis"])
+def test_the_guide_names_all_that_a_drop_in_offers(module: str) -> None:
+    text = DROP_INS.read_text(encoding="utf-8")
+    names = importlib.import_module(f"brig.compat.{module}").__all__
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize("guide", [GUIDE, DROP_INS], ids=lambda guide: guide.name)
+def test_the_guides_links_lead_somewhere(guide: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]*)", guide.read_text(encoding="utf-8")):
         if target and "://" not in target:
-            assert (GUIDE.parent / target).exists(), target
+            assert (guide.parent / target).exists(), target
 
 
 # --- the examples ---

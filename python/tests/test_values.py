@@ -20,7 +20,15 @@ import uuid
 
 import pytest
 
-from brig._values import MAX_DEPTH, dumps, pack, to_json, unpack
+from brig._values import (
+    MAX_DEPTH,
+    dumps,
+    pack,
+    pack_arguments,
+    to_json,
+    unpack,
+    unpack_arguments,
+)
 
 UTC = datetime.timezone.utc
 
@@ -358,7 +366,7 @@ def test_the_tag_is_as_documented():
 
 
 def test_what_is_no_plain_data_is_packed_in_its_json_form():
-    assert pack(Person("Ada", datetime.date(1815, 12, 10))) == {
+    assert unpack(pack(Person("Ada", datetime.date(1815, 12, 10)))) == {
         "name": "Ada",
         "born": "1815-12-10",
         "friends": [],
@@ -481,6 +489,11 @@ MALFORMED = [
     tag("Decimal", "1e" + "9" * 100),
     tag("UUID", "{00000000-0000-0000-0000-000000000001}"),
     tag("UUID", "x"),
+    tag("pickle", "gASVAgAAAAAAAABLAS4="),
+    tag("ordered", {"0:a": 1}),
+    {"__type__": "ordered", "a": 1},
+    {"__type__": "ordered", "x:a": 1},
+    {"__type__": "ordered", "0:a": 1, "1:a": 2},
     tag("Path", 1),
     tag("Path", ["/etc"]),
     tag("Path", tag("bytes", "YQ==")),
@@ -546,6 +559,83 @@ def test_many_keys_that_are_strings_are_taken():
     assert unpack(pack(set(value))) == set(value)
 
 
+def through_the_library(form):
+    """What the other side gets of it: the library sorts the members of objects."""
+    return json.loads(json.dumps(form, sort_keys=True, allow_nan=False))
+
+
+@pytest.mark.parametrize("count", [2, 9, 10, 11, 101])
+def test_the_order_of_keys_is_kept(count):
+    names = [f"key {i:03}" for i in range(count)]
+    for value in (dict.fromkeys(reversed(names), 1), dict.fromkeys(names, 1), {"": 1, "0:": 2}):
+        made = unpack(through_the_library(pack({"outer": [value]})))
+        assert repr(made) == repr({"outer": [value]})
+
+
+def test_an_order_costs_no_depth():
+    value = 1
+    for _ in range(MAX_DEPTH):
+        value = {"b": value, "a": 0}
+    assert unpack(through_the_library(pack(value))) == value
+
+
+def test_sorted_keys_are_a_plain_object():
+    assert pack({"a": 1, "b": 2}) == {"a": 1, "b": 2}
+
+
+class Reduced:
+    def __reduce__(self):
+        raise KeyError("no")
+
+
+shared: typing.List[typing.Any] = [1]
+cyclic: typing.List[typing.Any] = []
+cyclic.append(cyclic)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"a": 1, "b": (2, b"x")},
+        {"b": 1, "a": {"z": 1, "y": 2}},
+        {"": 1},
+        {"": {"__type__": "pickle", "value": "gASVAgAAAAAAAABLAS4="}},
+        {"a": Color.PAIR, "b": Level.HIGH, "c": Name.ADA},
+        {"a": Person("Ada", datetime.date(1815, 12, 10)), "b": Point(1, 2)},
+        {"a": [collections.OrderedDict(b=1, a=2)]},
+    ],
+    ids=repr,
+)
+def test_arguments_arrive_as_they_were_given(arguments):
+    made = unpack_arguments(through_the_library(pack_arguments(arguments)))
+    assert repr(made) == repr(arguments)
+    assert [type(value) for value in made.values()] == [type(v) for v in arguments.values()]
+
+
+def test_arguments_that_hold_themselves_arrive():
+    made = unpack_arguments(through_the_library(pack_arguments({"a": cyclic})))
+    assert made["a"][0] is made["a"]
+
+
+def test_plain_arguments_are_not_pickled():
+    assert pack_arguments({"a": [1, "x"], "b": {"c": None}}) == {"a": [1, "x"], "b": {"c": None}}
+    assert not pack_arguments({"b": {2, 3}, "a": 1}).modules
+
+
+def test_pickled_arguments_tell_which_modules_they_need():
+    packed = pack_arguments({"a": [Color.RED], "b": decimal.Context()})
+    assert packed.modules >= {__name__.partition(".")[0], "decimal"}
+    assert "builtins" not in packed.modules
+    assert pack_arguments(packed) is packed
+
+
+@pytest.mark.parametrize("value", [lambda: 1, Reduced(), (i for i in ())], ids=repr)
+def test_what_can_not_be_pickled_is_a_value_error(value):
+    with pytest.raises(ValueError, match="Error: "):
+        pack_arguments({"a": [value]})
+
+
 def random_document(rng, depth=0):
     kinds = ["leaf"] * 3 + (["list", "dict", "tag"] * 2 if depth < 5 else [])
     kind = rng.choice(kinds)
@@ -559,7 +649,7 @@ def random_document(rng, depth=0):
         return {name: random_document(rng, depth + 1) for name in names}
     name = rng.choice(
         "bytes bytearray str int float complex range tuple set frozenset dict datetime date time"
-        " timedelta Decimal UUID Path list None".split()
+        " timedelta Decimal UUID Path ordered pickle list None".split()
     )
     return tag(name, random_document(rng, depth + 1))
 

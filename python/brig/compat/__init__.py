@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import re
 import threading
-from typing import Any, Callable, Dict, Optional
+import weakref
+from typing import Any, Callable, Dict, Mapping, Optional
 
 import brig
 from brig._errors import ConfigError
 from brig._state import state
+from brig._values import Packed
 
 LONGEST = 86_400.0  # seconds; brig has no longer timeout
 
@@ -29,10 +32,69 @@ def require_host() -> None:
         brig.Sandbox()  # raises either
 
 
-def typed_tool(function: Callable[..., Any], name: str = "") -> brig.Tool:
+def typed_tool(
+    function: Callable[..., Any], name: str = "", relays_exit: bool = False
+) -> brig.Tool:
     """A tool that takes whatever the function takes, under a name that no other has."""
     readable = re.sub(r"\W", "_", name or getattr(function, "__name__", "function"), flags=re.ASCII)
-    return brig.Tool(function, name=f"{readable[:40]}_{next(_numbers)}", typed=True)
+    made = brig.Tool(function, name=f"{readable[:40]}_{next(_numbers)}", typed=True)
+    made.relays_exit = relays_exit
+    return made
+
+
+def seconds_of(timeout: Optional[float]) -> float:
+    """A timeout as brig takes it: None and infinity are its longest. ConfigError for no number."""
+    if timeout is None:
+        return LONGEST
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout != timeout:
+        raise ConfigError(f"the timeout must be a number of seconds, not {timeout!r}")
+    return min(float(timeout), LONGEST) if timeout < LONGEST else LONGEST
+
+
+def with_policy(policy: Optional[Mapping[str, Any]], **own: Any) -> Dict[str, Any]:
+    """The keywords for brig.Sandbox: a drop-in's `own`, and what the user's policy adds.
+
+    Files and variables of both count. Network, processes and result are the policy's if it names
+    them; timeout, memory and working directory are the drop-in's, which has arguments for them.
+    """
+    if policy is None:
+        return own
+    if not isinstance(policy, Mapping):
+        raise ConfigError("policy: expected a mapping, as brig.Sandbox takes it")
+    limits = {**_table(policy, "limits"), **policy}
+    for table, key in (("files", "read"), ("files", "write"), ("environment", "passthrough")):
+        listed = [*(_table(policy, table).get(key) or ()), *(own.pop(key, None) or ())]
+        if listed:
+            own[key] = listed
+    variables = _table(policy, "environment").get("set")
+    if isinstance(variables, Mapping):
+        own["environment"] = {**variables, **(own.get("environment") or {})}
+    for key in ("network", "processes", "result"):
+        if key in limits:
+            own.pop(key, None)
+    return {"policy": policy, **own}
+
+
+def _table(policy: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = policy.get(name)
+    return found if isinstance(found, Mapping) else {}  # what is wrong with it, brig.Sandbox says
+
+
+_inheritable: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def renewed_by_fork(item: Any) -> None:
+    """Has ``item.renew()`` called in a child of a fork: no lock and no sandbox lives on there."""
+    _inheritable.add(item)
+
+
+def _renew_all() -> None:
+    for item in list(_inheritable):
+        item.renew()
+
+
+if not state.inside:
+    os.register_at_fork(after_in_child=_renew_all)
 
 
 class NotCarried(ConfigError):
@@ -50,38 +112,47 @@ class _Generation:
 class FunctionSandbox:
     """A sandbox into which functions are loaded when they are first called. Thread-safe.
 
-    Who loads more than `capacity` of them starts afresh. A sandbox that is no longer used ends with
-    the last call in it.
+    When more than `capacity` of them have been loaded it starts afresh. A sandbox that is no longer
+    used ends with the last call in it. A child of a fork gets a sandbox of its own.
     """
 
-    def __init__(self, capacity: int, **options: Any) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        policy: Optional[Mapping[str, Any]] = None,
+        relays_exit: bool = False,
+        **options: Any,
+    ) -> None:
         self._capacity = capacity
         # Wide where the seeds have no limit at all: what they could do should still be possible.
-        self._options: Dict[str, Any] = {
-            "concurrency": 40,
-            "processes": 256,
-            "result": "128M",
-            **options,
-        }
+        wide = {"concurrency": 40, "processes": 256, "result": "128M"}
+        self._options = with_policy(policy, **{**wide, **options})
+        # Neither holds this object, so that the sandbox ends with the last use of it.
+        self._tool_of = functools.partial(typed_tool, relays_exit=relays_exit)
+        self._remembered = functools.lru_cache(capacity)(self._tool_of)
+        self.renew()
+        renewed_by_fork(self)
+
+    def renew(self) -> None:
         self._loading = threading.Lock()
         self._current: Optional[_Generation] = None
-        self._remembered = functools.lru_cache(capacity)(typed_tool)
 
     def tool_of(self, function: Callable[..., Any]) -> brig.Tool:
         """The same one for the same function, so that it is loaded once."""
         try:
             return self._remembered(function)
         except TypeError:  # it can't be hashed, so not be remembered
-            return typed_tool(function)
+            return self._tool_of(function)
 
-    def ready(self, tool: brig.Tool) -> Optional[brig.Sandbox]:
+    def ready(self, tool: brig.Tool, arguments: Packed) -> Optional[brig.Sandbox]:
         """The sandbox that has it, if that can be told without waiting."""
         current = self._current
         where = current.sent.get(tool.name, {}) if current else {}
         # What is imported stays as it is. What is sent by value may have changed meanwhile.
-        return current.sandbox if current and "qualname" in where else None
+        known = "qualname" in where and arguments.modules.issubset(where["needs"])
+        return current.sandbox if current and known else None
 
-    def load(self, tool: brig.Tool) -> brig.Sandbox:
+    def load(self, tool: brig.Tool, arguments: Packed) -> brig.Sandbox:
         """The sandbox that has it, as it is now. Raises brig.Error if it can't be had there."""
         from brig._spec import where_found
 
@@ -90,6 +161,8 @@ class FunctionSandbox:
                 where = where_found(tool, True)
             except ConfigError as error:
                 raise NotCarried(str(error)) from error
+            tool.needs |= arguments.modules
+            where["needs"] = sorted(tool.needs)
             if self._current is None or not self._has(self._current, tool, where):
                 self._current = _Generation(brig.Sandbox([tool], **self._options))
             self._current.sent[tool.name] = where

@@ -1,33 +1,55 @@
 """The sandbox of Calute (now Xerxes), its router and its backend registry, on brig's cells.
 
 Change ``from calute.security.sandbox import ...`` and ``from calute.security.sandbox_backends
-import ...`` to ``from brig.compat.calute import ...``. What differs, because it was broken there:
+import ...`` to ``from brig.compat.calute import ...``. Where Calute is loaded, its own modes,
+configurations, decisions and errors are what these names give, and its runtime's "subprocess"
+backend is brig's. What differs, because it was broken there:
 
 * A function runs in a jail: no network unless ``sandbox_network_access``, no file of yours but the
   working directory and ``backend_config.mount_paths``, no variable but ``backend_config.env_vars``.
-* ``sandbox_memory_limit_mb`` holds for all of a call's processes together, and counts memory in
-  use, not address space.
+* An unknown mode is refused, where it once meant the host.
+* ``sandbox_memory_limit_mb`` counts memory in use, not address space. It holds for all of a call's
+  processes together where brig has a memory cgroup, else for each of them.
 * A result is data and never unpickled here, so it can't run code in the host. It may be any nesting
   of what JSON has, bytes, tuples, sets, dates and Decimals; a dataclass comes as a dict.
 * Whatever a function prints, its result arrives. What it started is gone when it has ended.
 * Async functions, lambdas and functions of ``__main__`` can be called.
-* Every failure is a RuntimeError. A function that was called before is warm: the first call of one
-  starts an interpreter, the next takes well under a millisecond.
+* Every failure is a RuntimeError. The first call of a function starts an interpreter; later ones
+  take one that is ready.
 """
 
 from __future__ import annotations
 
-import logging
+import copy
+import importlib
 import os
 import threading
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import brig
-from brig.compat import LONGEST, FunctionSandbox, require_host
+from brig._values import pack_arguments
+from brig.compat import (
+    FunctionSandbox,
+    _calute_config,
+    renewed_by_fork,
+    require_host,
+    seconds_of,
+)
+from brig.compat._calute_config import CALUTE, SandboxBackend, SandboxRouter, logger, logger_of
+
+if TYPE_CHECKING:
+    from brig.compat._calute_config import (
+        DockerSandboxBackend,
+        ExecutionContext,
+        ExecutionDecision,
+        SandboxBackendConfig,
+        SandboxConfig,
+        SandboxExecutionUnavailableError,
+        SandboxMode,
+    )
 
 __all__ = [
+    "DockerSandboxBackend",
     "ExecutionContext",
     "ExecutionDecision",
     "SandboxBackend",
@@ -39,134 +61,45 @@ __all__ = [
     "SubprocessSandboxBackend",
     "get_backend",
     "list_backends",
+    "logger",
     "register_backend",
 ]
 
-_log = logging.getLogger(__name__)
-
 _WARM_FUNCTIONS = 32
+_SHORTEST = 0.01  # seconds; Calute's interpreter never starts in less, so these always timed out
+_MODULE = "security.sandbox_backends.subprocess_backend"
 
 
-class SandboxMode(Enum):
-    """Whether the router asks for a sandbox: never, only in the log, or for the listed tools."""
-
-    OFF = "off"
-    WARN = "warn"
-    STRICT = "strict"
-
-
-class ExecutionContext(Enum):
-    """Where a tool is to run."""
-
-    HOST = "host"
-    SANDBOX = "sandbox"
-
-
-@dataclass
-class ExecutionDecision:
-    """Where a tool is to run, and why."""
-
-    context: ExecutionContext
-    tool_name: str
-    reason: str
-
-
-class SandboxExecutionUnavailableError(RuntimeError):
-    """A tool must run in a sandbox, and the router has no backend."""
-
-    def __init__(self, tool_name: str) -> None:
-        self.tool_name = tool_name
-        super().__init__(
-            f"Tool '{tool_name}' requires sandbox execution, but no sandbox backend is configured"
-        )
-
-
-@dataclass
-class SandboxBackendConfig:
-    """What a backend may be told besides the limits.
-
-    `mount_paths` maps a host's path to where it is seen; in a cell that is the same path. `image`
-    and `extra_args` are for backends of your own.
-    """
-
-    image: str = "python:3.12-slim"
-    mount_paths: Dict[str, str] = field(default_factory=dict)
-    mount_readonly: bool = True
-    env_vars: Dict[str, str] = field(default_factory=dict)
-    extra_args: Dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class SandboxConfig:
-    """Which tools run in a sandbox, and what they may use there."""
-
-    mode: SandboxMode = SandboxMode.OFF
-    sandboxed_tools: Set[str] = field(default_factory=set)
-    elevated_tools: Set[str] = field(default_factory=set)
-    sandbox_timeout: float = 30.0
-    sandbox_memory_limit_mb: int = 512
-    sandbox_network_access: bool = False
-    working_directory: Optional[str] = None
-    backend_type: Optional[str] = None
-    backend_config: SandboxBackendConfig = field(default_factory=SandboxBackendConfig)
-
-
-class SandboxBackend(Protocol):
-    """What a router needs of a backend."""
-
-    def execute(
-        self, tool_name: str, func: Callable[..., Any], arguments: Dict[str, Any]
-    ) -> Any:
-        """The result of ``func(**arguments)``. Any failure is a RuntimeError."""
-
-    def is_available(self) -> bool:
-        """Whether this machine can run it."""
-
-    def get_capabilities(self) -> Dict[str, Any]:
-        """At least "backend", its name, and "available"."""
-
-
-class SandboxRouter:
-    """Decides where tools run, and runs them in its backend. It never falls back to the host."""
-
-    def __init__(
-        self, config: Optional[SandboxConfig] = None, backend: Optional[SandboxBackend] = None
-    ) -> None:
-        self.config = config or SandboxConfig()
-        self.backend = backend
-
-    def decide(self, tool_name: str) -> ExecutionDecision:
-        context, reason = self._place(tool_name)
-        return ExecutionDecision(context=context, tool_name=tool_name, reason=reason)
-
-    def _place(self, tool_name: str) -> Tuple[ExecutionContext, str]:
-        if tool_name in self.config.elevated_tools:
-            return ExecutionContext.HOST, "Tool is marked as elevated"
-        if self.config.mode is SandboxMode.OFF:
-            return ExecutionContext.HOST, "Sandbox mode is off"
-        if tool_name not in self.config.sandboxed_tools:
-            return ExecutionContext.HOST, "Tool not designated for sandbox"
-        if self.config.mode is SandboxMode.STRICT:
-            return ExecutionContext.SANDBOX, "Strict sandbox enforcement"
-        _log.warning("Tool '%s' would run in sandbox (mode=warn, running on host)", tool_name)
-        return (
-            ExecutionContext.HOST,
-            "Warn mode advisory: tool would run in sandbox, executing on host",
-        )
-
-    def execute_in_sandbox(
-        self, tool_name: str, func: Callable[..., Any], arguments: Dict[str, Any]
-    ) -> Any:
-        if self.backend is None:
-            raise SandboxExecutionUnavailableError(tool_name)
-        return self.backend.execute(tool_name, func, arguments)
+def __getattr__(name: str) -> Any:
+    """The framework's own class where it is loaded, else the one that stands in for it."""
+    if name == "subprocess":  # programs patch it here, in their tests
+        return importlib.import_module(name)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _take_part()
+    return CALUTE.own(name, getattr(_calute_config, name))
 
 
 class SubprocessSandboxBackend:
-    """Runs each call of a function in a cell of its own. Thread-safe."""
+    """Runs each call of a function in a cell of its own. Thread-safe.
 
-    def __init__(self, sandbox_config: SandboxConfig) -> None:
+    ``policy`` is as :class:`brig.Sandbox` takes it, and gives the functions files, variables or a
+    network beside those of the configuration.
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> SubprocessSandboxBackend:
+        # Where Calute is loaded it is an instance of Calute's class too.
+        return object.__new__(CALUTE.joined(cls) if cls is SubprocessSandboxBackend else cls)
+
+    def __init__(
+        self, sandbox_config: SandboxConfig, *, policy: Optional[Mapping[str, Any]] = None
+    ) -> None:
         self._config = sandbox_config
+        self._policy = copy.deepcopy(policy)
+        self.renew()
+        renewed_by_fork(self)
+
+    def renew(self) -> None:
         self._changing = threading.Lock()
         self._made_for: Any = None
         self._functions: Optional[FunctionSandbox] = None
@@ -176,10 +109,15 @@ class SubprocessSandboxBackend:
     ) -> Any:
         """The result of ``func(**arguments)`` in a cell. Whatever goes wrong is a RuntimeError."""
         require_host()
-        _log.debug("Subprocess sandbox executing tool %r", tool_name)
+        logger_of(_MODULE, self._config).debug(
+            "Subprocess sandbox executing tool %r", tool_name
+        )
+        timeout = self._config.sandbox_timeout
+        if isinstance(timeout, (int, float)) and timeout < _SHORTEST:
+            raise RuntimeError(f"{_execution_of(tool_name)} timed out after {timeout}s")
         try:
             result = self._call(func, arguments)
-        except brig.Error as error:
+        except (brig.Error, ValueError, TypeError, ArithmeticError) as error:
             raise RuntimeError(f"{_execution_of(tool_name)} failed: {error}") from error
         if not result.ok:
             raise RuntimeError(self._failure(tool_name, result))
@@ -190,21 +128,28 @@ class SubprocessSandboxBackend:
         return bool(brig.capabilities()["available"])
 
     def get_capabilities(self) -> Dict[str, Any]:
+        """What Calute's own backend tells, since programs compare it; "cell" has what brig adds."""
         return {
             "backend": "subprocess",
             "available": self.is_available(),
-            "isolation_level": "jail",
-            "filesystem_isolation": True,
-            "network_isolation": not self._config.sandbox_network_access,
+            "isolation_level": "process",
+            "filesystem_isolation": False,
+            "network_isolation": False,
             "memory_limit_mb": self._config.sandbox_memory_limit_mb,
             "timeout": self._config.sandbox_timeout,
+            "cell": {
+                "isolation_level": "jail",
+                "filesystem_isolation": True,
+                "network_isolation": not self._config.sandbox_network_access
+                and "network" not in (self._policy or {}),
+            },
         }
 
     def _call(self, func: Callable[..., Any], arguments: Dict[str, Any]) -> brig.ToolResult:
-        functions = self._current()
+        functions, packed = self._current(), pack_arguments(arguments)
         tool = functions.tool_of(func)
-        sandbox = functions.ready(tool) or functions.load(tool)
-        return sandbox.call_sync(tool.name, arguments)
+        sandbox = functions.ready(tool, packed) or functions.load(tool, packed)
+        return sandbox.call_sync(tool.name, packed)
 
     def _current(self) -> FunctionSandbox:
         """The sandbox for the configuration as it is now."""
@@ -212,7 +157,7 @@ class SubprocessSandboxBackend:
             settings = _settings(self._config)
             wanted = settings, [_identity(p) for p in settings["read"] + settings["write"]]
             if self._functions is None or wanted != self._made_for:
-                self._functions = FunctionSandbox(_WARM_FUNCTIONS, **settings)
+                self._functions = FunctionSandbox(_WARM_FUNCTIONS, self._policy, **settings)
                 self._made_for = wanted
             return self._functions
 
@@ -245,23 +190,32 @@ def _execution_of(tool_name: str) -> str:
 def _settings(config: SandboxConfig) -> Dict[str, Any]:
     """What brig.Sandbox is told."""
     backend = config.backend_config
-    mounts = [os.path.realpath(path) for path in backend.mount_paths]
-    for path, place in backend.mount_paths.items():
-        if os.path.realpath(path) != os.path.normpath(place):
-            raise brig.ConfigError(
-                f"mount_paths: {path} can't be seen at {place}, only at its own place"
-            )
+    mounts = _mounts(config)
     directory = config.working_directory and os.path.realpath(config.working_directory)
     writable = [] if backend.mount_readonly else mounts
     return {
-        "timeout": min(config.sandbox_timeout, LONGEST),
-        "memory": config.sandbox_memory_limit_mb << 20,
+        "timeout": seconds_of(config.sandbox_timeout),
+        "memory": int(config.sandbox_memory_limit_mb * (1 << 20)),
         "network": "host" if config.sandbox_network_access else "none",
         "read": mounts if backend.mount_readonly else [],
         "write": [*writable, directory] if directory else writable,
         "working_directory": directory or None,
         "environment": dict(backend.env_vars),
     }
+
+
+def _mounts(config: SandboxConfig) -> List[str]:
+    """The paths to mount: each at its own place, where Calute's subprocess had it too."""
+    found = []
+    for path, place in config.backend_config.mount_paths.items():
+        real = os.path.realpath(path)
+        if not os.path.exists(real):
+            logger_of(_MODULE, config).debug("mount_paths: %s does not exist", path)
+            continue
+        if real != os.path.normpath(place):
+            logger_of(_MODULE, config).debug("mount_paths: %s is seen at its own place", path)
+        found.append(real)
+    return found
 
 
 def _identity(path: str) -> Optional[Tuple[int, int]]:
@@ -273,26 +227,48 @@ def _identity(path: str) -> Optional[Tuple[int, int]]:
     return found.st_dev, found.st_ino
 
 
-_backends: Dict[str, Callable[[SandboxConfig], SandboxBackend]] = {
-    "subprocess": SubprocessSandboxBackend
+Backends = Dict[str, Callable[..., SandboxBackend]]
+_backends: Backends = {
+    "docker": _calute_config.DockerSandboxBackend,
+    "subprocess": SubprocessSandboxBackend,
 }
 
 
-def register_backend(name: str, cls: Callable[[SandboxConfig], SandboxBackend]) -> None:
-    """Make a backend known by `name`, in place of another of that name."""
-    _backends[name] = cls
+def register_backend(name: str, cls: Callable[..., SandboxBackend]) -> None:
+    """Make a backend known by `name`, also to Calute's runtime, in place of another."""
+    for registry in _registries():
+        registry[name] = cls
 
 
 def get_backend(name: str, sandbox_config: SandboxConfig) -> SandboxBackend:
     """A new backend of that name. ValueError if there is none."""
-    if name not in _backends:
-        names = ", ".join(list_backends())
-        message = f"Unknown sandbox backend {name!r}. Available backends: {names}"
-        if name == "docker":
-            message += "; use 'subprocess': its cells keep files and network apart without Docker"
-        raise ValueError(message)
-    return _backends[name](sandbox_config)
+    for registry in _registries():
+        if name in registry:
+            return registry[name](sandbox_config=sandbox_config)
+    names = ", ".join(list_backends())
+    raise ValueError(f"Unknown sandbox backend {name!r}. Available backends: {names}")
 
 
 def list_backends() -> List[str]:
-    return sorted(_backends)
+    return sorted(set().union(*_registries()))
+
+
+def _registries() -> List[Backends]:
+    """Those of the loaded framework, and ours. Its runtime asks its own only.
+
+    Calute's own subprocess backend gives way to brig's there: otherwise a program that changed its
+    imports would still have its tools run in a plain process.
+    """
+    found: List[Backends] = CALUTE.all("_BACKEND_REGISTRY")
+    for registry in found:
+        if registry.get("subprocess") in CALUTE.all("SubprocessSandboxBackend"):
+            registry["subprocess"] = CALUTE.joined(SubprocessSandboxBackend)
+    return [*found, _backends]
+
+
+def _take_part() -> None:
+    _registries()
+
+
+CALUTE.used = _take_part
+_take_part()

@@ -10,28 +10,43 @@ Change ``from openjarvis.security.subprocess_sandbox import run_sandboxed`` to
 * Output is counted in bytes, only the kept part costs memory, and any bytes are taken.
 * After a timeout the output so far is there, with "(timed out)" as its last line.
 * A working directory that is not there is an error, not a run somewhere else.
+
+Where OpenJarvis is loaded, results are of its own class.
 """
 
 from __future__ import annotations
 
 import codecs
 import io
+import logging
 import os
+import sys
 from dataclasses import dataclass
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 import brig
-from brig import kill_process_tree
+from brig.compat import seconds_of, with_policy
+from brig.compat._framework import Framework, StandIn
 
 __all__ = ["SandboxResult", "build_safe_env", "kill_process_tree", "run_sandboxed"]
 
+logger = logging.getLogger("openjarvis.security.subprocess_sandbox")
+
+_OPENJARVIS = Framework(("openjarvis",), {"SandboxResult": "security.subprocess_sandbox"})
 _LARGEST_OUTPUT = 1 << 29
+_SAFE_ENV_VARS = frozenset(
+    ("PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
+)
+
+# As the seed has it, where Python knows how.
+_SLOTS: Dict[str, Any] = {"slots": True} if sys.version_info >= (3, 10) else {}
 
 
-@dataclass
-class SandboxResult:
+@dataclass(**_SLOTS)
+class SandboxResult(metaclass=StandIn):
     """How a command ended, and what it wrote."""
 
+    _framework = _OPENJARVIS
     stdout: str = ""
     stderr: str = ""
     returncode: int = -1
@@ -47,6 +62,17 @@ def build_safe_env(
     return brig.build_safe_env(passthrough or [], extra or {})
 
 
+def kill_process_tree(pid: int) -> None:
+    """End a process and all its descendants, those in other sessions too. It does not raise."""
+    try:
+        os.kill(pid, 0)
+    except (OSError, OverflowError) as error:
+        logger.debug("Failed to terminate process %d: %s", pid, error)
+        logger.debug("Failed to kill process %d: %s", pid, error)
+        return
+    brig.kill_process_tree(pid)
+
+
 def run_sandboxed(
     command: str,
     *,
@@ -55,20 +81,24 @@ def run_sandboxed(
     env_passthrough: Optional[List[str]] = None,
     env_extra: Optional[Dict[str, str]] = None,
     max_output_bytes: int = 102_400,
+    policy: Optional[Mapping[str, Any]] = None,
 ) -> SandboxResult:
     """Run a shell line in a cell. It does not raise: what went wrong is in the result.
 
     `working_dir` is writable inside, and the only one of your directories that is there. Of each
     stream the first `max_output_bytes` are kept. `returncode` is -N for signal N, and -1 after a
-    timeout and for a command that could not be run (``stderr`` then says why).
+    timeout and for a command that could not be run (``stderr`` then says why). `policy` is as
+    :func:`brig.run` takes it, and gives the command files, variables or a network.
     """
     kept = min(max_output_bytes, _LARGEST_OUTPUT)
     directory = os.path.realpath(working_dir) if working_dir else None
     try:
-        report = brig.run(
-            command,
-            shell=True,
-            timeout=timeout,
+        seconds = seconds_of(timeout)
+        if seconds <= 0:
+            return SandboxResult(stdout="(timed out)", timed_out=True, killed=True)
+        options = with_policy(
+            policy,
+            timeout=seconds,
             # brig keeps the first and the last half of its limit: the first half is what we want.
             output=2 * kept,
             write=[directory] if directory else None,
@@ -76,6 +106,7 @@ def run_sandboxed(
             passthrough=env_passthrough,
             environment=env_extra,
         )
+        report = brig.run(command, shell=True, **options)
     except brig.Error as error:
         return SandboxResult(stderr=f"Execution error: {error}")
     return _result(report, kept)
