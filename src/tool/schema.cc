@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "tool/schema_node.h"
+#include "tool/schema_place.h"
 
 namespace brig {
 
@@ -86,17 +87,12 @@ bool is_multiple(const Json& value, const Json& of) {
          (std::abs(quotient) < 1e15 || std::fmod(value.get<double>(), of.get<double>()) == 0);
 }
 
-// Without recursion: the value is what it looks for.
+// No deeper itself than the limit.
 bool deeper_than(const Json& value, unsigned limit) {
-  std::vector<std::pair<const Json*, unsigned>> left{{&value, 1}};
-  while (!left.empty()) {
-    const auto [at, depth] = left.back();
-    left.pop_back();
-    if (!at->is_structured()) continue;
-    if (depth > limit) return true;
-    for (const Json& each : *at) left.emplace_back(&each, depth + 1);
-  }
-  return false;
+  if (!value.is_structured()) return false;
+  if (limit == 0) return true;
+  return std::any_of(value.begin(), value.end(),
+                     [&](const Json& each) { return deeper_than(each, limit - 1); });
 }
 
 std::string listed(const std::vector<Json>& values) {
@@ -116,12 +112,12 @@ class Schema::Checker {
   std::vector<SchemaFault> faults;
 
   // Whether `value` is valid; why not goes to faults unless `quiet`.
-  bool check(const Node& node, const Json& value, const std::string& path, unsigned depth,
+  bool check(const Node& node, const Json& value, const SchemaPlace& path, unsigned depth,
              bool quiet) {
     if (exhausted_) return false;
     if (++steps_ > kMaxSteps || depth > 4 * kMaxDepth) {
       exhausted_ = true;
-      faults = {{path, "something that takes less work to check"}};
+      faults = {{path.pointer(), "something that takes less work to check"}};
       return false;
     }
     if (node.always) return *node.always || fault(quiet, path, "nothing: no value is allowed here");
@@ -142,23 +138,24 @@ class Schema::Checker {
   }
 
  private:
-  bool fault(bool quiet, const std::string& path, std::string expected) {
+  bool fault(bool quiet, const SchemaPlace& path, std::string expected) {
     if (!quiet && !exhausted_ && faults.size() < kMaxFaults)
-      faults.push_back({path, std::move(expected)});
+      faults.push_back({path.pointer(), std::move(expected)});
     return false;
   }
 
-  bool object(const Node& node, const Json& value, const std::string& path, unsigned depth,
+  bool object(const Node& node, const Json& value, const SchemaPlace& path, unsigned depth,
               bool quiet) {
     bool ok = true;
     for (const std::string& name : node.required)
-      if (!value.contains(name)) ok = fault(quiet, below(path, name), "a value: it is required");
+      if (!value.contains(name))
+        ok = fault(quiet, SchemaPlace(path, name), "a value: it is required");
     if (node.min_properties && value.size() < *node.min_properties)
       ok = fault(quiet, path, fmt::format("at least {} members", *node.min_properties));
     if (node.max_properties && value.size() > *node.max_properties)
       ok = fault(quiet, path, fmt::format("at most {} members", *node.max_properties));
     for (const auto& [name, each] : value.items()) {
-      const std::string at = below(path, name);
+      const SchemaPlace at(path, name);
       bool named = false;
       if (const auto found = node.properties.find(name); found != node.properties.end()) {
         named = true;
@@ -182,7 +179,7 @@ class Schema::Checker {
           found != node.dependent_required.end())
         for (const std::string& other : found->second)
           if (!value.contains(other))
-            ok = fault(quiet, below(path, other),
+            ok = fault(quiet, SchemaPlace(path, other),
                        fmt::format("a value: {} requires it", in_quotes(name)));
       if (const auto found = node.dependent_schemas.find(name);
           found != node.dependent_schemas.end())
@@ -199,7 +196,7 @@ class Schema::Checker {
                  : "no such member";
   }
 
-  bool array(const Node& node, const Json& value, const std::string& path, unsigned depth,
+  bool array(const Node& node, const Json& value, const SchemaPlace& path, unsigned depth,
              bool quiet) {
     bool ok = true;
     if (node.min_items && value.size() < *node.min_items)
@@ -208,7 +205,7 @@ class Schema::Checker {
       ok = fault(quiet, path, fmt::format("at most {} items", *node.max_items));
     std::size_t contained = 0;
     for (std::size_t i = 0; i < value.size() && !exhausted_; ++i) {
-      const std::string at = path + "/" + std::to_string(i);
+      const SchemaPlace at(path, i);
       if (i < node.prefix_items.size())
         ok &= check(*node.prefix_items[i], value[i], at, depth + 1, quiet);
       else if (node.items)
@@ -227,14 +224,16 @@ class Schema::Checker {
   }
 
   bool all_differ(const Json& value) {
-    const auto less = [](const Json* a, const Json* b) { return *a < *b; };
-    std::set<const Json*, decltype(less)> seen(less);
-    for (const Json& each : value)
-      if (++steps_ > kMaxSteps || !seen.insert(&each).second) return false;
-    return true;
+    if ((steps_ += value.size()) > kMaxSteps) return false;
+    std::vector<const Json*> sorted;
+    sorted.reserve(value.size());
+    for (const Json& each : value) sorted.push_back(&each);
+    std::ranges::sort(sorted, [](const Json* a, const Json* b) { return *a < *b; });
+    const auto same = [](const Json* a, const Json* b) { return !(*a < *b) && !(*b < *a); };
+    return std::ranges::adjacent_find(sorted, same) == sorted.end();
   }
 
-  bool string(const Node& node, const std::string& text, const std::string& path, bool quiet) {
+  bool string(const Node& node, const std::string& text, const SchemaPlace& path, bool quiet) {
     bool ok = true;
     const std::size_t length = node.min_length || node.max_length ? code_points(text) : 0;
     if (node.min_length && length < *node.min_length)
@@ -249,7 +248,7 @@ class Schema::Checker {
     return ok;
   }
 
-  bool number(const Node& node, const Json& value, const std::string& path, bool quiet) {
+  bool number(const Node& node, const Json& value, const SchemaPlace& path, bool quiet) {
     bool ok = true;
     if (node.minimum && value < *node.minimum)
       ok = fault(quiet, path, "at least " + node.minimum->dump());
@@ -264,7 +263,7 @@ class Schema::Checker {
     return ok;
   }
 
-  bool combined(const Node& node, const Json& value, const std::string& path, unsigned depth,
+  bool combined(const Node& node, const Json& value, const SchemaPlace& path, unsigned depth,
                 bool quiet) {
     bool ok = true;
     for (const Node* each : node.all_of) ok &= check(*each, value, path, depth + 1, quiet);
@@ -299,7 +298,7 @@ std::vector<SchemaFault> Schema::check(const Json& value) const {
   if (deeper_than(value, kMaxDepth))
     return {{"", fmt::format("a value nested at most {} deep", kMaxDepth)}};
   Checker checker;
-  if (!checker.check(*nodes_.front(), value, "", 0, false) && checker.faults.empty())
+  if (!checker.check(*nodes_.front(), value, SchemaPlace(), 0, false) && checker.faults.empty())
     checker.faults.push_back({"", "another value"});
   return std::move(checker.faults);
 }

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 
 #include "tool/schema.h"
 

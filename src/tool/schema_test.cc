@@ -201,5 +201,31 @@ TEST(Schema, TextThatIsNotUtf8IsNoSchema) {
   EXPECT_THROW(Schema{schema}, Error);
 }
 
+// A text for each value below a name took as long as the name, times the values.
+TEST(Schema, ALongNameIsToldInShortAndCostsNothing) {
+  const Schema schema(
+      Json{{"type", "object"},
+           {"additionalProperties", {{"type", "array"}, {"items", {{"type", "integer"}}}}}});
+  const std::string name(8 << 20, 'n');
+  const Json good{{name, Json(Json::array_t(1'000'000, 1))}};
+  EXPECT_TRUE(schema.check(good).empty());
+  const auto faults = schema.check({{name, Json(Json::array_t(1'000'000, "x"))}});
+  ASSERT_EQ(faults.size(), Schema::kMaxFaults);
+  EXPECT_EQ(faults[3].path, "/" + std::string(200, 'n') + ".../3");
+  const auto cut = schema.check({{std::string(199, 'n') + "\u00e9\u00e9", 1}});
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_EQ(cut[0].path, "/" + std::string(199, 'n') + "...");
+}
+
+TEST(Schema, TellsTwoEqualItemsAmongMany) {
+  const Schema schema(Json{{"uniqueItems", true}});
+  Json items = Json::array();
+  for (int i = 0; i < 300'000; ++i) items.push_back(i);
+  EXPECT_TRUE(schema.check(items).empty());
+  items[0] = 299'999;
+  EXPECT_EQ(schema.check(items).size(), 1u);
+  EXPECT_EQ(schema.check(Json{1, "1", 1.0}).size(), 1u);
+}
+
 }  // namespace
 }  // namespace brig
