@@ -284,7 +284,7 @@ void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (const auto* refusal = std::get_if<Refusal>(&submitted))
     return exchange->respond(problem(*refusal));
   const std::string id = std::get<std::string>(submitted);
-  Response response = json_response(jobs_.find(id, *caller).value_or(Json()), 202);
+  Response response{202, "application/json", jobs_.find(id, *caller).value_or("null"), {}};
   response.headers = {{"Location", "/v1/jobs/" + id}, {"traceparent", trace}};
   exchange->respond(std::move(response));
 }
@@ -299,11 +299,11 @@ void Api::show_job(const ExchangePtr& exchange, const CallerPtr& caller, const s
   }
   const auto answer = [this, exchange, caller, id] {
     if (auto job = jobs_.find(id, *caller))
-      exchange->respond(json_response(*job));
+      exchange->respond({200, "application/json", std::move(*job), {}});
     else
       exchange->respond(problem(404, "unknown-job", "there is no such job, or no longer"));
   };
-  if (!jobs_.find(id, *caller)) return answer();
+  if (!jobs_.has(id, *caller)) return answer();
   jobs_.wait(id, time, answer);
 }
 
@@ -312,7 +312,8 @@ void Api::remove_job(const ExchangePtr& exchange, const CallerPtr& caller, const
     case Jobs::Removal::none:
       return exchange->respond(problem(404, "unknown-job", "there is no such job, or no longer"));
     case Jobs::Removal::cancelled:
-      return exchange->respond(json_response(jobs_.find(id, *caller).value_or(Json()), 202));
+      return exchange->respond(
+          {202, "application/json", jobs_.find(id, *caller).value_or("null"), {}});
     case Jobs::Removal::forgotten: return exchange->respond({204, "", "", {}});
   }
 }

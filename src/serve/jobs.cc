@@ -5,7 +5,7 @@
 #include "base/fair_share.h"
 #include "base/random.h"
 #include "serve/event_json.h"
-#include "tool/json_text.h"
+#include "serve/json_line.h"
 
 namespace brig::serve {
 
@@ -38,6 +38,7 @@ std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
     arguments_ -= done.size;
     done.caller->holds.arguments -= done.size;
     done.result = to_json(result);
+    done.result.shrink_to_fit();  // what is counted is what is held
     done.ended = std::chrono::steady_clock::now();
     bytes_ += done.result.size();
     done.caller->holds.results += done.result.size();
@@ -87,30 +88,37 @@ bool Jobs::is_of(const Job& job, const Caller& caller) const {
   return caller.admin || job.caller.get() == &caller;
 }
 
-Json Jobs::json_of(const std::string& id, const Job& job, bool with_result) {
+Json Jobs::json_of(const std::string& id, const Job& job) {
   static constexpr const char* kStatus[] = {"queued", "running", "done"};
-  Json json{{"id", id},
-            {"tool", job.tool},
-            {"call_id", job.call.call_id},
-            {"status", kStatus[static_cast<int>(job.status)]},
-            {"created_at", seconds_of(job.created)}};
-  std::string fault;
-  if (with_result && job.status == Job::Status::done)
-    json["result"] = json_from(job.result, fault, {}, kNoJsonLimit).value_or(Json());
-  return json;
+  return {{"id", id},
+          {"tool", job.tool},
+          {"call_id", job.call.call_id},
+          {"status", kStatus[static_cast<int>(job.status)]},
+          {"created_at", seconds_of(job.created)}};
 }
 
-std::optional<Json> Jobs::find(const std::string& id, const Caller& caller) const {
+// The result is text already: its values would take many times as much, each time that somebody asks.
+std::optional<std::string> Jobs::find(const std::string& id, const Caller& caller) const {
+  if (!has(id, caller)) return {};
+  const Job& job = jobs_.at(id);
+  std::string text = json_line(json_of(id, job));
+  if (job.status != Job::Status::done) return text;
+  constexpr std::string_view kResult = ",\"result\":";
+  text.reserve(text.size() + kResult.size() + job.result.size());
+  text.pop_back();
+  return text.append(kResult).append(job.result) + "}";
+}
+
+bool Jobs::has(const std::string& id, const Caller& caller) const {
   const auto found = jobs_.find(id);
-  if (found == jobs_.end() || !is_of(found->second, caller)) return {};
-  return json_of(id, found->second, true);
+  return found != jobs_.end() && is_of(found->second, caller);
 }
 
 std::vector<Json> Jobs::list(const Caller& caller) const {
   std::vector<Json> list;
   // Without their results, which may be large.
   for (const auto& [id, job] : jobs_)
-    if (is_of(job, caller)) list.push_back(json_of(id, job, false));
+    if (is_of(job, caller)) list.push_back(json_of(id, job));
   return list;
 }
 

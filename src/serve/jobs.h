@@ -30,8 +30,9 @@ class Jobs {
   // The job's id.
   // `size`: of the request, which is held until the job is done.
   std::variant<std::string, Refusal> submit(Order order, std::size_t size);
-  // As JSON; nothing if the caller has no such job.
-  std::optional<Json> find(const std::string& id, const Caller& caller) const;
+  // As JSON text, with the result once it is done; nothing if the caller has no such job.
+  std::optional<std::string> find(const std::string& id, const Caller& caller) const;
+  bool has(const std::string& id, const Caller& caller) const;
   std::vector<Json> list(const Caller& caller) const;
   // Calls `job` when it is done, or after that time.
   void wait(const std::string& id, std::chrono::milliseconds time, std::function<void()> job);
@@ -51,7 +52,8 @@ class Jobs {
     std::chrono::steady_clock::time_point ended;
     std::vector<std::uint64_t> waiting;  // in waits_
   };
-  static Json json_of(const std::string& id, const Job& job, bool with_result);
+  // Without its result.
+  static Json json_of(const std::string& id, const Job& job);
   bool is_of(const Job& job, const Caller& caller) const;
   void expire();
   void forget(std::map<std::string, Job>::iterator job);

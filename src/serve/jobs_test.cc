@@ -74,7 +74,8 @@ argv = ["sleep", "60"]
   }
   std::string nap() { return std::get<std::string>(submit("nap", Json::object())); }
   std::optional<Json> find(const std::string& id, const CallerPtr& caller) {
-    return there([&] { return jobs_->find(id, *caller); });
+    const auto text = there([&] { return jobs_->find(id, *caller); });
+    return text ? std::optional<Json>(Json::parse(*text)) : std::nullopt;
   }
   std::string status(const std::string& id, const CallerPtr& caller = nullptr) {
     const auto job = find(id, caller ? caller : caller_);
@@ -219,7 +220,8 @@ TEST_F(JobsOf, AWaiterIsToldOnceWhenItIsDone) {
   ASSERT_TRUE(becomes(id, "running"));
   std::promise<std::string> told;
   there([&] {
-    jobs_->wait(id, 60s, [&] { told.set_value((*jobs_->find(id, *caller_))["status"]); });
+    jobs_->wait(id, 60s,
+                [&] { told.set_value(Json::parse(*jobs_->find(id, *caller_))["status"]); });
     return 0;
   });
   remove(id, caller_);

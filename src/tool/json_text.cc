@@ -99,11 +99,11 @@ constexpr char kGap = '\x01';
 // Says whether, not why not: that is rare, and nlohmann says it well.
 class Reader {
  public:
-  Reader(std::string_view text, const GapFiller& filler, std::size_t allowance)
+  Reader(std::string_view text, const GapFiller& filler)
       : at_(text.data()),
         end_(text.data() + text.size()),
         filler_(filler),
-        left_(allowance + 2 * text.size()) {
+        left_(kJsonAllowance + 2 * text.size()) {
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
   }
 
@@ -116,6 +116,8 @@ class Reader {
   // The name that an object has twice: readers differ in which of the two they take.
   const std::optional<std::string>& repeated() const { return repeated_; }
   bool too_many() const { return too_many_; }
+  // Where it stopped.
+  const char* at() const { return at_; }
 
  private:
   void skip_space() {
@@ -346,9 +348,18 @@ class FaultFinder final : public nlohmann::json_sax<Json> {
   }
 };
 
-std::string why_not(std::string_view text) {
+// nlohmann shows what it read last, several times over while it says so: of a long text only the place is told.
+std::string why_not(std::string_view text, const char* at) {
+  constexpr std::size_t kShort = 16 * 1024, kLongestFault = 400;
+  if (text.size() > kShort)
+    return fmt::format("syntax error after byte {} of {}", at - text.data(), text.size());
   FaultFinder finder;
   if (Json::sax_parse(text, &finder)) return "there is a NUL byte after its end";
+  if (finder.fault.size() > kLongestFault) {
+    finder.fault.resize(kLongestFault);
+    finder.fault.resize(kLongestFault - utf8_cut_at_end(finder.fault));
+    finder.fault += "...";
+  }
   return finder.fault.empty() ? "it is not JSON" : finder.fault;
 }
 
@@ -469,10 +480,9 @@ class Writer {
 
 }  // namespace
 
-std::optional<Json> json_from(std::string_view text, std::string& fault, const GapFiller& filler,
-                              std::size_t allowance) {
+std::optional<Json> json_from(std::string_view text, std::string& fault, const GapFiller& filler) {
   std::optional<Json> result(std::in_place);
-  Reader reader(text, filler, allowance);
+  Reader reader(text, filler);
   if (reader.document(*result)) return result;
   result.reset();
   give_back(text.size());
@@ -483,7 +493,7 @@ std::optional<Json> json_from(std::string_view text, std::string& fault, const G
   else if (reader.repeated())
     fault = fmt::format("an object has {} twice", in_quotes(*reader.repeated()));
   else
-    fault = why_not(text);
+    fault = why_not(text, reader.at());
   return std::nullopt;
 }
 

@@ -5,7 +5,6 @@
 #include <brig/json.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,8 +18,6 @@ inline constexpr unsigned kMaxJsonDepth = 128;
 // What the values of a text may take in memory, beside the bytes of their strings: this, and twice the
 // size of the text. `{},` is 3 bytes of text and 112 of memory, so a limit of bytes alone bounds nothing.
 inline constexpr std::size_t kJsonAllowance = 64 << 20;
-// For a text that this process has written itself.
-inline constexpr std::size_t kNoJsonLimit = SIZE_MAX / 2;
 
 // The value that Json::parse gives. Nothing, and why not in `fault`, for what is not JSON, is nested
 // deeper than kMaxJsonDepth or holds more values than the allowance. Two differences: to nlohmann a NUL
@@ -29,7 +26,7 @@ inline constexpr std::size_t kNoJsonLimit = SIZE_MAX / 2;
 using GapFiller =
     std::function<bool(std::string& text, std::size_t size)>;  // appends that many bytes
 std::optional<Json> json_from(std::string_view text, std::string& fault,
-                              const GapFiller& filler = {}, std::size_t allowance = kJsonAllowance);
+                              const GapFiller& filler = {});
 // The same, for a text that is not needed any more: one long string becomes the value where it is.
 std::optional<Json> json_taken_from(std::string text, std::string& fault);
 // Whether such a fault is that there are too many values.
