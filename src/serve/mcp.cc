@@ -27,6 +27,10 @@ Json capabilities() { return {{"tools", {{"listChanged", true}}}, {"logging", Js
 
 }  // namespace
 
+bool is_short_text(const Json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().size() <= 1024;
+}
+
 bool is_legacy_version(std::string_view version) {
   return version == kLatestLegacy || version == "2025-06-18";
 }
@@ -62,8 +66,7 @@ std::optional<Json> shape_fault(const Json& message) {
     if (!found->is_string() && !found->is_number_integer())
       return fault(nullptr, "id: a string or an integer");
     id = *found;
-    if (id.is_string() && id.get_ref<const std::string&>().size() > 1024)
-      return fault(nullptr, "id: longer than 1024 bytes");
+    if (id.is_string() && !is_short_text(id)) return fault(nullptr, "id: longer than 1024 bytes");
   }
   const auto version = message.find("jsonrpc");
   if (version == message.end() || *version != "2.0") return fault(id, "jsonrpc: must be \"2.0\"");
@@ -137,8 +140,9 @@ Mcp::Stop Mcp::modern(Question& question) {
     question.fail(rpc::kInvalidParams,
                   "params._meta: io.modelcontextprotocol/clientCapabilities is missing");
   } else if (*version != kModern) {
-    question.fail(rpc::kUnsupportedVersion, "that version is not spoken here", 400,
-                  {{"supported", {kModern}}, {"requested", *version}});
+    question.fail(
+        rpc::kUnsupportedVersion, "that version is not spoken here", 400,
+        {{"supported", {kModern}}, {"requested", is_short_text(*version) ? *version : Json()}});
   } else if (method == "server/discover") {
     discover(question);
   } else if (method == "tools/list") {
@@ -150,8 +154,9 @@ Mcp::Stop Mcp::modern(Question& question) {
   } else if (method == "resources/read") {
     // There are none, so none is found.
     const auto uri = question.params.find("uri");
+    const bool is_short = uri != question.params.end() && is_short_text(*uri);
     question.fail(rpc::kInvalidParams, "there is no such resource", 200,
-                  {{"uri", uri == question.params.end() ? Json() : *uri}});
+                  {{"uri", is_short ? *uri : Json()}});
   } else {
     question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
   }

@@ -20,6 +20,8 @@ namespace brig::serve {
 inline constexpr const char* kModern = "2026-07-28";
 inline constexpr const char* kLatestLegacy = "2025-11-25";
 bool is_legacy_version(std::string_view version);
+// A string that may be kept and sent back: up to 1024 bytes.
+bool is_short_text(const Json& value);
 
 namespace rpc {
 inline constexpr int kParse = -32700, kInvalidRequest = -32600, kUnknownMethod = -32601,
@@ -34,7 +36,10 @@ Json notification(const char* method, Json params);
 class McpReply {
  public:
   virtual ~McpReply() = default;
+  // Not if the client has left kMostUntaken untaken: a tool can tell more than any client takes, who is to have the answer
+  // nevertheless.
   virtual void notify(const Json& message) = 0;
+  static constexpr std::size_t kMostUntaken = std::size_t{1} << 20;
   // Once, and last. `status`: of HTTP.
   virtual void answer(const Json& message, unsigned status = 200) = 0;
   // Whether notify() can reach anybody.

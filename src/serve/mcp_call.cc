@@ -113,9 +113,13 @@ Mcp::Stop Mcp::call_tool(Question& question) {
 
   const auto commentary = std::make_shared<Commentary>(question.reply, order.tool);
   const McpSessionPtr session = question.origin.session;
-  if (const Json* token = question.meta("progressToken");
-      token && (token->is_string() || token->is_number_integer()))
-    commentary->want_progress(*token, loop_);
+  if (const Json* token = question.meta("progressToken"); token) {
+    if (token->is_string() && !is_short_text(*token)) {  // each message has it
+      question.fail(rpc::kInvalidParams, "progressToken: longer than 1024 bytes");
+      return {};
+    }
+    if (token->is_string() || token->is_number_integer()) commentary->want_progress(*token, loop_);
+  }
   const Json* level = question.meta("io.modelcontextprotocol/logLevel");
   const auto asked = level ? log_level_of(*level) : std::nullopt;
   if (question.modern ? asked && *asked <= LogLevel::info

@@ -39,7 +39,7 @@ class HttpReply final : public McpReply {
 
   bool can_notify() const override { return streams_; }
   void notify(const Json& message) override {
-    if (!streams_ || exchange_->answered()) return;
+    if (!streams_ || exchange_->answered() || exchange_->unsent() > kMostUntaken) return;
     begin();
     exchange_->write(sse_event("message", json_line(message)));
   }

@@ -26,7 +26,7 @@ class McpStdio::Reply final : public McpReply {
  public:
   explicit Reply(McpStdio& stdio) : stdio_(stdio) {}
   void notify(const Json& message) override {
-    if (!over_) stdio_.write(message);
+    if (!over_ && stdio_.unsent_.size() <= kMostUntaken) stdio_.write(message);
   }
   void answer(const Json& message, unsigned) override {
     if (!std::exchange(over_, true)) stdio_.write(message);
