@@ -117,4 +117,55 @@ TEST_F(ServeShare, OneTokenCantHaveAllConnections) {
   expect_served(serve);
 }
 
+TEST_F(ServeShare, OneTokenCantHaveAllSessions) {
+  Serve serve({.tools = true, .token = two_tokens()});
+  const auto open = [](Client& client) {
+    return client.post("/mcp", initialize(1), {{"Accept", "application/json"}})
+        .header("mcp-session-id");
+  };
+  const auto status = [](Client& client, const std::string& session) {
+    return client
+        .post("/mcp", message(2, "tools/call", call_of("greet", {{"who", "you"}})),
+              {{"Accept", "application/json"}, {"Mcp-Session-Id", session}})
+        .status;
+  };
+  Client alice = serve.client(kVictim), mallory = serve.client(kHog);
+  const std::string early = open(alice), first = open(mallory);
+  std::string last;
+  for (int i = 0; i < 2000; ++i) {
+    last = open(mallory);
+    ASSERT_FALSE(last.empty()) << i;
+  }
+  EXPECT_EQ(status(mallory, first), 404) << "its own oldest went";
+  EXPECT_EQ(status(mallory, last), 200);
+  EXPECT_EQ(status(alice, early), 200);
+  EXPECT_EQ(status(alice, open(alice)), 200);
+}
+
+std::size_t running(const Serve& serve, const std::string& token) {
+  std::size_t count = 0;
+  for (const Json& each : serve.calls(token)) count += each.value("status", "") == "running";
+  return count;
+}
+
+TEST_F(ServeShare, OneTokenCantHaveAllCells) {
+  Serve serve({.arguments = {"--concurrency", "4"}, .tools = true, .token = two_tokens()});
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(serve.post("/v1/jobs", {{"tool", "gate"}}, kHog).status, 202);
+  EXPECT_TRUE(comes_true([&] { return running(serve, kHog) == 3; }));
+  expect_served(serve);
+  EXPECT_EQ(running(serve, kHog), 3u);
+  open_gate(serve.host);
+  EXPECT_TRUE(comes_true([&] { return serve.calls(kHog).empty(); }))
+      << "those that waited run, too";
+}
+
+TEST_F(ServeShare, OneTokenAloneHasAllCells) {
+  Serve serve({.arguments = {"--concurrency", "2"}, .tools = true, .token = kVictim});
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(serve.post("/v1/jobs", {{"tool", "gate"}}, kVictim).status, 202);
+  EXPECT_TRUE(comes_true([&] { return running(serve, kVictim) == 2; }));
+  open_gate(serve.host);
+}
+
 }  // namespace

@@ -47,6 +47,9 @@ struct CallOptions {
   // The name of the caller: waiting calls are admitted in turn, one of each caller, and none can fill the queue: it may have three times as
   // many waiting calls as there are places left. Empty: nobody in particular, and the whole queue.
   std::string caller;
+  // Other callers share the Sandbox: this one has at most three times as many running calls as places are then left, so that the
+  // next caller finds one however long these take. Otherwise it may have all.
+  bool shares = false;
   CallLimits limits;  // narrower ones. Those that can't be enforced for one call end it: denied
   // Asked, by call() alone, when a signal has interrupted its wait, and every 100 ms: true ends the call at
   // once. For a language whose signal handlers run only when it is back in charge.

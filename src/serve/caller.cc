@@ -134,6 +134,7 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
     auto caller = std::make_shared<Caller>();
     caller->name = "default";
     caller->admin = true;
+    caller->alone = true;
     add(std::move(caller), checked(line));
     return tokens;
   }
@@ -159,6 +160,7 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
     add(std::move(caller), digest);
   });
   if (tokens.entries_.empty()) throw_error(ErrorKind::config, "{}: there is no [[token]]", name);
+  tokens.entries_[0].caller->alone = tokens.entries_.size() == 1;
   return tokens;
 }
 
@@ -186,6 +188,7 @@ std::vector<CallerPtr> Tokens::replace_by(Tokens next) {
     old.caller->rate = fresh->caller->rate;
     old.caller->concurrency = fresh->caller->concurrency;
     old.caller->admin = fresh->caller->admin;
+    old.caller->alone = fresh->caller->alone;
     fresh->caller = old.caller;
   }
   entries_ = std::move(next.entries_);

@@ -35,7 +35,7 @@ class Caller {
     std::size_t connections = 0, bodies = 0, streams = 0, sessions = 0, jobs = 0;
     std::size_t arguments = 0, results = 0;  // bytes, of jobs
   } holds;
-  bool alone = false;  // there are no tokens, and so nobody to share with
+  bool alone = false;  // there are no other tokens, and so nobody to share with
 
  private:
   double allowance_ = 0;

@@ -250,5 +250,20 @@ TEST(Tokens, ThatReplaceOthersKeepWhatCallersOfTheNameAreDoing) {
   EXPECT_FALSE(now->may_call("y"));
 }
 
+TEST(Tokens, OneOfSeveralIsNotAlone) {
+  const std::string one = "[[token]]\nname = 'a'\ntoken = 'aaaaaaaaaaaaaaaa'\n",
+                    two = one + "[[token]]\nname = 'b'\ntoken = 'bbbbbbbbbbbbbbbb'\n";
+  const std::string header = "Bearer aaaaaaaaaaaaaaaa";
+  EXPECT_TRUE(Tokens().find(nullptr)->alone);
+  EXPECT_TRUE(Tokens::from_text("aaaaaaaaaaaaaaaa", "file").find(&header)->alone);
+  Tokens tokens = Tokens::from_text(one, "file");
+  const CallerPtr caller = tokens.find(&header);
+  EXPECT_TRUE(caller->alone);
+  EXPECT_TRUE(tokens.replace_by(Tokens::from_text(two, "file")).empty());
+  EXPECT_FALSE(caller->alone);
+  EXPECT_EQ(tokens.replace_by(Tokens::from_text(one, "file")).size(), 1u);
+  EXPECT_TRUE(caller->alone);
+}
+
 }  // namespace
 }  // namespace brig::serve

@@ -176,7 +176,10 @@ std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
   ++call.caller->running;
   CallOptions options;
   options.call_id = std::to_string(number);
-  if (!call.caller->alone) options.caller = call.caller->name;
+  if (!call.caller->alone) {
+    options.caller = call.caller->name;
+    options.shares = true;
+  }
   options.limits = order.limits;
   const auto on_done = [this, number](ToolResult result) {
     // On a thread of the sandbox's.

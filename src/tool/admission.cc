@@ -7,20 +7,19 @@
 
 namespace brig {
 
-std::uint64_t Admission::enter(const std::string& caller, Clock::time_point deadline,
-                               Decide decide) {
+std::uint64_t Admission::enter(const Caller& caller, Clock::time_point deadline, Decide decide) {
   std::unique_lock lock(mutex_);
   const std::uint64_t ticket = next_ticket_++;
   Verdict verdict;
-  if (running_ < concurrency_) {  // nobody waits while there is room
-    ++running_;
+  if (!waiting_.contains(caller.name) && may_run(caller.name, caller.shares)) {
+    begin(caller.name);
     verdict = Verdict::admitted;
-  } else if (!has_room(caller)) {
+  } else if (!may_wait(caller.name)) {
     verdict = Verdict::overloaded;
   } else {
-    std::deque<Entry>& line = waiting_[caller];
-    if (line.empty()) turns_.push_back(caller);
-    line.push_back({ticket, deadline, std::move(decide)});
+    std::deque<Entry>& line = waiting_[caller.name];
+    if (line.empty()) turns_.push_back(caller.name);
+    line.push_back({ticket, caller.shares, deadline, std::move(decide)});
     ++waiting_count_;
     return ticket;
   }
@@ -29,25 +28,40 @@ std::uint64_t Admission::enter(const std::string& caller, Clock::time_point dead
   return ticket;
 }
 
-// Under the lock.
-bool Admission::has_room(const std::string& caller) const {
+// Under the lock, as the next two.
+bool Admission::may_wait(const std::string& caller) const {
   if (caller.empty()) return waiting_count_ < queue_;
   const auto own = waiting_.find(caller);
   return is_fair(own == waiting_.end() ? 0 : own->second.size(), 1, waiting_count_, queue_);
 }
 
-bool Admission::try_enter() {
-  const std::lock_guard lock(mutex_);
-  if (running_ >= concurrency_) return false;
+bool Admission::may_run(const std::string& caller, bool shares) const {
+  if (!shares) return running_ < concurrency_;
+  const auto own = running_of_.find(caller);
+  return is_fair(own == running_of_.end() ? 0 : own->second, 1, running_, concurrency_);
+}
+
+void Admission::begin(const std::string& caller) {
   ++running_;
+  if (!caller.empty()) ++running_of_[caller];
+}
+
+bool Admission::try_enter(const Caller& caller) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.contains(caller.name) || !may_run(caller.name, caller.shares)) return false;
+  begin(caller.name);
   return true;
 }
 
+// One that has its share is passed over, and stays where it is.
 bool Admission::next(Decide& decide) {
   const std::lock_guard lock(mutex_);
-  if (turns_.empty() || running_ >= concurrency_) return false;
-  const std::string caller = std::move(turns_.front());
-  turns_.pop_front();
+  const auto turn = std::ranges::find_if(turns_, [&](const std::string& caller) {
+    return may_run(caller, waiting_.at(caller).front().shares);
+  });
+  if (turn == turns_.end()) return false;
+  const std::string caller = std::move(*turn);
+  turns_.erase(turn);
   const auto line = waiting_.find(caller);
   decide = std::move(line->second.front().decide);
   line->second.pop_front();
@@ -56,14 +70,17 @@ bool Admission::next(Decide& decide) {
     waiting_.erase(line);
   else
     turns_.push_back(caller);
-  ++running_;
+  begin(caller);
   return true;
 }
 
-void Admission::leave() {
+void Admission::leave(const Caller& caller) {
   {
     const std::lock_guard lock(mutex_);
     --running_;
+    if (const auto own = running_of_.find(caller.name);
+        own != running_of_.end() && --own->second == 0)
+      running_of_.erase(own);
   }
   for (Decide decide; next(decide);) decide(Verdict::admitted);
 }

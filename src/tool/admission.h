@@ -1,5 +1,6 @@
 // Admission: which call may run. A bounded number at once, a bounded queue behind them, and turns:
-// callers are served round robin, so that one with many calls can't starve another with few.
+// callers are served round robin, so that one with many calls can't starve another with few; and one that shares
+// leaves places free, so that another finds one even while all of its calls take long.
 #pragma once
 
 #include <chrono>
@@ -22,13 +23,19 @@ class Admission {
 
   Admission(unsigned concurrency, unsigned queue) : concurrency_(concurrency), queue_(queue) {}
 
-  // Asks for a turn; `decide` may be called at once. The ticket is for cancel(). A caller with a name has a share of the queue
-  // (is_fair), so that one can't fill it; without one, all of it.
-  std::uint64_t enter(const std::string& caller, Clock::time_point deadline, Decide decide);
-  // A turn at once, if there is room; nobody waits then.
-  bool try_enter();
-  // A call is over: the next one, if there is one.
-  void leave();
+  struct Caller {
+    // Who has one has a share of the queue (is_fair), so that none can fill it; without one, all of it.
+    std::string name;
+    // Has a share of the places, too: some stay free for callers that come later.
+    bool shares = false;
+  };
+
+  // Asks for a turn; `decide` may be called at once. The ticket is for cancel().
+  std::uint64_t enter(const Caller& caller, Clock::time_point deadline, Decide decide);
+  // A turn at once, if there is room for this caller, and none of its calls waits.
+  bool try_enter(const Caller& caller);
+  // A call of that caller is over: the next ones, if there are any.
+  void leave(const Caller& caller);
   // One that still waits. False if it doesn't.
   bool cancel(std::uint64_t ticket);
   // Those whose deadline has passed while they waited; when to ask again.
@@ -42,10 +49,13 @@ class Admission {
  private:
   struct Entry {
     std::uint64_t ticket;
+    bool shares;
     Clock::time_point deadline;
     Decide decide;
   };
-  bool has_room(const std::string& caller) const;
+  bool may_wait(const std::string& caller) const;
+  bool may_run(const std::string& caller, bool shares) const;
+  void begin(const std::string& caller);
   // The next to be admitted, if there is room.
   bool next(Decide& decide);
   template <typename Predicate>
@@ -54,7 +64,8 @@ class Admission {
   const unsigned concurrency_, queue_;
   mutable std::mutex mutex_;
   std::map<std::string, std::deque<Entry>> waiting_;
-  std::deque<std::string> turns_;  // callers that wait, next first
+  std::deque<std::string> turns_;               // callers that wait, next first
+  std::map<std::string, unsigned> running_of_;  // callers with a name
   unsigned running_ = 0, waiting_count_ = 0;
   std::uint64_t next_ticket_ = 1;
 };

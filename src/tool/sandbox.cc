@@ -92,9 +92,8 @@ std::vector<std::shared_ptr<const Tool>> Sandbox::list_tools(const std::string& 
 
 ToolResult Sandbox::call(const std::string& tool, Json arguments, CallOptions options) {
   ToolResult result;
-  const std::string caller = options.caller;
   const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
-  return flight ? impl_->call(flight, caller) : result;
+  return flight ? impl_->call(flight) : result;
 }
 
 ToolResult Sandbox::call(const std::string& tool, Json arguments, std::string call_id) {
@@ -112,11 +111,10 @@ std::future<ToolResult> Sandbox::call_async(const std::string& tool, Json argume
 void Sandbox::call_async(const std::string& tool, Json arguments, CallOptions options,
                          std::function<void(ToolResult)> on_done) {
   ToolResult result;
-  const std::string caller = options.caller;
   const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
   if (!flight) return on_done(std::move(result));
   flight->on_done = std::move(on_done);
-  impl_->call_async(flight, caller);
+  impl_->call_async(flight);
 }
 
 bool Sandbox::cancel(const std::string& call_id, bool at_once) {

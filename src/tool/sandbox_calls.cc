@@ -54,6 +54,7 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
   auto flight = std::make_shared<Flight>();
   flight->asked = Clock::now();
   flight->tool_name = name;
+  flight->caller = {std::move(options.caller), options.shares};
   flight->result.started_at = std::chrono::system_clock::now();
   {
     const std::lock_guard lock(mutex_);
@@ -197,8 +198,8 @@ UniqueFd Sandbox::Impl::take_event() {
   return event;
 }
 
-Admission::Verdict Sandbox::Impl::await_turn(Flight& flight, const std::string& caller) {
-  if (admission_.try_enter()) return Admission::Verdict::admitted;
+Admission::Verdict Sandbox::Impl::await_turn(Flight& flight) {
+  if (admission_.try_enter(flight.caller)) return Admission::Verdict::admitted;
   struct Turn {
     std::mutex mutex;
     std::condition_variable decided;
@@ -206,7 +207,7 @@ Admission::Verdict Sandbox::Impl::await_turn(Flight& flight, const std::string& 
   };
   const auto turn = std::make_shared<Turn>();
   const std::uint64_t ticket =
-      admission_.enter(caller, flight.deadline, [turn](Admission::Verdict verdict) {
+      admission_.enter(flight.caller, flight.deadline, [turn](Admission::Verdict verdict) {
         const std::lock_guard lock(turn->mutex);
         turn->verdict = verdict;
         turn->decided.notify_one();
@@ -225,9 +226,9 @@ Admission::Verdict Sandbox::Impl::await_turn(Flight& flight, const std::string& 
   return *turn->verdict;
 }
 
-ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std::string& caller) {
+ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight) {
   const auto entry = enlist(flight);
-  const Admission::Verdict verdict = await_turn(*flight, caller);
+  const Admission::Verdict verdict = await_turn(*flight);
   bool cancelled;
   {
     const std::lock_guard flights(mutex_);
@@ -241,12 +242,12 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
   if (verdict != Admission::Verdict::admitted) {
     refuse(*flight, verdict);
   } else if (cancelled) {
-    admission_.leave();
+    admission_.leave(flight->caller);
     refuse(*flight, Admission::Verdict::cancelled);
   } else {
     if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
     CellResult cell = flight->tool->warden->run(std::move(flight->request), output_teller(*flight));
-    admission_.leave();
+    admission_.leave(flight->caller);
     land(*flight, std::move(cell));
   }
   delist(entry);
@@ -255,7 +256,7 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight, const std:
 
 // --- the warden's thread drives it ---
 
-void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std::string& caller) {
+void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
   const auto entry = enlist(flight);
   // A small result is read at once, by the thread that drives the call: to wake another takes longer.
   // Reading a large one takes a while, in which the other calls would wait.
@@ -287,7 +288,7 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
     const std::uint64_t id = flight->tool->warden->submit(
         std::move(flight->request), output_teller(*flight),
         [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
-          admission_.leave();
+          admission_.leave(held->caller);
           const std::size_t size =
               cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
           end(
@@ -302,7 +303,7 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight, const std:
     if (flight->cancelled) stop(*flight, flight->at_once);
   };
   const std::uint64_t ticket = admission_.enter(
-      caller, flight->deadline, [this, flight, run, end](Admission::Verdict verdict) {
+      flight->caller, flight->deadline, [this, flight, run, end](Admission::Verdict verdict) {
         if (verdict == Admission::Verdict::admitted) return run();
         end(
             flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, std::nullopt);

@@ -38,6 +38,7 @@ struct PreparedTool {
 // One call, from the question to the result.
 struct Flight {
   std::string tool_name, call_id;
+  Admission::Caller caller;
   std::shared_ptr<const PreparedTool> tool;
   CellRequest request;
   OutputMaker output;  // of a tool with a CommandMaker
@@ -61,9 +62,9 @@ struct Sandbox::Impl {
   // Null if the result is there already: no such tool, or arguments that it does not take.
   std::shared_ptr<Flight> board(const std::string& tool, Json arguments, CallOptions options,
                                 ToolResult& result);
-  ToolResult call(const std::shared_ptr<Flight>& flight, const std::string& caller);
-  Admission::Verdict await_turn(Flight& flight, const std::string& caller);
-  void call_async(const std::shared_ptr<Flight>& flight, const std::string& caller);
+  ToolResult call(const std::shared_ptr<Flight>& flight);
+  Admission::Verdict await_turn(Flight& flight);
+  void call_async(const std::shared_ptr<Flight>& flight);
   bool cancel(const std::string& call_id, bool at_once);
   void land(Flight& flight, CellResult cell);
   void refuse(Flight& flight, Outcome outcome, std::string message);
