@@ -51,6 +51,26 @@ TEST(SandboxAsync, EveryFutureGetsItsOwnResult) {
   EXPECT_EQ(bad.get().report.outcome, Outcome::invalid_arguments);
 }
 
+TEST(SandboxAsync, ResultsThatNobodyHasReadYetAreAsManyAsMayRun) {
+  constexpr int kCalls = 8;
+  Toolbox tools;
+  tools.add("much", "", {}, [] { return Json(Json::array_t(400'000, 1)); });
+  Sandbox box(std::move(tools), quick(), {.concurrency = 2});
+  std::atomic<int> started{0}, done{0};
+  const auto watch =
+      box.watch([&](const Event& event) { started += event.kind == Event::Kind::started; }, 1000);
+  // Whoever takes the first result is slow. Meanwhile two more are there, and their calls keep their places.
+  bool piled_up = false;
+  for (int i = 0; i < kCalls; ++i)
+    box.call_async("much", {}, {}, [&, i](const ToolResult& result) {
+      EXPECT_TRUE(result.ok) << result.error;
+      if (i == 0) piled_up = comes_true([&] { return started > 3; }, 2s);
+      ++done;
+    });
+  EXPECT_TRUE(comes_true([&] { return done == kCalls; }, 4 * kSoon));
+  EXPECT_FALSE(piled_up);
+}
+
 TEST(SandboxCancel, OfACallThatWaitsEndsItAtOnce) {
   Sandbox box(naps(), quick(), {.concurrency = 1});
   const auto watch = box.watch();

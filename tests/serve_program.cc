@@ -104,8 +104,9 @@ Serve::Serve(ServeOptions options) {
   };
   if (!options.listen.empty()) add("--listen", options.listen);
   add("--audit", options.audit.empty() ? audit_path() : options.audit);
-  if (options.tools || options.library) {
-    write_file(manifest(), tools_manifest(host, options.library));
+  if (options.tools || options.library || !options.manifest.empty()) {
+    write_file(manifest(),
+               options.manifest.empty() ? tools_manifest(host, options.library) : options.manifest);
     add("--manifest", manifest());
   }
   if (!options.token.empty()) {

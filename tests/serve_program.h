@@ -42,8 +42,9 @@ class Program {
 
 struct ServeOptions {
   std::vector<std::string> arguments;
-  bool tools = false;    // those of tools_manifest; else the built-in ones
-  bool library = false;  // with libgeo.so
+  bool tools = false;         // those of tools_manifest; else the built-in ones
+  bool library = false;       // with libgeo.so
+  std::string manifest = {};  // that text, in place of those
   std::string listen = "127.0.0.1:0";
   std::string audit;  // empty: a file of its own
   std::string token;  // a file of that text

@@ -60,7 +60,7 @@ Asked asked_of(const char* request, std::size_t size, std::span<const brig_c_blo
     if (!found->is_string()) throw_error(ErrorKind::config, "{}: expected a string", name);
     return std::move(found->get_ref<std::string&>());
   };
-  Asked asked{text("tool"), nullptr, {text("call_id"), text("caller"), {}}};
+  Asked asked{text("tool"), nullptr, {.call_id = text("call_id"), .caller = text("caller")}};
   if (const auto found = json.find("arguments"); found != json.end())
     asked.arguments = std::move(*found);
   return asked;

@@ -55,6 +55,7 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
       audit_(options_.audit),
       tellers_(std::make_shared<std::list<Teller>>()),
       on_tools_(std::make_shared<std::list<std::function<void()>>>()),
+      give_back_(loop),
       worker_(std::make_unique<Worker>()) {
   concurrency_ = options_.sandbox.concurrency
                      ? options_.sandbox.concurrency
@@ -64,6 +65,7 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
 }
 
 Service::~Service() {
+  handover_.close();
   worker_.reset();  // a reload that is under way needs all the rest
   for (const auto& box : {builtins_, tools_})
     if (box) box->readable.reset();
@@ -184,7 +186,8 @@ std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
   const auto on_done = [this, number](ToolResult result) {
     // On a thread of the sandbox's.
     auto held = std::make_shared<ToolResult>(std::move(result));
-    loop_.post([this, number, held] { end(number, std::move(*held)); });
+    auto turn = Handover::is_for(held->output) ? handover_.begin() : nullptr;
+    loop_.post([this, number, held, turn] { end(number, std::move(*held)); });
   };
   try {
     call.box->sandbox->call_async(order.tool, std::move(order.arguments), std::move(options),

@@ -20,6 +20,8 @@
 #include "serve/audit.h"
 #include "serve/builtin.h"
 #include "serve/caller.h"
+#include "serve/give_back.h"
+#include "serve/handover.h"
 #include "serve/loop.h"
 #include "serve/metrics.h"
 #include "serve/trace.h"
@@ -176,6 +178,8 @@ class Service {
   std::shared_ptr<std::list<std::function<void()>>> on_tools_;
   bool draining_ = false, reloading_ = false, reload_again_ = false;
   std::function<void()> drained_;
+  Handover handover_;
+  GiveBack give_back_;
   std::shared_ptr<Box> builtins_, tools_;
   std::vector<std::shared_ptr<Box>> retired_;  // until their last calls have ended
   std::unique_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox

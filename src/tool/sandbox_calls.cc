@@ -11,6 +11,8 @@
 namespace brig {
 namespace {
 
+constexpr std::size_t kShortResult = 16 * 1024, kLongResult = 256 * 1024;
+
 std::string told(const std::vector<SchemaFault>& faults) {
   std::string text = "the arguments do not fit the tool: ";
   for (const SchemaFault& fault : faults) {
@@ -260,11 +262,14 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
   const auto entry = enlist(flight);
   // A small result is read at once, by the thread that drives the call: to wake another takes longer.
   // Reading a large one takes a while, in which the other calls would wait.
+  // A call whose result is to be read keeps its place: results that nobody has read yet are as many as may run.
   const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how,
                                  std::optional<std::size_t> to_read) {
-    constexpr std::size_t kShort = 16 * 1024, kLong = 256 * 1024;
-    std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how)] {
+    std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how),
+                                 keeps_place = to_read > kShortResult] {
       how(*ending);
+      if (keeps_place)
+        admission_.leave(ending->caller);  // whoever hears of the end may make the next call
       {
         const std::lock_guard lock(mutex_);
         ending->over = true;
@@ -280,17 +285,17 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
       tool.reset();
       delist(entry);
     };
-    if (to_read && *to_read <= kShort) return job();
-    later(std::move(job), to_read > kLong);
+    if (to_read && *to_read <= kShortResult) return job();
+    later(std::move(job), to_read > kLongResult);
   };
   const auto run = [this, flight, end] {
     if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
     const std::uint64_t id = flight->tool->warden->submit(
         std::move(flight->request), output_teller(*flight),
         [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
-          admission_.leave(held->caller);
           const std::size_t size =
               cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
+          if (size <= kShortResult) admission_.leave(held->caller);
           end(
               std::move(held),
               [this, result = std::make_shared<CellResult>(std::move(cell))](Flight& ended) {

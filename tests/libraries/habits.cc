@@ -15,7 +15,9 @@
 #include <string>
 #include <thread>
 
-#if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY) || defined(HABIT_GROW) || defined(HABIT_PROGRAM)
+#if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY) || defined(HABIT_GROW) || \
+    defined(HABIT_PROGRAM) || defined(HABIT_VALUES)
+#include <brig/progress.h>
 #include <brig/toolbox.h>
 #else
 namespace brig {
@@ -94,6 +96,21 @@ extern "C" void brig_register(brig::Toolbox& tools) {
     if (utimensat(AT_FDCWD, path, times, 0) != 0) refused += "utimensat ";
     if (setxattr(path, "user.brig", "message", 7, 0) != 0) refused += "setxattr ";
     return refused;
+  });
+}
+#elif defined(HABIT_VALUES)
+// What small values there are: taken, given, told.
+extern "C" void brig_register(brig::Toolbox& tools) {
+  tools.add("take", "Takes anything.", {"value"}, [](const brig::Json&) { return true; });
+  tools.add("take_lists", "Takes lists by name.", {"lists"},
+            [](const std::map<std::string, std::vector<int>>& lists) { return lists.size(); });
+  tools.add("give", "Gives an array of that item, as many as there is room for in so much text.",
+            {"item", "bytes"}, [](const brig::Json& item, std::size_t bytes) {
+              return brig::Json(brig::Json::array_t(bytes / (item.dump().size() + 1), item));
+            });
+  tools.add("chat", "Tells its progress so often.", {"count"}, [](int count) {
+    for (int i = 1; i <= count; ++i) brig::progress(1.0 * i / count, std::string(1000, 'x'));
+    return true;
   });
 }
 #elif defined(HABIT_POLICY)
