@@ -182,8 +182,8 @@ TEST_F(ServeMemory, TheWorstResults) {
     client.request("POST", path, body.dump(), headers);
     return client;
   };
-  for (const Json& item : {Json::object(), Json::array(), Json{{"", 0}}, Json("sixteen letters!"),
-                           Json(std::string(1000, '"'))}) {
+  for (const Json& item :
+       {Json::object(), Json{{"", 0}}, Json("sixteen letters!"), Json(std::string(1000, '"'))}) {
     const std::string what = item.dump().substr(0, 20);
     const Json arguments{{"item", item}, {"bytes", kResult}};
     const Json body{{"arguments", arguments}};
