@@ -59,12 +59,14 @@ TEST(SandboxAsync, ResultsThatNobodyHasReadYetAreAsManyAsMayRun) {
   std::atomic<int> started{0}, done{0};
   const auto watch =
       box.watch([&](const Event& event) { started += event.kind == Event::Kind::started; }, 1000);
-  // Whoever takes the first result is slow. Meanwhile two more are there, and their calls keep their places.
+  // Whoever takes the first result, of whichever call, is slow. Meanwhile two more are there, and their calls keep
+  // their places.
   bool piled_up = false;
+  std::atomic<bool> first{true};
   for (int i = 0; i < kCalls; ++i)
-    box.call_async("much", {}, {}, [&, i](const ToolResult& result) {
+    box.call_async("much", {}, {}, [&](const ToolResult& result) {
       EXPECT_TRUE(result.ok) << result.error;
-      if (i == 0) piled_up = comes_true([&] { return started > 3; }, 2s);
+      if (first.exchange(false)) piled_up = comes_true([&] { return started > 3; }, 2s);
       ++done;
     });
   EXPECT_TRUE(comes_true([&] { return done == kCalls; }, 4 * kSoon));

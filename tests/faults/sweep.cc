@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
       }
       left = children_of(getpid());
       if (!left.empty()) usleep(2000);
-    } while (!left.empty() && since(begin) < 3);
+    } while (!left.empty() && since(begin) < 20);
     for (const pid_t pid : left) {
       wrong += "  left: process " + name_of_process(pid) + "\n";
       kill(pid, SIGKILL);
