@@ -22,6 +22,7 @@ namespace {
 
 struct Process {
   pid_t pid, parent;
+  char state;
 };
 
 std::vector<Process> all_processes() {
@@ -39,15 +40,15 @@ std::vector<Process> all_processes() {
     std::fclose(file);
     const char* paren = got ? strrchr(line, ')') : nullptr;
     if (paren && strlen(paren) > 4)
-      processes.push_back({pid, static_cast<pid_t>(strtol(paren + 4, nullptr, 10))});
+      processes.push_back({pid, static_cast<pid_t>(strtol(paren + 4, nullptr, 10)), paren[2]});
   }
   closedir(proc);
   return processes;
 }
 
 // Adds to `tree` the children of its members, and theirs. True if there were any new ones.
-bool add_descendants(std::set<pid_t>& tree, std::vector<pid_t>& added) {
-  const std::vector<Process> processes = all_processes();
+bool add_descendants(const std::vector<Process>& processes, std::set<pid_t>& tree,
+                     std::vector<pid_t>& added) {
   added.clear();
   for (bool more = true; more;) {
     more = false;
@@ -60,18 +61,31 @@ bool add_descendants(std::set<pid_t>& tree, std::vector<pid_t>& added) {
   return !added.empty();
 }
 
+// Whether no member was still at work: stopped, or dead.
+bool all_stopped(const std::vector<Process>& processes, const std::set<pid_t>& tree) {
+  return std::none_of(processes.begin(), processes.end(), [&](const Process& process) {
+    return tree.contains(process.pid) && !strchr("TtZX", process.state);
+  });
+}
+
 }  // namespace
 
 void kill_process_tree(pid_t pid) noexcept {
   try {
     if (pid < 2 || pid == getpid()) return;
-    // Stopped first, until no new ones turn up: a stopped process can't fork away. Then all are killed.
+    // Stopped first, until no new ones turn up: a stopped process can't fork away. One that is in the midst
+    // of a fork stops after it, so that counts only once all were seen to have stopped. Then all are killed.
     // Bounded: a tree that outgrows this needs a cell, not this function.
     std::set<pid_t> tree{pid};
     std::vector<pid_t> added{pid};
+    bool stopped = false;
     for (int round = 0; round < 100; ++round) {
       for (const pid_t each : added) kill(each, SIGSTOP);
-      if (!add_descendants(tree, added)) break;
+      const std::vector<Process> processes = all_processes();
+      const bool grown = add_descendants(processes, tree, added);
+      if (!grown && stopped) break;
+      stopped = !grown && all_stopped(processes, tree);
+      if (!grown && !stopped) usleep(1000);
     }
     for (const pid_t each : tree) kill(each, SIGKILL);
   } catch (...) {

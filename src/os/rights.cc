@@ -4,8 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
+#include <string>
+
+#include "base/text.h"
 
 namespace brig {
 
@@ -20,12 +22,12 @@ bool has_root_rights() {
 }
 
 bool is_the_machines_root() {
-  unsigned inside = 1, outside = 1;
-  std::FILE* map = geteuid() == 0 ? std::fopen("/proc/self/uid_map", "re") : nullptr;
-  if (!map) return geteuid() == 0;
-  const bool read = std::fscanf(map, "%u %u", &inside, &outside) == 2;
-  std::fclose(map);
-  return !read || (inside == 0 && outside == 0);
+  if (geteuid() != 0) return false;
+  const std::string map = read_text("/proc/self/uid_map");  // "inside outside count"
+  const char* at = map.c_str();
+  char* end = nullptr;
+  const bool inside = std::strtoul(at, &end, 10) == 0;
+  return !inside || end == at || std::strtoul(end, nullptr, 10) == 0;
 }
 
 bool in_container() {
