@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,8 +180,10 @@ int main(int argc, char** argv) {
     const auto begin = Clock::now();
     std::vector<pid_t> left;
     do {
-      while (waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
-      }
+      // One that was born when its parent was killed is still stopped, for a tracer that never heard of it.
+      int status = 0;
+      for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0;)
+        if (WIFSTOPPED(status)) ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
       left = children_of(getpid());
       if (!left.empty()) usleep(2000);
     } while (!left.empty() && since(begin) < 20);
