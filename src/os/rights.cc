@@ -26,8 +26,8 @@ bool is_the_machines_root() {
   const std::string map = read_text("/proc/self/uid_map");  // "inside outside count"
   const char* at = map.c_str();
   char* end = nullptr;
-  const bool inside = std::strtoul(at, &end, 10) == 0;
-  return !inside || end == at || std::strtoul(end, nullptr, 10) == 0;
+  const bool maps_root = std::strtoul(at, &end, 10) == 0 && end != at;
+  return !maps_root || std::strtoul(end, nullptr, 10) == 0;  // not to be seen: taken for it
 }
 
 bool in_container() {

@@ -136,7 +136,7 @@ def _schema(function: Callable[..., Any]) -> Dict[str, Any]:
 
 
 def _hint(function: Callable[..., Any], annotation: Any) -> Any:
-    """The type that a parameter is said to have; str if that is none that has a schema."""
+    """The type of a parameter, by its annotation; str for one that has no schema."""
     if annotation is inspect.Parameter.empty:
         return str
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
@@ -260,7 +260,7 @@ class InProcessToolHost(metaclass=StandIn):
         return made
 
     def unregister(self, name: str) -> bool:
-        """False if there is none of that name."""
+        """False if no tool has that name."""
         return self._tools.pop(name, None) is not None
 
     def get(self, name: str) -> Optional[Tool]:
