@@ -7,7 +7,7 @@ PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
-.PHONY: fuzz soak build deps run test test-sanitized test-python test-frameworks test-clients test-vm test-all bench tsan tidy format format-check lint install clean help
+.PHONY: fuzz soak build deps run test test-sanitized test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-all bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -27,9 +27,10 @@ $(PRESETS:%=build-%): build-%: build/%/build.ninja
 	@cmake --build --preset $* --parallel $(JOBS)
 
 # Recipes that need packages first call make again: a prerequisite could run beside `deps` under -j.
-run:  ## a short tour: what happens to good and bad commands in a cell
+run:  ## a short tour: what happens to good and bad commands and tools in a cell, and what it costs
 	@scripts/deps build
-	@$(MAKE) --no-print-directory build
+	@scripts/fold $(MAKE) --no-print-directory build
+	@scripts/fold cmake --build --preset release --parallel $(JOBS) --target tools_geo
 	@scripts/tour
 
 test:  ## the tests in C++, as root and as an unprivileged user (8 minutes from nothing, 3 the second time)
@@ -59,11 +60,22 @@ test-clients:  ## the server, with MCP clients from npm, curl, and the console i
 	@$(MAKE) --no-print-directory build
 	@scripts/test-clients
 
+test-matrix:  ## common Python packages and programs in cells; docs/compatibility.md has the table
+	@scripts/deps build python matrix
+	@$(MAKE) --no-print-directory build
+	@scripts/test-matrix
+
 test-vm:  ## the tests on other kernels, in virtual machines
 	@scripts/test-vm
 
-test-all:  ## everything: what CI runs, all of it in the virtual machine, TSan, the long soaks
-	@scripts/run-parts test test-sanitized test-python test-clients format-check lint test-vm tsan soak
+test-containers:  ## brig inside containers, bubblewrap, firejail, a chroot and brig; needs root
+	@scripts/test-containers
+
+test-systemd:  ## a login session and the service, on a machine with systemd: virtual, made from Debian's packages
+	@scripts/test-systemd
+
+test-all:  ## everything: what CI runs, containers, systemd, matrices, every fault, TSan, the long soaks
+	@BRIG_FAULTS=all scripts/run-parts test test-sanitized test-python test-clients test-matrix test-containers test-systemd format-check lint test-vm tsan soak
 
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build

@@ -54,4 +54,13 @@ install(CODE "
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/brig.service packaging/brig.socket
         DESTINATION lib/systemd/system)
 install(FILES packaging/root.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# For whoever makes a package: in its place, where the package's scripts load it. Else the operator copies it.
+option(BRIG_APPARMOR "Install the AppArmor profile to /etc/apparmor.d, too" OFF)
+install(CODE "
+  configure_file(\"${PROJECT_SOURCE_DIR}/packaging/apparmor/brig.in\"
+                 \"${CMAKE_CURRENT_BINARY_DIR}/apparmor/brig\" @ONLY)")
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/apparmor/brig DESTINATION ${CMAKE_INSTALL_DOCDIR}/apparmor)
+if(BRIG_APPARMOR)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/apparmor/brig DESTINATION /etc/apparmor.d)
+endif()
 install(FILES docs/brig.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)

@@ -42,22 +42,26 @@ _brig() {
         [[ $sub != run ]] || _brig_command $((i + 1))
         return
         ;;
-      run | tools | call | doctor | serve | mcp) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
+      run | tools | call | doctor | serve | mcp | help | version) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
     esac
   done
 
   case $sub in
     '')
-      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run tools call serve mcp doctor'; fi
+      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run tools call serve mcp doctor help version'; fi
       ;;
+    help) ((COMP_CWORD > 2)) || _brig_words 'run tools call serve mcp doctor' ;;
     doctor) _brig_words '--json --help' ;;
     serve | mcp)
       case $prev in
-        --manifest | -m | --audit | --token-file | --tls-cert | --tls-key) _brig_files ;;
+        --manifest | -m | --audit | --token-file | --tls-cert | --tls-key | --policy | --read | --write) _brig_files ;;
+        --audit-arguments) _brig_words 'off redacted full' ;;
         --listen | -l) _brig_words '127.0.0.1:7070 unix:' ;;
-        --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
+        --net) _brig_words 'none loopback host' ;;
+        --memory | --timeout | --mcp-text | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
         *)
-          local words='--manifest --builtins --concurrency --queue --audit --help'
+          local words='--manifest --builtins --concurrency --queue --audit --audit-arguments --mcp-text --help'
+          [[ $sub == serve ]] || words+=' --policy --read --write --net --memory --timeout'
           [[ $sub == mcp ]] || words+=' --listen --token-file --tls-cert --tls-key --allow-host --allow-origin --max-body --drain'
           _brig_words "$words"
           ;;

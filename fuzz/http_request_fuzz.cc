@@ -100,13 +100,13 @@ class Target {
     promise(request.body.size() <= kBody, "a body is not larger than may be");
     asked.push_back(all + "\n" + request.body);
 
-    (void)request.accepts("text/event-stream", true);
+    (void)request.accepts("text/event-stream");
     (void)request.parameter("query");
     (void)serve::percent_decoded(request.path);
     if (!gate_.admit(*exchange) || !gate_.identify(*exchange)) return;
     const auto body = serve::body_of(*exchange);
     if (!body) return;
-    if (!request.accepts("text/event-stream", true))
+    if (!request.accepts("text/event-stream"))
       return exchange->respond(serve::json_response(*body));
     exchange->begin({});
     exchange->write("data: ");

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& tool : manifest.tools.list()) {
       std::string fault;
       for (const bool modern : {false, true})
-        fuzz::promise(json_text(serve::mcp_tool(*tool, modern), fault).has_value(),
+        fuzz::promise(json_text(serve::mcp_tool(*tool, manifest.policy, modern), fault).has_value(),
                       "a tool can be listed", fault);
       (void)Schema(tool->input_schema).check(Json::object());
     }

@@ -5,8 +5,10 @@ set(brig_python_files
   brig/_by_value.py
   brig/_cell.py
   brig/_errors.py
+  brig/_left_files.py
   brig/_native.py
   brig/_policy.py
+  brig/_reload.py
   brig/_result.py
   brig/_run.py
   brig/_sandbox.py

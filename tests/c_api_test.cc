@@ -1,5 +1,6 @@
 // brig/c.h, as another language uses it.
 #include <brig/c.h>
+#include <brig/json.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -10,14 +11,10 @@
 #include <string>
 #include <thread>
 
-#include <nlohmann/json.hpp>
-
 #include "e2e_support.h"
 
 namespace brig {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string taken(char* text) {
   if (!text) return "";
@@ -65,6 +62,21 @@ TEST_F(CApi, CallsATool) {
   EXPECT_EQ(first_line(text)["output"], "hi");
   EXPECT_EQ(first_line(text)["call_id"], "x");
   EXPECT_EQ(second_line(text)["outcome"], "ok");
+}
+
+TEST_F(CApi, MembersKeepTheirOrder) {
+  const e2e::HostDirectory host;
+  e2e::write_file(host / "brig.toml", "[[library]]\npath = '" + e2e::guests() + "/libvalues.so'\n");
+  const std::string config = Json{{"manifest", host / "brig.toml"}}.dump();
+  char* error = nullptr;
+  brig_c_sandbox* const other = brig_c_sandbox_new(config.data(), config.size(), &error);
+  ASSERT_NE(other, nullptr) << taken(error);
+  brig_c_sandbox_free(std::exchange(box_, other));
+  const std::string value = R"({"z":1,"a":{"y":[{"q":1,"b":2}],"c":3},"m":2})";
+  const Json output =
+      first_line(call(R"({"tool":"same","arguments":{"value":)" + value + "}}"))["output"];
+  EXPECT_EQ(output["text"], value);
+  EXPECT_EQ(output["value"].dump(), value);
 }
 
 TEST_F(CApi, TakesLongStringsBesideTheRequest) {

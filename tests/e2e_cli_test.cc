@@ -244,8 +244,8 @@ TEST(Cli, BadUsageIs125WithAHint) {
   EXPECT_TRUE(contains(complaint({"run", "--tiemout", "3s", "--", "true"}), "--help"));
   EXPECT_TRUE(contains(complaint({"run"}), "CMD"));
   EXPECT_TRUE(contains(complaint({"run", "--"}), "CMD"));
-  EXPECT_TRUE(contains(complaint({}), "--help"));
-  EXPECT_TRUE(contains(complaint({"no-such-thing"}), "--help"));
+  EXPECT_TRUE(contains(complaint({}), "brig help"));
+  EXPECT_TRUE(contains(complaint({"no-such-thing"}), "brig help"));
   EXPECT_TRUE(contains(complaint({"run", "--net", "everything", "--", "true"}), "loopback"));
   EXPECT_TRUE(contains(complaint({"run", "--timeout", "--", "true"}), "--timeout"));
   EXPECT_TRUE(contains(complaint({"run", "--processes", "-1", "--", "true"}), "processes"));

@@ -138,7 +138,7 @@ TEST(Command, NotFoundIs127AndNotExecutableIs126) {
     });
   };
   refused("no-such-program", 127, "PATH");
-  refused("/no/such/program", 127, "does not exist");
+  refused("/no/such/program", 127, "is not in the cell");
   refused(host / "script", 127, "interpreter");
   refused(host / "data", 126, "could not be run");
   refused("/usr", 126, "could not be run");

@@ -182,6 +182,50 @@ TEST(Files, APathBelowVarTmpCanBeListed) {
   std::filesystem::remove_all(name);
 }
 
+// Editors, git and linkers put a new file in the old one's place. The kernel mounts one that has no name any more
+// nowhere, and cells are made long after the policy was read.
+TEST(Files, AListedFileThatAnotherTookThePlaceOfIsStillTheOldOne) {
+  const HostDirectory host;  // below /tmp, which is the cell's own
+  const std::string file = host / "file", other = host / "other", directory = host.make("gone");
+  write_file(file, "old\n");
+  write_file(other, "other\n");
+  Policy policy;
+  policy.files.read = {file, other, directory};
+  Runner runner(policy, {.ready = 1});
+  for (int i = 0; i < 3; ++i) {
+    const Report report = runner.run(sh("cat " + file + " " + other + "; ls -A " + directory +
+                                        "; echo x >> " + file + " || echo refused"));
+    EXPECT_EQ(report.out.bytes, "old\nother\nrefused\n") << describe(report);
+    if (i > 0) continue;
+    write_file(host / "new", "new\n");
+    ASSERT_EQ(rename((host / "new").c_str(), file.c_str()), 0);
+    ASSERT_EQ(rmdir(directory.c_str()), 0);
+  }
+  EXPECT_EQ(read_file(file), "new\n") << "nothing of the host's is changed by it";
+  // A new Runner sees the new one.
+  policy.files.read = {file, other};
+  EXPECT_EQ(Runner(policy).run(sh("cat " + file)).out.bytes, "new\n");
+}
+
+// A read-only path below a writable one must not become writable by it.
+TEST(Files, AReadOnlyFileBelowAWritablePathIsNotGivenAwayByIt) {
+  const HostDirectory host;
+  const std::string directory = host.make("work"), file = directory + "/file";
+  write_file(file, "old\n");
+  Policy policy;
+  policy.files.write = {directory};
+  policy.files.read = {file};
+  Runner runner(policy, {.ready = 0});  // no cell is there yet but the first, which is used here
+  runner.run(sh("true"));
+  write_file(host / "new", "new\n");
+  ASSERT_EQ(rename((host / "new").c_str(), file.c_str()), 0);
+  for (int i = 0; i < 3; ++i) {
+    const Report report = runner.run(sh("echo x >> " + file + "; rm -f " + file));
+    EXPECT_NE(report.outcome, Outcome::ok) << describe(report);
+  }
+  EXPECT_EQ(read_file(file), "new\n");
+}
+
 TEST(Files, TheScratchSpaceIsPrivateAndBounded) {
   Policy policy;
   policy.limits.scratch = 1_MiB;

@@ -5,6 +5,27 @@ namespace {
 
 using namespace e2e;
 
+// A program that is refused memory, a thread or a process ends as it likes; the report names the option.
+TEST(Command, WithoutACgroupTheReportNamesWhatAProgramMayHaveLacked) {
+  const auto ends_by = [](const std::string& script, const char* option) {
+    Policy policy;
+    policy.limits.memory = 64_MiB;
+    const Report report = brig::run({.argv = {"/bin/sh", "-c", script}}, policy);
+    EXPECT_NE(report.outcome, Outcome::ok);
+    const bool named = report.message.find(std::string("raise ") + option) != std::string::npos ||
+                       report.message.find(std::string("Raise ") + option) != std::string::npos;
+    EXPECT_EQ(named, !has_cgroups()) << describe(report);
+    EXPECT_EQ(report.violations.empty(), has_cgroups()) << describe(report);
+  };
+  ends_by("echo 'x: Cannot allocate memory' >&2; exit 1", "limits.memory");
+  ends_by("echo 'RuntimeError: can'\\''t start new thread' >&2; exit 1", "limits.processes");
+  ends_by("kill -TRAP $$", "limits.memory");
+  const Report other = brig::run({.argv = {"/bin/sh", "-c", "echo no >&2; exit 1"}}, {});
+  EXPECT_EQ(other.message, "the command failed with exit code 1");
+  const Report fine = brig::run({.argv = {"/bin/sh", "-c", "echo 'out of memory' >&2"}}, {});
+  EXPECT_EQ(fine.message, "the command succeeded");
+}
+
 TEST(Command, EndsAtItsCpuTime) {
   Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(500);

@@ -112,7 +112,7 @@ TEST(Machine, RootWithoutAnyRightIsToldWhatItTakes) {
   const std::string said =
       said_by_child([] { return keep_capabilities(0); }, [] { return outcome_of_true(); });
   EXPECT_TRUE(contains(said, "refused: ") &&
-              contains(said, "as another user (docker run --user 1000)"))
+              contains(said, "as another user: in a container, start it with --user 1000"))
       << said;
 }
 

@@ -19,7 +19,7 @@ TEST(Net, NoneLoopbackAndHost) {
   by_all_ways(argv({"/bin/bash", "-c", connect}), policy, [&](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::exit) << describe(report);
     EXPECT_TRUE(contains(report.message, "network")) << report.message;
-    EXPECT_GE(violations(report, "seccomp", "socket(AF_INET)"), 1u);
+    EXPECT_GE(violations(report, "network", "socket(AF_INET)"), 1u);
     EXPECT_TRUE(enforces(report, "network_namespace"));
   });
   policy.network = Network::loopback;
@@ -152,8 +152,8 @@ TEST(Enforced, TheWeakerFloorsLeaveNoDirectory) {
 TEST(Enforced, AttemptsAreNamedAndCounted) {
   by_all_ways(guest({"ending", "forge"}), policy(), [](const Report& report) {
     EXPECT_EQ(report.exit_code, 7);
-    EXPECT_EQ(violations(report, "seccomp", "mount"), 2u);
-    EXPECT_EQ(violations(report, "seccomp", "chroot"), 1u);
+    EXPECT_EQ(violations(report, "syscall", "mount"), 2u);
+    EXPECT_EQ(violations(report, "syscall", "chroot"), 1u);
     EXPECT_EQ(report.violations.size(), 2u);
   });
 }
@@ -188,7 +188,7 @@ TEST(Enforced, ACallThatThePolicyDeniesIsToldByName) {
   by_all_ways(sh("ln -s a /tmp/b"), policy, [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::exit);
     EXPECT_TRUE(contains(report.err.bytes, "not permitted")) << describe(report);
-    EXPECT_GE(violations(report, "seccomp", "symlinkat") + violations(report, "seccomp", "symlink"),
+    EXPECT_GE(violations(report, "syscall", "symlinkat") + violations(report, "syscall", "symlink"),
               1u);
   });
 }

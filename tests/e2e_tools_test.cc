@@ -1,12 +1,12 @@
 // `brig tools` and `brig call`: a manifest as an operator uses it.
-#include <nlohmann/json.hpp>
+#include <brig/json.h>
 
 #include "e2e_program.h"
 
 namespace {
 
 using namespace e2e;
-using Json = nlohmann::json;
+using brig::Json;
 
 constexpr const char* kManifest = R"toml(
 [policy]

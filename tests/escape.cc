@@ -89,11 +89,11 @@ bool enforces(const brig::Report& report, const std::string& prefix) {
                      [&](const std::string& layer) { return layer.starts_with(prefix); });
 }
 
-std::uint64_t violations(const brig::Report& report, const std::string& layer,
+std::uint64_t violations(const brig::Report& report, const std::string& kind,
                          const std::string& what) {
   std::uint64_t count = 0;
   for (const brig::Violation& each : report.violations)
-    if (each.layer == layer && each.what == what) count += each.count;
+    if (each.code.starts_with(kind + ".") && each.what == what) count += each.count;
   return count;
 }
 

@@ -74,8 +74,8 @@ void expect_refused(const brig::Report& report, const std::vector<std::string>& 
 // Whether a layer that was in force has this prefix.
 bool enforces(const brig::Report& report, const std::string& prefix);
 
-// How often `what` was counted against `layer`.
-std::uint64_t violations(const brig::Report& report, const std::string& layer,
+// How often `what` was counted, of the codes that begin with `kind`: "syscall", "network", "memory", "processes".
+std::uint64_t violations(const brig::Report& report, const std::string& kind,
                          const std::string& what);
 
 std::string read_file(const std::string& path);

@@ -71,8 +71,8 @@ TEST(Escape, CannotChangeTheMounts) {
                    {"mount tmpfs", "remount /usr writable", "remount / writable", "mount_setattr",
                     "open_tree clone", "move_mount", "fsopen", "fspick", "umount /proc/kcore",
                     "chroot", "pivot_root", "a hundred .. end at the root", "write in the root"});
-    EXPECT_GT(violations(report, "seccomp", "mount"), 0u);
-    EXPECT_GT(violations(report, "seccomp", "pivot_root"), 0u);
+    EXPECT_GT(violations(report, "syscall", "mount"), 0u);
+    EXPECT_GT(violations(report, "syscall", "pivot_root"), 0u);
     EXPECT_EQ(mount_table(), before);
   });
 }
@@ -96,7 +96,7 @@ TEST(Escape, CannotWatchWhatOthersStart) {
   const Report report = attack({"files", "watch", "/usr/bin"});
   expect_refused(report, {"inotify_init", "inotify_init1", "inotify_add_watch"});
   for (const char* name : {"inotify_init", "inotify_init1", "inotify_add_watch"})
-    EXPECT_EQ(violations(report, "seccomp", name), 1u) << name;
+    EXPECT_EQ(violations(report, "syscall", name), 1u) << name;
   Policy given = policy();
   given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
   expect_refused(attack({"files", "watch-given", "/usr/bin"}, given),
@@ -132,8 +132,8 @@ TEST(Escape, CannotTakeALeaseOnAFileThatItMayRead) {
   const Report report = attack({"files", "leases", host / "file"}, readable);
   expect_refused(
       report, {"read lease", "write lease", "lease with a dirty command", "notice", "delegation"});
-  EXPECT_EQ(violations(report, "seccomp", "fcntl(F_SETLEASE)"), 3u);
-  EXPECT_EQ(violations(report, "seccomp", "fcntl(F_NOTIFY)"), 1u);
+  EXPECT_EQ(violations(report, "syscall", "fcntl(F_SETLEASE)"), 3u);
+  EXPECT_EQ(violations(report, "syscall", "fcntl(F_NOTIFY)"), 1u);
 }
 
 TEST(Escape, CannotMakeDeviceNodesInScratchOrOnAWritablePath) {

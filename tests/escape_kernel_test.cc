@@ -99,8 +99,8 @@ TEST(Escape, CannotMakeOrJoinNamespaces) {
                           "clone net with a dirty upper half", "clone3 user",
                           "setns /proc/self/ns/mnt", "setns /proc/1/ns/user",
                           "parent of /proc/self/ns/user", "setns by pidfd", "sethostname"});
-  EXPECT_GT(violations(report, "seccomp", "unshare"), 0u);
-  EXPECT_GT(violations(report, "seccomp", "clone(CLONE_NEW*)"), 0u);
+  EXPECT_GT(violations(report, "syscall", "unshare"), 0u);
+  EXPECT_GT(violations(report, "syscall", "clone(CLONE_NEW*)"), 0u);
   char name[256] = "";
   gethostname(name, sizeof name);
   EXPECT_STRNE(name, "x");
@@ -154,7 +154,7 @@ TEST(Escape, CannotCallWhatIsNotForTools) {
                           "personality READ_IMPLIES_EXEC", "personality, asked"});
   for (const char* name : {"bpf", "perf_event_open", "userfaultfd", "init_module", "kexec_load",
                            "reboot", "swapon", "acct", "quotactl", "iopl"})
-    EXPECT_EQ(violations(report, "seccomp", name), 1u) << name;
+    EXPECT_EQ(violations(report, "syscall", name), 1u) << name;
 }
 
 TEST(Escape, UnknownSyscallNumbersGetTheDefaultAnswer) {
@@ -211,7 +211,9 @@ TEST(Escape, WhatWouldUndoTheJailCannotBeAllowed) {
 }
 
 TEST(Escape, CodeMadeInTheCellRunsUnderTheSameLocks) {
-  const Report report = attack({"execute"});
+  Policy given = policy();
+  given.syscalls.allow = {"memfd_create"};  // refused where no cgroup counts its memory
+  const Report report = attack({"execute"}, given);
   expect_refused(report, {"from a memfd: mount", "from /tmp: unshare", "a memfd ran, locked",
                           "a file in /tmp ran, locked", "set-user-ID programs give nothing"});
   EXPECT_FALSE(exists("/usr/brig-escape"));
@@ -240,7 +242,7 @@ TEST(Escape, CannotTypeOnTheHostsTerminal) {
                            "TIOCLINUX: refused", "stdin is a terminal: holds"})
     EXPECT_NE(printed.find(name), std::string::npos) << printed;
   EXPECT_EQ(printed.find("SUCCEEDED"), std::string::npos) << printed;
-  EXPECT_GT(violations(report, "seccomp", "ioctl(TIOCSTI)"), 0u);
+  EXPECT_GT(violations(report, "syscall", "ioctl(TIOCSTI)"), 0u);
   int waiting = -1;
   EXPECT_EQ(ioctl(slave, FIONREAD, &waiting), 0);
   EXPECT_EQ(waiting, 0) << "something was typed";

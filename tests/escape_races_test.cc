@@ -144,4 +144,39 @@ TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrit
   EXPECT_TRUE(std::filesystem::is_empty(at.victim)) << "the rule was made for the link's target";
 }
 
+// An editor, or git, puts a new file in the place of one that is hidden, or protected below a writable path: the kernel takes
+// away what was mounted on the old one, everywhere. No call may see or change the new one, and calls go on.
+TEST(Escape, AFileThatIsReplacedStaysHiddenAndProtected) {
+  for (const bool hides : {true, false}) {
+    const HostDirectory host;
+    const std::string place = host.make("place"), path = place + "/.env";
+    EXPECT_EQ(chmod(host.path().c_str(), 0755), 0);
+    EXPECT_EQ(chmod(place.c_str(), 0777), 0);
+    write_file(path, "old");
+    EXPECT_EQ(chmod(path.c_str(), 0666), 0);
+    Policy policy = escape::policy();
+    policy.files.write = {place};
+    (hides ? policy.files.hide : policy.files.read) = {path};
+    brig::Runner runner(policy);
+    const auto attack = [&] {
+      return runner.run(brig::Command::shell("cat '" + path + "'; echo mine >> '" + path + "'"));
+    };
+    EXPECT_EQ(attack().out.bytes, hides ? "" : "old");
+    for (int round = 0; round < 3; ++round) {
+      write_file(place + "/new", "new secret");
+      EXPECT_EQ(chmod((place + "/new").c_str(), 0666), 0);
+      ASSERT_EQ(rename((place + "/new").c_str(), path.c_str()), 0);
+      bool served = false;
+      for (int i = 0; i < 200 && !served; ++i) {
+        const brig::Report report = attack();
+        served = report.outcome != brig::Outcome::internal;
+        // Not run, or as if nothing had happened.
+        EXPECT_EQ(report.out.bytes, served && !hides ? "new secret" : "") << describe(report);
+      }
+      EXPECT_TRUE(served) << "calls go on";
+      EXPECT_EQ(read_file(path), "new secret");
+    }
+  }
+}
+
 }  // namespace

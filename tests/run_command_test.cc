@@ -54,7 +54,7 @@ void expect_same(const Report& is, const Report& as, const Row& row) {
   EXPECT_EQ(is.enforced, as.enforced);
   const auto refused = [](const Report& report) {
     std::set<std::pair<std::string, std::string>> what;
-    for (const brig::Violation& each : report.violations) what.emplace(each.layer, each.what);
+    for (const brig::Violation& each : report.violations) what.emplace(each.code, each.what);
     return what;
   };
   EXPECT_EQ(refused(is), refused(as));

@@ -418,4 +418,42 @@ TEST(SandboxPool, GrowsWithDemandAndShrinksAgain) {
   EXPECT_TRUE(box.call("nap", {}).ok);
 }
 
+TEST(SandboxBeside, SharesPlacesAndEitherMayGoFirst) {
+  auto first = std::make_unique<Sandbox>(naps(), quick(60s), SandboxOptions{.concurrency = 1});
+  auto second =
+      std::make_unique<Sandbox>(naps(), quick(60s), SandboxOptions{.beside = first.get()});
+  auto third =
+      std::make_unique<Sandbox>(naps(), quick(60s), SandboxOptions{.beside = second.get()});
+  const auto watch = first->watch(), other = second->watch();
+  auto running = first->call_async("nap", kLong, {"running", ""});
+  ASSERT_TRUE(await(*watch, Event::Kind::output, "running"));
+  auto next = second->call_async("nap", kLong, {"next", ""});
+  auto gone = third->call_async("nap", kShort);
+  EXPECT_EQ(first->state().waiting, 2u);
+  EXPECT_EQ(third->state().running, 1u);
+  third.reset();  // ends its own call, and no other
+  EXPECT_EQ(gone.get().report.outcome, Outcome::cancelled);
+  EXPECT_EQ(first->state().waiting, 1u);
+  EXPECT_TRUE(first->cancel("running", true));
+  EXPECT_EQ(running.get().report.outcome, Outcome::cancelled);
+  ASSERT_TRUE(await(*other, Event::Kind::output, "next"));
+  first.reset();
+  EXPECT_EQ(second->state().running, 1u);
+  EXPECT_TRUE(second->cancel("next", true));
+  EXPECT_EQ(next.get().report.outcome, Outcome::cancelled);
+  EXPECT_TRUE(second->call("nap", kShort).ok);
+}
+
+// A call that another Sandbox's thread has started may be over before that thread is done with it.
+TEST(SandboxBeside, CanGoAsSoonAsItsCallIsOver) {
+  Sandbox first(naps(), quick(60s), SandboxOptions{.concurrency = 1});
+  for (int i = 0; i < 30; ++i) {
+    auto second = std::make_unique<Sandbox>(naps(), quick(60s), SandboxOptions{.beside = &first});
+    auto before = first.call_async("nap", kShort);
+    EXPECT_TRUE(second->call_async("nap", kShort).get().ok);
+    second.reset();
+    EXPECT_TRUE(before.get().ok);
+  }
+}
+
 }  // namespace

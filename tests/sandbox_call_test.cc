@@ -57,6 +57,19 @@ TEST(SandboxCall, ReadsAsInTheReadme) {
   EXPECT_GT(r.duration.count(), 0);
 }
 
+TEST(SandboxCall, MembersKeepTheirOrder) {
+  Toolbox tools;
+  tools.add("same", "Gives what it was given, and its text.", {"value"}, [](const Json& value) {
+    return Json{{"value", value}, {"text", value.dump()}};
+  });
+  Sandbox box(std::move(tools), quick());
+  const Json value = Json::parse(R"({"z":1,"a":{"y":[{"q":1,"b":2}],"c":3},"m":2})");
+  const ToolResult result = box.call("same", {{"value", value}});
+  ASSERT_TRUE(result.ok) << result.error;
+  EXPECT_EQ(result.output["text"], value.dump());
+  EXPECT_EQ(result.output["value"].dump(), value.dump());
+}
+
 TEST(SandboxCall, EndsWhenItsCallerNoLongerWantsItThoughNoSignalEndedTheWait) {
   Toolbox tools;
   tools.add("sleeps", "Sleeps.", {}, [] { sleep(60); });

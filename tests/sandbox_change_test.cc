@@ -280,7 +280,7 @@ TEST(SandboxToolPolicy, OfTheNetworkHoldsForThatToolOnly) {
   EXPECT_EQ(box.call("local", {}).output, "reached");
   const ToolResult none = box.call("none", {});
   EXPECT_EQ(none.output, "no socket") << none.error;
-  EXPECT_EQ(violations(none.report, "seccomp", "socket(AF_INET)"), 1u);
+  EXPECT_EQ(violations(none.report, "network", "socket(AF_INET)"), 1u);
   EXPECT_EQ(box.call("local", {}).output, "reached");
 }
 

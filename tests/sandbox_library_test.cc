@@ -120,6 +120,61 @@ TEST(SandboxLibrary, MayLieBelowACellsOwnSpace) {
   EXPECT_EQ(box.list_tools().size(), 2u);
 }
 
+// What was judged is what runs: bytes that are written over the file afterwards are not called.
+TEST(SandboxLibrary, ThatIsWrittenOverGoesOnAndIsLoadedAnewOnRequest) {
+  char name[] = "/tmp/brig-library-XXXXXX";
+  const std::string directory = mkdtemp(name), path = directory + "/tools.so";
+  std::filesystem::permissions(directory, std::filesystem::perms(0755));
+  std::string bytes = escape::read_file(library("version"));
+  const auto save = [&](int version) {
+    bytes.replace(bytes.find("version 1") + 8, 4, std::to_string(version));
+    escape::write_file(path, bytes);
+  };
+  save(1000);
+  const auto tools = [&] {
+    Toolbox made;
+    made.add_library(path);
+    return made;
+  };
+  Sandbox box(tools(), quick());
+  EXPECT_EQ(box.sources(), std::vector{path});
+  EXPECT_EQ(box.call("version", {}).output, 1000);
+  save(1001);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(box.call("version", {}).output, 1000);
+  std::filesystem::resize_file(path, 0);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(box.call("version", {}).output, 1000);
+  EXPECT_THROW(box.set_tools(tools()), Error);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(box.call("version", {}).output, 1000);
+  save(1002);
+  box.set_tools(tools());
+  EXPECT_EQ(box.call("version", {}).output, 1002);
+  std::filesystem::remove_all(directory);
+}
+
+// There the file is on a mount of the host's, and what is called is on top of it.
+TEST(SandboxLibrary, MayLieBelowAListedPath) {
+  for (const char* place : {"/tmp/brig-library-XXXXXX", "/var/lib/brig-library-XXXXXX"}) {
+    std::string directory = place;
+    if (!mkdtemp(directory.data())) continue;  // an ordinary user has only the first
+    std::filesystem::permissions(directory, std::filesystem::perms(0755));
+    const std::string path = directory + "/tools.so";
+    std::filesystem::copy_file(library("version"), path);
+    for (const bool writable : {false, true}) {
+      Policy policy = quick();
+      (writable ? policy.files.write : policy.files.read) = {directory};
+      Toolbox tools;
+      tools.add_library(path);
+      Sandbox box(std::move(tools), policy);
+      EXPECT_EQ(box.call("version", {}).output, 1000);
+      escape::write_file(path, "another");
+      for (int i = 0; i < 5; ++i) EXPECT_EQ(box.call("version", {}).output, 1000) << path;
+      std::filesystem::copy_file(library("version"), path,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    std::filesystem::remove_all(directory);
+  }
+}
+
 TEST(SandboxLibrary, BesideFunctionsAndCommands) {
   Toolbox tools;
   tools.add_library(library("outside"));
@@ -130,10 +185,17 @@ TEST(SandboxLibrary, BesideFunctionsAndCommands) {
   echo.argv = {"echo", "hi"};
   tools.add(std::move(echo));
   Sandbox box(std::move(tools), quick());
-  EXPECT_EQ(box.list_tools().size(), 5u);
+  EXPECT_EQ(box.list_tools().size(), 6u);
   EXPECT_EQ(box.call("own", {}).output, "own");
   EXPECT_EQ(box.call("echo", {}).output, "hi");
   EXPECT_EQ(box.call("count", {}).output, 1);
+}
+
+TEST(SandboxLibrary, WhatItWritesWhenItIsLoadedIsInNoCell) {
+  Toolbox tools;
+  tools.add_library(library("outside"));
+  Sandbox box(std::move(tools), quick());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(box.call("scratch", {}).output, Json({true, false}));
 }
 
 TEST(SandboxLibrary, ThatCanNotBeLoadedSaysWhy) {

@@ -76,11 +76,11 @@ TEST(SandboxLimits, OutputIsKeptAndCountedByTheCallsOwn) {
 TEST(SandboxLimits, WiderOnesAreRefusedBeforeThereIsACell) {
   const auto box = box_of_one();
   for (const auto& [limits, name] :
-       {std::pair(CallLimits{.wall_time = 61s}, "limits.wall_time: 61 s"),
+       {std::pair(CallLimits{.wall_time = 61s}, "limits.timeout: 61 s"),
         std::pair(CallLimits{.memory = 1_GiB}, "limits.memory: 1 GiB"),
         std::pair(CallLimits{.processes = 65}, "limits.processes: 65"),
         std::pair(CallLimits{.output = 1_MiB}, "limits.output: 1 MiB"),
-        std::pair(CallLimits{.wall_time = 0ms}, "limits.wall_time: must"),
+        std::pair(CallLimits{.wall_time = 0ms}, "limits.timeout: must"),
         std::pair(CallLimits{.memory = 1_MiB}, "limits.memory: must")}) {
     const ToolResult r = call(*box, "sleep", limits);
     EXPECT_EQ(r.report.outcome, Outcome::invalid_arguments);

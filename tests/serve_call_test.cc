@@ -1,4 +1,6 @@
 // Calls of tools over HTTP: as JSON, as events, as jobs; their end by whoever may end them.
+#include <regex>
+
 #include "serve_program.h"
 
 namespace {
@@ -8,6 +10,13 @@ using namespace e2e;
 const Headers kEvents = {{"Accept", "text/event-stream"}};
 
 Json shell(const std::string& line) { return {{"arguments", {{"line", line}}}}; }
+
+// RFC 3339, UTC, milliseconds.
+bool is_time(const Json& value) {
+  return value.is_string() &&
+         std::regex_match(value.get<std::string>(),
+                          std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ)"));
+}
 
 TEST(ServeCall, AResultHasAllItsMembers) {
   Serve serve({.tools = true});
@@ -105,6 +114,28 @@ TEST(ServeCall, OfALibraryTellsItsProgress) {
   EXPECT_EQ(client.event("result")->json()["output"], 0.0);
 }
 
+TEST(ServeCall, MembersKeepTheirOrder) {
+  Serve serve({.manifest = "[[library]]\npath = '" + guests() + "/libvalues.so'\n"});
+  const std::string value = R"({"z":1,"a":{"y":[{"q":1,"b":2}],"c":3},"m":2})";
+  const Answer answer =
+      serve.client().ask("POST", "/v1/tools/same/call", R"({"arguments":{"value":)" + value + "}}");
+  ASSERT_EQ(answer.status, 200) << answer;
+  EXPECT_EQ(answer.json()["output"]["text"], value);
+  EXPECT_NE(answer.body.find(R"("output":{"value":)" + value + ","), answer.body.npos) << answer;
+}
+
+TEST(ServeCall, AViolationSaysWhatWouldAllowIt) {
+  Serve serve;
+  const Json record = serve.client()
+                          .ask("POST", "/v1/run", R"({"command":"cat /srv/brig-nowhere"})")
+                          .json()["report"]["violations"][0];
+  EXPECT_EQ(record["code"], "file.not_in_cell") << record;
+  EXPECT_EQ(record["target"], "/srv/brig-nowhere");
+  EXPECT_EQ(record["grant"], "files.read = [\"/srv/brig-nowhere\"]");
+  EXPECT_EQ(record["retry"], "after_grant");
+  EXPECT_EQ(record["certain"], false);
+}
+
 TEST(ServeCall, TheSameIdTwiceIsAConflict) {
   Serve serve({.tools = true});
   Client first = serve.client();
@@ -126,7 +157,7 @@ TEST(ServeCall, IsListedWhileItRuns) {
   EXPECT_EQ(calls[0]["tool"], "nap");
   EXPECT_EQ(calls[0]["caller"], "local");
   EXPECT_EQ(calls[0]["status"], "running");
-  EXPECT_GT(calls[0]["started_at"], 1.6e9);
+  EXPECT_TRUE(is_time(calls[0]["started_at"])) << calls;
   EXPECT_GE(calls[0]["age_ms"], 0.0);
   EXPECT_EQ(serve.get("/v1/status").json()["running"], 1);
 }
@@ -297,6 +328,48 @@ TEST(ServeJobs, AWaitThatIsNoTimeIsRefused) {
   for (const char* wait : {"x", "-1", "1e9", "nan", ""})
     EXPECT_EQ(serve.get(path + "?wait=" + wait).status, 422) << wait;
   EXPECT_EQ(serve.client().ask("DELETE", path).status, 202);
+}
+
+TEST(ServeCall, TimesHaveOneForm) {
+  Serve serve({.tools = true});
+  Client events = serve.client();
+  events.request("GET", "/events");
+  events.read_head();
+  const Json result = serve.post("/v1/tools/shell/call", shell("true")).json();
+  EXPECT_TRUE(is_time(result["started_at"])) << result;
+  EXPECT_TRUE(is_time(events.event("started")->json()["at"]));
+  EXPECT_TRUE(is_time(serve.post("/v1/jobs", {{"tool", "greet"}, {"arguments", {{"who", "x"}}}})
+                          .json()["created_at"]));
+  for (const Json& line : serve.audit_lines()) EXPECT_TRUE(is_time(line["at"])) << line;
+  EXPECT_TRUE(is_time(serve.audit().at(0)["started_at"]));
+}
+
+TEST(ServeCall, IsKeptAfterItsEndForItsCallerAndAnAdmin) {
+  const std::string alice = "alice-0123456789abcdef", bob = "bob-0123456789abcdef",
+                    root = "root-0123456789abcdef";
+  Serve serve({.tools = true,
+               .token = "[[token]]\nname = 'alice'\ntoken = '" + alice +
+                        "'\n[[token]]\nname = 'bob'\ntoken = '" + bob +
+                        "'\n[[token]]\nname = 'root'\nadmin = true\ntoken = '" + root + "'\n"});
+  const auto ended = [&](const std::string& token, const char* most = "1000") {
+    return serve.get(std::string("/v1/calls?ended=") + most, token).json()["ended"];
+  };
+  serve.post("/v1/tools/shell/call", shell("echo first; exit 3"), alice);
+  serve.post("/v1/tools/shell/call", shell("echo second >&2"), alice);
+  serve.post("/v1/tools/shell/call", shell("echo third"), bob);
+  const Json own = ended(alice);
+  ASSERT_EQ(own.size(), 2u) << own;
+  EXPECT_EQ(own[0]["stderr_end"], "second\n") << "the newest first";
+  EXPECT_EQ(own[1]["outcome"], "exit");
+  EXPECT_EQ(own[1]["stdout_end"], "first\n");
+  EXPECT_TRUE(is_time(own[1]["started_at"]) && is_time(own[1]["ended_at"])) << own;
+  EXPECT_FALSE(own[0].contains("arguments"));
+  EXPECT_EQ(ended(bob).size(), 1u);
+  EXPECT_EQ(ended(root).size(), 3u);
+  EXPECT_EQ(ended(root, "1").size(), 1u);
+  EXPECT_FALSE(serve.get("/v1/calls", root).json().contains("ended")) << "it was not asked for";
+  for (const char* bad : {"1001", "x", "-1", "1.5"})
+    EXPECT_EQ(serve.get(std::string("/v1/calls?ended=") + bad, root).status, 422) << bad;
 }
 
 }  // namespace

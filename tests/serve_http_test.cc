@@ -168,7 +168,7 @@ TEST(ServeHttp, WhatIsNoRequestIsRefusedAndClosed) {
        {"\r\n\r\nX\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/3.0\r\nHost: localhost\r\n\r\n",
         "GET /healthz HTTP/1.1\r\n\r\n",  // no Host
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
-        "GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET http://me@localhost/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "GET healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "GET /healthz#x HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -255,6 +255,111 @@ TEST(ServeHttp, AnOlderClientIsAnsweredAndClosed) {
   Client closing = serve.client();
   EXPECT_EQ(closing.get("/healthz", {{"Connection", "close"}}).header("connection"), "close");
   EXPECT_TRUE(closing.at_end());
+}
+
+Answer sent(const Serve& serve, const std::string& text) {
+  Client client = serve.client();
+  client.send(text);
+  return client.read();
+}
+
+TEST(ServeHttp, EveryAnswerHasADate) {
+  Serve serve({.tools = true});
+  for (const char* path : {"/", "/healthz", "/v1/tools", "/none", "/metrics"})
+    EXPECT_TRUE(serve.get(path).header("date").ends_with(" GMT")) << path;
+  EXPECT_TRUE(sent(serve, "nonsense\r\n\r\n").header("date").ends_with(" GMT"));
+}
+
+TEST(ServeHttp, TheHostOfAnAbsoluteTargetIsTheOneThatCounts) {
+  Serve serve({.tools = true});
+  EXPECT_EQ(sent(serve, "GET http://localhost/v1/tools HTTP/1.1\r\nHost: x.example\r\n\r\n").status,
+            200);
+  const Answer other =
+      sent(serve, "GET http://evil.example/v1/tools HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(other.status, 403) << other;
+  EXPECT_EQ(other.problem(), "host-not-allowed");
+}
+
+TEST(ServeHttp, ABodyThatIsPackedIsNotTaken) {
+  Serve serve({.tools = true});
+  const Answer answer = serve.client().ask("POST", "/v1/tools/greet/call", "\x1f\x8b",
+                                           {{"Content-Encoding", "gzip"}});
+  EXPECT_EQ(answer.status, 415) << answer;
+  EXPECT_EQ(answer.header("accept-encoding"), "identity");
+  EXPECT_EQ(serve.client()
+                .ask("POST", "/v1/tools/greet/call", R"({"arguments": {"who": "you"}})",
+                     {{"Content-Encoding", "identity"}})
+                .status,
+            200);
+}
+
+TEST(ServeHttp, TheConsoleIsPackedForWhoTakesIt) {
+  Serve serve;
+  Client client = serve.client();
+  const Answer plain = client.get("/console/main.js"),
+               packed = client.get("/console/main.js", {{"Accept-Encoding", "gzip, br"}}),
+               neither = client.get("/console/main.js", {{"Accept-Encoding", "gzip;q=0"}});
+  EXPECT_EQ(plain.header("content-encoding"), "");
+  EXPECT_EQ(neither.body, plain.body);
+  EXPECT_EQ(packed.header("content-encoding"), "gzip");
+  EXPECT_EQ(packed.body.substr(0, 2), "\x1f\x8b");
+  EXPECT_LT(packed.body.size(), plain.body.size() / 2);
+  for (const Answer& each : {plain, packed}) EXPECT_EQ(each.header("vary"), "Accept-Encoding");
+  EXPECT_NE(plain.header("etag"), packed.header("etag"));
+  const auto again = [&](const std::string& tag) {
+    return client.get("/console/main.js", {{"If-None-Match", tag}}).status;
+  };
+  EXPECT_EQ(again(plain.header("etag")), 304);
+  EXPECT_EQ(again("\"x\", W/" + plain.header("etag")), 304) << "as a proxy makes it";
+  EXPECT_EQ(again(packed.header("etag")), 200) << "the other form";
+}
+
+TEST(ServeHttp, PagesOfAnAllowedOriginMayAskAndOthersNot) {
+  Serve serve({.arguments = {"--allow-origin", "https://pages.example.org"},
+               .tools = true,
+               .token = "0123456789abcdef"});
+  const auto ask = [&](const char* method, const char* origin, const std::string& token) {
+    return serve.client(token).ask(method, "/v1/tools", "",
+                                   {{"Origin", origin},
+                                    {"Access-Control-Request-Method", "GET"},
+                                    {"Access-Control-Request-Headers", "authorization"}});
+  };
+  const Answer before = ask("OPTIONS", "https://pages.example.org", "");
+  EXPECT_EQ(before.status, 204) << before;
+  EXPECT_EQ(before.header("access-control-allow-headers"), "authorization");
+  const Answer answer = ask("GET", "https://pages.example.org", "0123456789abcdef");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.header("access-control-allow-origin"), "https://pages.example.org");
+  const Answer stranger = ask("GET", "https://pages.example.org", "");
+  EXPECT_EQ(stranger.status, 401) << "a page needs a token as everybody does";
+  EXPECT_EQ(stranger.header("access-control-allow-origin"), "https://pages.example.org")
+      << "and may read why";
+  for (const char* method : {"OPTIONS", "GET"}) {
+    const Answer other = ask(method, "https://other.example.org", "0123456789abcdef");
+    EXPECT_EQ(other.status, 403) << other;
+    EXPECT_EQ(other.header("access-control-allow-origin"), "");
+    EXPECT_EQ(other.header("vary"), "Origin");
+  }
+}
+
+TEST(ServeHttp, AnAnswerIsAsAcceptPrefersIt) {
+  Serve serve({.tools = true});
+  const auto type = [&](const char* accept) {
+    const Answer answer = serve.client().ask(
+        "POST", "/v1/tools/greet/call", R"({"arguments": {"who": "you"}})", {{"Accept", accept}});
+    return answer.status == 200 ? answer.header("content-type") : std::to_string(answer.status);
+  };
+  for (const char* accept :
+       {"*/*", "application/json", "application/json, text/event-stream",
+        "text/event-stream;q=0, */*", "text/event-stream;q=0.5, application/json",
+        "text/*;q=0.5, application/*"})
+    EXPECT_EQ(type(accept), "application/json") << accept;
+  for (const char* accept :
+       {"text/event-stream", "text/event-stream, */*;q=0.1", "application/json;q=0, */*",
+        "application/json;q=0.9, text/event-stream"})
+    EXPECT_EQ(type(accept), "text/event-stream") << accept;
+  EXPECT_EQ(type("image/png"), "406");
+  EXPECT_EQ(serve.audit().size(), 10u) << "and that was no call";
 }
 
 }  // namespace

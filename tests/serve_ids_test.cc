@@ -367,9 +367,10 @@ class Lane {
     }
     const std::string session = boards_.sessions.any(random_);
     if (session == session_) return;
-    EXPECT_EQ(ask_in(session, message(1, "tools/list")).status, 404);
+    // Of this lane it is another session, in which nothing runs: the other's calls go on, and are counted below.
+    EXPECT_EQ(ask_in(session, message(1, "tools/list")).status, 200);
     EXPECT_EQ(ask_in(session, notice("notifications/cancelled", {{"requestId", chosen()}})).status,
-              404);
+              202);
   }
 
   const std::string caller_;

@@ -48,11 +48,21 @@ TEST(ServeDrain, NewCallsOnOpenConnectionsAreRefused) {
   EXPECT_EQ(serve.stop(), 0);
 }
 
+// The call in `client` was ended by the server: it is answered, and in the audit log.
+void expect_cancelled(Serve& serve, Client& client) {
+  const auto result = client.event("result");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->json()["report"]["outcome"], "cancelled");
+  EXPECT_EQ(serve.program().wait(kSoon), 0) << serve.program().said();
+  ASSERT_EQ(serve.audit().size(), 1u);
+  EXPECT_EQ(serve.audit()[0]["outcome"], "cancelled");
+}
+
 TEST(ServeDrain, TakesNoLongerThanItMay) {
   Serve serve({.arguments = {"--drain", "300ms"}, .tools = true});
   Client nap = begin_call(serve, "nap");
   serve.program().signal(SIGTERM);
-  EXPECT_EQ(serve.program().wait(kSoon), 0) << serve.program().said();
+  expect_cancelled(serve, nap);
 }
 
 TEST(ServeDrain, ASecondSignalEndsItAtOnce) {
@@ -62,7 +72,7 @@ TEST(ServeDrain, ASecondSignalEndsItAtOnce) {
     serve.program().signal(signal);
     ASSERT_TRUE(serve.program().says("stopping"));
     serve.program().signal(signal);
-    EXPECT_EQ(serve.program().wait(kSoon), 0) << serve.program().said();
+    expect_cancelled(serve, nap);
   }
 }
 

@@ -25,7 +25,8 @@ TEST(McpStdio, TheOlderErasHandshake) {
 
 TEST(McpStdio, VersionsAreAgreedOn) {
   Stdio mcp;
-  EXPECT_EQ(mcp.ask(initialize(1, "2025-06-18"))["result"]["protocolVersion"], "2025-06-18");
+  for (const char* version : {"2025-06-18", "2025-03-26", "2024-11-05"})
+    EXPECT_EQ(mcp.ask(initialize(1, version))["result"]["protocolVersion"], version);
   EXPECT_EQ(mcp.ask(initialize(2, "1999-01-01"))["result"]["protocolVersion"], kLegacy);
   EXPECT_EQ(error_code(mcp.ask(message(3, "initialize"))), -32602);
 }
@@ -155,7 +156,7 @@ TEST(McpStdio, ACallThatIsCancelledEndsAndIsNotAnswered) {
     EXPECT_TRUE(comes_true([&] { return processes_with(marker).empty(); }));
     EXPECT_TRUE(comes_true([&] {
       const std::string log = read_file(mcp.host / "audit.jsonl");
-      return std::count(log.begin(), log.end(), '\n') == (of_modern ? 2 : 1);
+      return std::count(log.begin(), log.end(), '\n') == (of_modern ? 4 : 2);
     }));
     const Json ping_id = of_modern ? "ping m" : "ping l";
     EXPECT_TRUE(mcp.ask(message(ping_id, "ping")).contains("result"));
@@ -256,6 +257,31 @@ TEST(McpStdio, AChangeOfTheToolsIsTold) {
   mcp.before.clear();
   EXPECT_EQ(names_of(mcp.ask(message(2, "tools/list"))).size(), 3u);
   EXPECT_TRUE(mcp.before.empty()) << "of what was cancelled nothing comes: " << mcp.before[0];
+}
+
+TEST(McpStdio, TheNewerEraHearsOfNothingThatItDidNotAskFor) {
+  Stdio mcp;
+  EXPECT_EQ(names_of(mcp.ask(modern(1, "tools/list"))).size(), 4u);
+  write_file(mcp.path(), many_tools(2));
+  EXPECT_TRUE(mcp.program().says("reloaded"));
+  EXPECT_EQ(names_of(mcp.ask(modern(2, "tools/list"))).size(), 2u);
+  EXPECT_TRUE(mcp.before.empty()) << mcp.before[0];
+}
+
+TEST(McpStdio, ABatchIsAnsweredInTheOneVersionThatHasThem) {
+  Stdio mcp;
+  const Json batch = Json::array({message(1, "ping"), message(2, "tools/list")});
+  mcp.send(batch);
+  EXPECT_EQ(error_code(mcp.next()), -32600) << "no version was agreed on";
+  EXPECT_EQ(mcp.ask(initialize(0, "2025-03-26"))["result"]["protocolVersion"], "2025-03-26");
+  mcp.send(batch);
+  const Json answers = mcp.next_of_any_kind();
+  ASSERT_EQ(answers.size(), 2u) << answers;
+  EXPECT_EQ(answers[0]["id"], 1);
+  EXPECT_EQ(names_of(answers[1]).size(), 4u);
+  mcp.send(Json::array({notice("notifications/initialized")}));
+  EXPECT_EQ(mcp.ask(message(3, "ping"))["result"], Json::object()) << "and nothing came before it";
+  EXPECT_TRUE(mcp.before.empty());
 }
 
 TEST(McpStdio, ItsEndEndsCallsAndLeavesNothing) {

@@ -148,6 +148,12 @@ Serve::~Serve() {
 }
 
 std::vector<Json> Serve::audit() const {
+  std::vector<Json> lines = audit_lines();
+  std::erase_if(lines, [](const Json& line) { return line.value("event", "") != "end"; });
+  return lines;
+}
+
+std::vector<Json> Serve::audit_lines() const {
   std::vector<Json> lines;
   std::istringstream text(read_file(audit_path()));
   for (std::string line; std::getline(text, line);)

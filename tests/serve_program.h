@@ -62,6 +62,8 @@ class Serve {
   const HostDirectory host;
   std::string manifest() const { return host / "brig.toml"; }
   std::string audit_path() const { return host / "audit.jsonl"; }
+  // The lines of the audit log; audit() has those of calls that ended.
+  std::vector<Json> audit_lines() const;
   std::vector<Json> audit() const;
 
   Client client(std::string token = "") const { return Client(where, std::move(token)); }

@@ -136,7 +136,8 @@ TEST_F(ServeShare, OneTokenCantHaveAllSessions) {
     last = open(mallory);
     ASSERT_FALSE(last.empty()) << i;
   }
-  EXPECT_EQ(status(mallory, first), 404) << "its own oldest went";
+  EXPECT_EQ(status(mallory, first), 200)
+      << "its own oldest went; an id that is not known is a new session's";
   EXPECT_EQ(status(mallory, last), 200);
   EXPECT_EQ(status(alice, early), 200);
   EXPECT_EQ(status(alice, open(alice)), 200);
@@ -166,6 +167,33 @@ TEST_F(ServeShare, OneTokenAloneHasAllCells) {
     EXPECT_EQ(serve.post("/v1/jobs", {{"tool", "gate"}}, kVictim).status, 202);
   EXPECT_TRUE(comes_true([&] { return running(serve, kVictim) == 2; }));
   open_gate(serve.host);
+}
+
+// Built-in tools, those of a manifest, and those of the manifest before it count together.
+TEST_F(ServeShare, AsManyCallsRunAsConcurrencySaysWhateverTheToolIs) {
+  Serve serve(
+      {.arguments = {"--concurrency", "2", "--builtins", "--drain", "100ms"}, .tools = true});
+  const auto sleeping = [&] { return descendants_named(serve.program().pid(), "sleep").size(); };
+  const auto waiting = [&] { return serve.get("/v1/status").json()["waiting"]; };
+  const Json nap{{"tool", "nap"}},
+      command{{"tool", "run_command"}, {"arguments", {{"argv", {"sleep", "90"}}}}};
+  for (const Json& job : {nap, command, nap, command})
+    EXPECT_EQ(serve.post("/v1/jobs", job).status, 202);
+  EXPECT_TRUE(comes_true([&] { return sleeping() == 2 && waiting() == 2; }));
+  write_file(serve.manifest(), tools_manifest(serve.host) + "\n# as it was\n");
+  ASSERT_TRUE(serve.program().says("the manifest was reloaded"));
+  for (const Json& job : {nap, command}) EXPECT_EQ(serve.post("/v1/jobs", job).status, 202);
+  EXPECT_TRUE(comes_true([&] { return waiting() == 4; })) << waiting();
+  EXPECT_EQ(sleeping(), 2u);
+  EXPECT_EQ(serve.get("/v1/status").json()["running"], 2);
+  for (int left = 4; left > 0; --left) {
+    for (const Json& each : serve.calls())
+      if (each["status"] == "running") {
+        serve.client().ask("DELETE", "/v1/calls/" + each["call_id"].get<std::string>());
+        break;
+      }
+    EXPECT_TRUE(comes_true([&] { return waiting() == left - 1 && sleeping() == 2; })) << left;
+  }
 }
 
 }  // namespace

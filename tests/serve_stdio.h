@@ -12,13 +12,16 @@ class Stdio {
  public:
   explicit Stdio(const std::string& manifest = "", bool library = false) {
     write_file(path(), manifest.empty() ? tools_manifest(host, library) : manifest);
-    Brig::Options options;
-    options.arguments = {"mcp", "--manifest", path(), "--audit", host / "audit.jsonl"};
-    options.in = in_.ends[0];
-    options.out = out_.ends[1];
-    program_ = std::make_unique<Program>(options);
-    in_.close_read();
-    out_.close_write();
+    start({"mcp", "--manifest", path(), "--audit", host / "audit.jsonl"});
+  }
+  // With the built-in tools, and those options.
+  struct BuiltIns {
+    std::vector<std::string> options = {};
+  };
+  explicit Stdio(const BuiltIns& builtins) {
+    std::vector<std::string> arguments = {"mcp", "--audit", "none"};
+    arguments.insert(arguments.end(), builtins.options.begin(), builtins.options.end());
+    start(std::move(arguments));
   }
   ~Stdio() {
     const pid_t pid = program_->pid();
@@ -36,6 +39,14 @@ class Stdio {
 
   // The next message; null if there is none (any more).
   Json next() {
+    Json message = next_of_any_kind();
+    if (message.is_null()) return message;
+    EXPECT_TRUE(message.is_object()) << message;
+    EXPECT_EQ(message.value("jsonrpc", ""), "2.0") << message;
+    return message;
+  }
+  // The same, or a batch.
+  Json next_of_any_kind() {
     std::size_t end;
     while ((end = text_.find('\n')) == text_.npos) {
       pollfd wait{out_.ends[0], POLLIN, 0};
@@ -49,8 +60,7 @@ class Stdio {
       text_.append(buffer, static_cast<std::size_t>(size));
     }
     const Json message = Json::parse(text_.substr(0, end), nullptr, false);
-    EXPECT_TRUE(message.is_object()) << text_.substr(0, end);
-    EXPECT_EQ(message.value("jsonrpc", ""), "2.0") << message;
+    EXPECT_TRUE(message.is_structured()) << text_.substr(0, end);
     text_.erase(0, end + 1);
     return message;
   }
@@ -96,6 +106,16 @@ class Stdio {
   std::vector<Json> before;
 
  private:
+  void start(std::vector<std::string> arguments) {
+    Brig::Options options;
+    options.arguments = std::move(arguments);
+    options.in = in_.ends[0];
+    options.out = out_.ends[1];
+    program_ = std::make_unique<Program>(options);
+    in_.close_read();
+    out_.close_write();
+  }
+
   Pipe in_, out_;
   std::string text_;
   std::unique_ptr<Program> program_;

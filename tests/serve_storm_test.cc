@@ -139,7 +139,7 @@ TEST_F(ServeStorm, NothingStaysOfClientsThatComeAndGo) {
       << testing::PrintToString(open_files(pid()));
   const Answer greeted = serve_.post("/v1/tools/greet/call", {{"arguments", {{"who", "you"}}}});
   EXPECT_EQ(greeted.json()["output"], "hello you") << greeted << serve_.program().said();
-  EXPECT_TRUE(contains(serve_.get("/metrics").body, "brig_http_connections{kind=\"events\"} 0\n"));
+  EXPECT_TRUE(contains(serve_.get("/metrics").body, "\nbrig_http_event_streams 0\n"));
 }
 
 TEST_F(ServeStorm, ItCanBeEndedInTheMiddle) {

@@ -90,9 +90,8 @@ TEST(ServeEvents, AWatcherThatDoesNotReadHoldsNobodyUp) {
 TEST(ServeEvents, WatchersThatLeaveAreForgotten) {
   Serve serve({.tools = true});
   for (int i = 0; i < 20; ++i) watching(serve).close();
-  EXPECT_TRUE(comes_true([&] {
-    return contains(serve.get("/metrics").body, "brig_http_connections{kind=\"events\"} 0\n");
-  }));
+  EXPECT_TRUE(comes_true(
+      [&] { return contains(serve.get("/metrics").body, "\nbrig_http_event_streams 0\n"); }));
   serve.post("/v1/tools/shell/call", shell("echo a"));
 }
 
@@ -108,13 +107,12 @@ TEST(ServeAudit, EveryCallHasALine) {
   serve.client().ask("DELETE", job);
   serve.get(job + "?wait=60");
   const auto lines = serve.audit();
-  ASSERT_EQ(lines.size(), 5u);
-  const std::vector<std::string> outcomes = {"ok", "exit", "unknown_tool", "invalid_arguments",
-                                             "cancelled"};
+  ASSERT_EQ(lines.size(), 4u);
+  const std::vector<std::string> outcomes = {"ok", "exit", "invalid_arguments", "cancelled"};
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Json& line = lines[i];
-    for (const char* key : {"at", "call_id", "caller", "peer", "via", "tool", "arguments_sha256",
-                            "outcome", "duration_ms", "usage", "span"})
+    for (const char* key : {"at", "started_at", "call_id", "caller", "peer", "via", "tool",
+                            "arguments_sha256", "outcome", "duration_ms", "usage", "span"})
       EXPECT_TRUE(line.contains(key)) << key << " is not in " << line;
     EXPECT_EQ(line["outcome"], outcomes[i]);
     EXPECT_EQ(line["caller"], "local");
@@ -125,7 +123,7 @@ TEST(ServeAudit, EveryCallHasALine) {
   }
   EXPECT_EQ(lines[0]["call_id"], "one");
   EXPECT_EQ(lines[0]["via"], "http");
-  EXPECT_EQ(lines[4]["via"], "job");
+  EXPECT_EQ(lines[3]["via"], "job");
   EXPECT_FALSE(contains(read_file(serve.audit_path()), "secret")) << "arguments are not kept";
   EXPECT_EQ(mode_of(serve.audit_path()) & 0777, 0600u);
 }
@@ -141,14 +139,120 @@ TEST(ServeAudit, ALineIsThereBeforeTheAnswerIs) {
 
 TEST(ServeAudit, ThatCanNotBeWrittenRefusesCalls) {
   Serve serve({.tools = true, .audit = "/dev/full"});
-  // The first finds out.
-  serve.post("/v1/tools/greet/call", {{"arguments", {{"who", "x"}}}});
   const Answer answer = serve.post("/v1/tools/greet/call", {{"arguments", {{"who", "x"}}}});
   EXPECT_EQ(answer.status, 503) << answer;
   EXPECT_EQ(answer.problem(), "no-audit");
   EXPECT_NE(answer.header("retry-after"), "");
   EXPECT_EQ(serve.post("/v1/jobs", {{"tool", "nap"}}).status, 503);
   EXPECT_EQ(serve.get("/v1/tools").status, 200);
+  EXPECT_TRUE(serve.program().says("can't be written (No space left on device)"));
+  const std::string metrics = serve.get("/metrics").body;
+  EXPECT_FALSE(contains(metrics, "\nbrig_audit_failures_total 0\n")) << metrics;
+  EXPECT_TRUE(contains(metrics, "brig_refused_total{why=\"no-audit\"} 2\n")) << metrics;
+  EXPECT_FALSE(contains(metrics, "brig_calls_total")) << "nothing was run";
+}
+
+TEST(ServeAudit, ACallThatDiesWithTheServerLeavesItsStart) {
+  Serve serve({.tools = true});
+  Client nap = begin_call(serve, "nap");
+  const auto lines = serve.audit_lines();
+  ASSERT_EQ(lines.size(), 1u);
+  for (const char* key :
+       {"at", "call_id", "caller", "peer", "via", "tool", "arguments_sha256", "span"})
+    EXPECT_TRUE(lines[0].contains(key)) << key << " is not in " << lines[0];
+  EXPECT_EQ(lines[0]["event"], "start");
+  EXPECT_FALSE(lines[0].contains("arguments"));
+  serve.program().signal(SIGKILL);
+  serve.expected_code = 128 + SIGKILL;
+  serve.program().wait();
+  EXPECT_EQ(serve.audit_lines().size(), 1u);
+}
+
+TEST(ServeAudit, EveryRefusalHasALine) {
+  const std::string bob = "bob-0123456789abcdef";
+  Serve serve({.tools = true,
+               .token = "[[token]]\nname = 'bob'\ntoken = '" + bob +
+                        "'\ntools = ['greet', 'gate', 'zebra']\nconcurrency = 1\n"});
+  const auto greet = [&](const Json& body) {
+    return serve.post("/v1/tools/greet/call", body, bob).status;
+  };
+  EXPECT_EQ(serve.get("/v1/tools").status, 401);
+  EXPECT_EQ(serve.client(bob).get("/v1/tools", {{"Origin", "https://evil.example.com"}}).status,
+            403);
+  EXPECT_EQ(serve.post("/v1/tools/shell/call", Json::object(), bob).status, 403);
+  EXPECT_EQ(serve.post("/v1/tools/zebra/call", Json::object(), bob).status, 404);
+  EXPECT_EQ(greet({{"arguments", 5}}), 422);
+  Client gate = begin_call(serve, "gate", bob);
+  EXPECT_EQ(greet({{"arguments", {{"who", "x"}}}}), 429);
+  std::vector<std::string> why;
+  for (const Json& line : serve.audit_lines())
+    if (line["event"] == "refused") why.push_back(line.value("why", ""));
+  EXPECT_EQ(why, (std::vector<std::string>{"token-needed", "origin-not-allowed", "not-allowed",
+                                           "unknown-tool", "invalid-arguments", "too-many-calls"}));
+  open_gate(serve.host);
+  EXPECT_TRUE(gate.event("result"));
+}
+
+TEST(ServeAudit, AnUnknownToolByMcpHasALineToo) {
+  Serve serve({.tools = true});
+  serve.client().post(
+      "/mcp",
+      {{"jsonrpc", "2.0"},
+       {"id", 1},
+       {"method", "tools/call"},
+       {"params",
+        {{"name", "zebra"},
+         {"_meta",
+          {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
+           {"io.modelcontextprotocol/clientInfo", {{"name", "x"}, {"version", "1"}}},
+           {"io.modelcontextprotocol/clientCapabilities", Json::object()}}}}}},
+      {{"Accept", "application/json, text/event-stream"},
+       {"MCP-Protocol-Version", "2026-07-28"},
+       {"Mcp-Method", "tools/call"},
+       {"Mcp-Name", "zebra"}});
+  const auto lines = serve.audit_lines();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["why"], "unknown-tool");
+  EXPECT_EQ(lines[0]["via"], "mcp");
+  EXPECT_EQ(lines[0]["tool"], "zebra");
+}
+
+TEST(ServeAudit, AFloodOfRefusalsIsAFewLines) {
+  Serve serve({.tools = true, .token = "0123456789abcdef"});
+  Client client = serve.client();
+  for (int i = 0; i < 2000; ++i) ASSERT_EQ(client.get("/v1/tools").status, 401);
+  std::uint64_t told = 0;
+  std::size_t lines = 0;
+  EXPECT_TRUE(comes_true([&] {
+    told = lines = 0;
+    for (const Json& line : serve.audit_lines()) {
+      ++lines;
+      told += line.value("count", 1u);
+    }
+    return told == 2000;
+  })) << told;
+  EXPECT_LT(lines, 500u);
+}
+
+TEST(ServeAudit, ShowsOfArgumentsWhatTheOperatorWants) {
+  const Json call{{"arguments", {{"who", "a secret"}}}};
+  const auto shown = [&](const char* how) {
+    Serve serve({.arguments = {"--audit-arguments", how}, .tools = true});
+    Client events = watching(serve);
+    EXPECT_EQ(serve.get("/v1/status").json()["arguments"], how);
+    serve.post("/v1/tools/greet/call", call);
+    Json of = {{"audit", serve.audit_lines().at(0).value("arguments", Json())}};
+    const auto queued = events.event("queued");
+    of["event"] = queued ? queued->json().value("arguments", Json()) : Json("none");
+    of["ended"] = serve.get("/v1/calls?ended=1").json()["ended"].at(0).value("arguments", Json());
+    return of;
+  };
+  const auto all = [](const Json& value) {
+    return Json{{"audit", value}, {"event", value}, {"ended", value}};
+  };
+  EXPECT_EQ(shown("off"), all(nullptr));
+  EXPECT_EQ(shown("redacted"), all({{"who", "string, 8 bytes"}}));
+  EXPECT_EQ(shown("full"), all(call["arguments"]));
 }
 
 TEST(ServeAudit, AHangupOpensTheFileAnew) {
@@ -160,7 +264,8 @@ TEST(ServeAudit, AHangupOpensTheFileAnew) {
   ASSERT_TRUE(serve.program().says("reloaded"));
   serve.post("/v1/tools/shell/call", shell("true"));
   EXPECT_EQ(serve.audit().size(), 1u);
-  EXPECT_EQ(read_file(old).find('\n'), read_file(old).size() - 1) << "one line";
+  const std::string before = read_file(old);
+  EXPECT_EQ(std::count(before.begin(), before.end(), '\n'), 2) << before;
 }
 
 // --- traces ---
@@ -204,12 +309,28 @@ TEST(ServeMetrics, CountWhatHappened) {
   serve.post("/v1/tools/shell/call", shell("exit 1"));
   serve.post("/v1/tools/made-up-name/call", Json::object());
   const std::string text = serve.get("/metrics").body;
-  for (const char* line : {"brig_calls_total{outcome=\"ok\",tool=\"shell\"} 1\n",
-                           "brig_calls_total{outcome=\"exit\",tool=\"shell\"} 1\n",
-                           "brig_output_bytes_total{stream=\"stdout\"} 4\n",
-                           "brig_http_requests_total{kind=\"served\"} 4\n"})
+  for (const char* line :
+       {"brig_calls_total{outcome=\"ok\",tool=\"shell\"} 1\n",
+        "brig_calls_total{outcome=\"exit\",tool=\"shell\"} 1\n",
+        "brig_output_bytes_total{stream=\"stdout\"} 4\n",
+        "brig_call_duration_seconds_count{tool=\"shell\"} 2\n",
+        "brig_refused_total{why=\"unknown-tool\"} 1\n",
+        "brig_http_requests_total{method=\"POST\",route=\"/v1/tools/{name}/call\","
+        "status=\"200\"} 2\n",
+        "brig_http_requests_total{method=\"POST\",route=\"/v1/tools/{name}/call\","
+        "status=\"404\"} 1\n",
+        "\nbrig_reloads_total{result=\"failed\"} 0\n"})
     EXPECT_TRUE(contains(text, line)) << line << text;
   EXPECT_FALSE(contains(text, "made-up-name")) << "nobody can make up names";
+}
+
+TEST(ServeMetrics, CountReloadsThatFail) {
+  Serve serve({.tools = true});
+  write_file(serve.manifest(), "this is no manifest");
+  ASSERT_TRUE(serve.program().says("stays as it was"));
+  EXPECT_TRUE(comes_true([&] {
+    return contains(serve.get("/metrics").body, "\nbrig_reloads_total{result=\"failed\"} 1\n");
+  }));
 }
 
 }  // namespace

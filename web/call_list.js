@@ -1,4 +1,4 @@
-// The table of calls: the newest first, at most a few hundred rows, rewritten a few times a second.
+// The table of calls: what runs, what waits, what has ended, the newest first; at most a few hundred rows, rewritten a few times a second.
 import { byId, el, setData, setHidden, setText } from './dom.js';
 import { paintSoon } from './frames.js';
 import { isFailure, isLive, stateOf } from './outcomes.js';
@@ -86,10 +86,12 @@ export class CallList {
     paintSoon(this.paint);
   }
 
-  focusSelectedOrFirst() {
+  // False: there is none; then the filter has it, if there `must` be a focus.
+  focusSelectedOrFirst(must = true) {
     const row = this.rows.get(this.tabStop) ?? this.rows.get(this.shown[0]?.key);
     if (row) row.link.focus();
-    else byId('call-filter').focus();
+    else if (must) byId('call-filter').focus();
+    return Boolean(row);
   }
 
   #setUpControls() {
@@ -182,6 +184,7 @@ export class CallList {
       this.shown = found.slice(0, this.most);
     }
     this.#arrange();
+    setData(this.body, 'filter', this.text); // what is shown is shown by
     for (const call of this.shown) this.rows.get(call.key).paint(now);
     this.#paintControls(all, matching);
   }
@@ -219,13 +222,14 @@ export class CallList {
     hold.setAttribute('aria-pressed', String(this.held !== null));
     setText(hold, this.held === null ? 'Hold' : fresh > 0 ? `Go on (${count(fresh)} new)` : 'Go on');
     setHidden(byId('calls-empty'), all.length > 0);
+    const total = this.store.added + this.store.restored;
     const note =
       all.length === 0
         ? ''
         : matching === 0
           ? 'No call matches.'
-          : this.store.added > all.length && this.chip === 'all' && this.text === ''
-            ? `The last ${count(all.length)} of ${count(this.store.added)} calls.`
+          : total > all.length && this.chip === 'all' && this.text === ''
+            ? `The last ${count(all.length)} of ${count(total)} calls.`
             : '';
     setText(byId('list-note'), note);
     setHidden(byId('more'), matching <= this.most || this.held !== null);

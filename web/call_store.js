@@ -1,9 +1,11 @@
-// What is known of calls, from the server's events. Bounded: the last 500, the oldest finished go first.
+// What is known of calls: from the server's events, and from what it has kept of earlier ones. Bounded: the last thousand, the
+// oldest finished go first.
 import { fromBase64 } from './text.js';
 import { OutputBuffer } from './output_buffer.js';
-import { isLive } from './outcomes.js';
+import { isLive, stateOf } from './outcomes.js';
 
-const MOST_CALLS = 500;
+const MOST_CALLS = 1000;
+const RANKS = { running: 0, queued: 1 };
 let nextKey = 1;
 
 // Another caller may use the same id.
@@ -26,6 +28,7 @@ export function newCall(id, tool, caller, now) {
     usage: null,
     violations: [],
     progress: null,
+    arguments: null, // as far as the operator lets them be seen
     result: null,
     output: new OutputBuffer(),
     stdoutBytes: null,
@@ -40,6 +43,7 @@ export function applyEvent(call, kind, data, now) {
   ++call.version;
   switch (kind) {
     case 'queued':
+      call.arguments = argumentsOf(data);
       break;
     case 'started':
       if (isLive(call)) call.state = 'running';
@@ -69,6 +73,9 @@ export function applyEvent(call, kind, data, now) {
   }
 }
 
+const argumentsOf = (data) =>
+  data.arguments !== null && typeof data.arguments === 'object' ? data.arguments : null;
+
 function finish(call, data, now) {
   call.state = 'done';
   call.outcome = String(data.outcome ?? 'internal');
@@ -85,6 +92,7 @@ export class CallStore {
     this.calls = new Map(); // key → call, in the order they came
     this.live = new Map(); // caller and id → its calls that have not ended
     this.added = 0;
+    this.restored = 0; // of earlier ones
     this.pinned = null; // the key of the call that is being looked at
     this.onFinished = onFinished;
   }
@@ -115,6 +123,7 @@ export class CallStore {
       if (this.live.has(name)) continue;
       const call = this.#add(data, now);
       call.created = now - (Number(data.age_ms) || 0);
+      call.arguments = argumentsOf(data);
       if (data.status === 'running') call.state = 'running';
     }
     for (const [name, known] of [...this.live]) {
@@ -129,12 +138,41 @@ export class CallStore {
     }
   }
 
+  // `ended` of /v1/calls, the newest first, as of `at` by the server's clock: what ended before this page was there, or while it was not
+  // connected.
+  restore(ended, at, now) {
+    const known = new Map([...this.calls.values()].map((call) => [nameOf(call.id, call.caller), call]));
+    const old = [];
+    for (const data of ended) {
+      const seen = known.get(nameOf(data.call_id, data.caller));
+      if (seen && seen.state !== 'unknown') continue;
+      const call = seen ?? newCall(data.call_id, data.tool, data.caller, now);
+      const ago = (text) => (Number.isFinite(Date.parse(text)) ? Math.max(0, at - Date.parse(text)) : 0);
+      applyEvent(call, 'finished', data, now - ago(data.ended_at));
+      if (seen) continue;
+      call.created = now - ago(data.started_at);
+      call.arguments = argumentsOf(data);
+      for (const stream of ['stdout', 'stderr']) {
+        const end = data[`${stream}_end`];
+        if (typeof end !== 'string') continue;
+        call.output.add(stream, end);
+        call.output.dropped += Math.max(0, (Number(data[`${stream}_bytes`]) || 0) - new Blob([end]).size);
+      }
+      old.push(call);
+    }
+    this.restored += old.length;
+    const kept = old.slice(0, Math.max(0, MOST_CALLS - this.calls.size)).reverse();
+    this.calls = new Map([...kept.map((call) => [call.key, call]), ...this.calls]);
+  }
+
   get(key) {
     return this.calls.get(key);
   }
 
+  // What runs, then what waits, then what has ended; the newest first.
   newestFirst() {
-    return [...this.calls.values()].reverse();
+    const rank = (call) => RANKS[stateOf(call).kind] ?? 2;
+    return [...this.calls.values()].reverse().sort((one, other) => rank(one) - rank(other));
   }
 
   countLive() {

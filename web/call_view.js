@@ -4,7 +4,7 @@ import { cancelCall } from './api.js';
 import { isLimit, isLive, stateOf } from './outcomes.js';
 import { OutputView } from './output_view.js';
 import { resultNodes } from './result_view.js';
-import { bytes, count, milliseconds, oneLine, seconds, timeOfDay, visible } from './text.js';
+import { bytes, count, milliseconds, oneLine, seconds, timeOf, visible } from './text.js';
 
 const STEPS = [
   ['queue_ms', 'queue'],
@@ -13,6 +13,7 @@ const STEPS = [
   ['teardown_ms', 'teardown'],
 ];
 const MOST_VIOLATIONS = 50;
+const MOST_ARGUMENTS = 16384; // characters
 
 export class CallView {
   // `onClose`: there is a button for it. `untitled`: what stands above says which tool it is.
@@ -42,6 +43,7 @@ export class CallView {
     this.progressText = el('span', {});
     this.progress = el('p', { class: 'progress', hidden: true }, this.progressBar, this.progressText);
     this.hits = el('ul', { class: 'hits', 'aria-label': 'Violations and limits hit' });
+    this.arguments = el('section', { class: 'arguments', hidden: true });
     this.result = el('section', { class: 'result', hidden: true });
     this.outputView = new OutputView();
     this.facts = el('dl', { class: 'facts' });
@@ -65,6 +67,7 @@ export class CallView {
       this.message,
       this.progress,
       this.hits,
+      this.arguments,
       this.result,
       this.outputView.element,
       this.steps,
@@ -119,7 +122,7 @@ export class CallView {
     const facts = [
       ['Call', visible(call.id)],
       ['Caller', visible(call.caller)],
-      ['Started', timeOfDay(call.created)],
+      ['Started', timeOf(call.created)],
       ['Exit code', Number.isFinite(report.exit_code) && String(report.exit_code)],
       ['Signal', report.signal && visible(report.signal_name ?? report.signal)],
       ['CPU', Number.isFinite(usage.cpu_ms) && milliseconds(usage.cpu_ms)],
@@ -129,6 +132,13 @@ export class CallView {
     this.facts.replaceChildren(
       ...facts.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]),
     );
+    const given = call.arguments && visible(JSON.stringify(call.arguments, null, 2).slice(0, MOST_ARGUMENTS));
+    setHidden(this.arguments, !given);
+    if (given)
+      this.arguments.replaceChildren(
+        el('h3', {}, 'Arguments'),
+        el('pre', { class: 'answer', tabindex: '0', 'aria-label': 'Arguments' }, given),
+      );
     this.#fillHits();
     this.#fillSteps();
     const answer = call.result?.ok ? resultNodes(call.result.output, call.output) : [];
@@ -145,9 +155,10 @@ export class CallView {
         el(
           'li',
           { 'data-kind': 'denied' },
-          el('span', { class: 'layer' }, oneLine(violation?.layer ?? '', 40)),
+          el('span', { class: 'layer' }, oneLine(violation?.code ?? '', 40)),
           ' ',
-          el('span', {}, oneLine(violation?.what ?? '', 400)),
+          el('span', {}, oneLine(violation?.target || (violation?.what ?? ''), 400)),
+          violation?.grant ? el('span', { class: 'grant' }, ` ${oneLine(violation.grant, 400)}`) : null,
           violation?.count > 1 ? el('span', { class: 'times' }, ` ×${count(violation.count)}`) : null,
         ),
       );

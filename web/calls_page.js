@@ -62,16 +62,15 @@ export class CallsPage {
     paintSoon(this.paintStatus);
   }
 
-  // After a (re)connection, and when events were lost: what is running now?
-  async reconcile() {
+  // After a (re)connection, and when events were lost: what is running now, and what has ended? `most` of the latter.
+  async reconcile(most = 1000) {
     const asked = Date.now();
-    const { calls } = await getJson('/v1/calls');
+    const { calls, ended, at } = await getJson(`/v1/calls?ended=${most}`);
     if (!Array.isArray(calls)) return;
-    this.store.reconcile(
-      calls.filter((call) => typeof call?.call_id === 'string'),
-      asked,
-      Date.now(),
-    );
+    const those = (list) => list.filter((call) => typeof call?.call_id === 'string');
+    const now = Date.now();
+    this.store.reconcile(those(calls), asked, now);
+    if (Array.isArray(ended)) this.store.restore(those(ended), Date.parse(at), now);
     this.list.update();
     paintSoon(this.paintView);
   }

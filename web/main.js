@@ -22,7 +22,7 @@ let reconciling = null;
 function reconcileSoon() {
   reconciling ??= setTimeout(() => {
     reconciling = null;
-    calls.reconcile().catch(() => {}); // the next connection tries again
+    calls.reconcile(100).catch(() => {}); // the next connection tries again
   }, 2000);
 }
 
@@ -173,6 +173,9 @@ document.addEventListener('keydown', (event) => {
     event.preventDefault();
     filter.focus();
     filter.select();
+  } else if (['ArrowDown', 'ArrowUp'].includes(event.key) && event.target === document.body) {
+    // Nothing has the focus: the list of calls is what keys are for.
+    if (place().view === 'calls' && calls.list.focusSelectedOrFirst(false)) event.preventDefault();
   } else if (event.key === 'Escape') {
     if (event.target.closest?.('dialog')) return;
     if (event.target.matches?.('.filter') && event.target.value !== '') return; // the browser clears it

@@ -1,4 +1,6 @@
 // The last two minutes, a bucket a second: how many calls ended, how long they took, how the pool stood.
+import { neverRan } from './outcomes.js';
+
 export const SECONDS = 120;
 export const BINS_PER_DECADE = 16;
 export const LOWEST_MS = 0.1;
@@ -51,7 +53,7 @@ export class Series {
     const bucket = this.at(Math.floor(now / 1000));
     if (call.outcome === 'ok') ++bucket.ok;
     else ++bucket.failed;
-    if (Number.isFinite(call.durationMs)) {
+    if (Number.isFinite(call.durationMs) && !neverRan(call)) {
       ++bucket.timed;
       ++bucket.histogram[binOf(call.durationMs)];
     }

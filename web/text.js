@@ -70,6 +70,12 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hourCycle: 'h23',
 });
 export const timeOfDay = (epochMs) => clock.format(epochMs);
+const calendar = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+// With the day, unless it is today.
+export function timeOf(epochMs) {
+  const day = calendar.format(epochMs);
+  return day === calendar.format(Date.now()) ? timeOfDay(epochMs) : `${day}, ${timeOfDay(epochMs)}`;
+}
 
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 

@@ -47,6 +47,8 @@ int brig_c_sandbox_set_tools(brig_c_sandbox* sandbox, const char* config, size_t
 /* [{"name", "description", "input_schema", "output_schema", "read_only", ...}], those with `query` in name or
  * description. */
 char* brig_c_sandbox_tools(brig_c_sandbox* sandbox, const char* query);
+/* ["/path/of/a/file", ...]: brig::Sandbox::sources(). */
+char* brig_c_sandbox_sources(brig_c_sandbox* sandbox);
 
 /* A string that is long and should not be copied into a request. Where it belongs, the request has \x01, the
  * size in decimal, \x01, inside the quotes; those of a request stand in the order of their blobs. */

@@ -26,7 +26,8 @@ struct Limits {
   // CPU time of the tree. Unset: bounded by wall_time alone.
   std::optional<std::chrono::milliseconds> cpu_time;
   // Memory of the whole tree, tmpfs and shared memory included. Without a usable cgroup it is the
-  // address space of each process, and the report says so. 4 MiB and up.
+  // private memory of each process, and the shared memory of the tree, and the report says so
+  // (memory:per_process). 4 MiB and up.
   std::uint64_t memory = 512_MiB;
   // Processes and threads alive at once. 1 to 32768.
   std::uint32_t processes = 64;

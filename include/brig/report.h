@@ -53,12 +53,36 @@ struct Steps {
   std::chrono::microseconds teardown{0};  // until all of it was gone and counted
 };
 
-// Something the cell tried and was refused, as the kernel told it: a tool can't forge one.
-struct Violation {
-  std::string layer;  // "seccomp", "memory", "processes"
-  std::string what;   // "mount", "socket(AF_INET)", ...
-  std::uint64_t count = 0;
+// Whether it makes sense to try again.
+enum class Retry {
+  never,        // no policy allows it
+  after_grant,  // once the operator has given Violation::grant
+  may_help,     // what was used up is given back in time
 };
+
+const char* to_string(Retry retry);
+
+// Something that the cell tried and its policy does not allow. docs/violations.md has every code.
+struct Violation {
+  std::string code;    // stable: "network.refused", "file.not_in_cell", ...
+  std::string what;    // "socket(AF_INET)", "killed by the out-of-memory killer", ...
+  std::string target;  // the path that it was about; empty if there is none. The tool's word: data
+  std::string rule;    // what forbids it, as a line of the policy: network = "none"
+  // The least that would allow it, as a line of the policy: files.read = ["/srv/data"]; of a limit, the key to
+  // raise. Empty: nothing would. It is the operator's to give.
+  std::string grant;
+  Retry retry = Retry::never;
+  std::uint64_t count = 1;
+  // True: the kernel told it, and a tool can't forge it. False: concluded from what the command was given and
+  // what it printed, by what the policy gives; nothing on the host was looked at.
+  bool certain = true;
+
+  bool operator==(const Violation&) const = default;
+};
+
+// "'/srv/data' is not in the cell; if it exists, files.read = [\"/srv/data\"] gives it": no full stop.
+std::string sentence(const Violation& violation);
+std::string to_json(const Violation& violation);
 
 struct Report {
   Outcome outcome = Outcome::internal;

@@ -40,6 +40,9 @@ struct SandboxOptions {
   unsigned queue = 1024;     // waiting calls; more are answered `overloaded`
   unsigned ready_min = 1;    // cells kept ready for each (policy, runtime) when nothing happens
   unsigned ready_max = 16;   // and at most, when calls come often
+  // Another Sandbox whose places and queue this one shares from now on: calls of both are counted, wait and take turns together, by that one's
+  // `concurrency` and `queue`. It is looked at only while this one is made, and either may go first.
+  const class Sandbox* beside = nullptr;
 };
 
 struct CallOptions {
@@ -58,7 +61,7 @@ struct CallOptions {
 
 // How busy it is.
 struct SandboxState {
-  unsigned running = 0, waiting = 0;  // calls
+  unsigned running = 0, waiting = 0;  // calls, of all that share its places
   unsigned ready = 0;                 // cells
 };
 
@@ -98,6 +101,9 @@ class Sandbox {
                                             std::size_t buffer = 1024);
 
   SandboxState state() const;
+  // Where libraries and Python modules were loaded from: files, and directories of packages; with what modules
+  // import, but for the interpreter's own and installed packages. Who watches them knows when to load anew.
+  std::vector<std::string> sources() const;
 
   // Changes of the toolbox; as Toolbox's. A C++ function can be added or replaced only while the
   // process has no threads but brig's own: Error(config) otherwise.

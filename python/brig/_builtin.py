@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import __future__
+
 import ast
 import base64
+import builtins
+import inspect
+import io
 import linecache
 import os
+import sys
+import types
 from typing import Any, Optional
 
+from brig._left_files import left_files
 from brig._tool import tool
 from brig._values import dumps, to_json
 
@@ -15,6 +23,9 @@ _NAME = "<code>"
 _MOST_IMAGES = 8
 _LARGEST_IMAGE = 4 << 20
 _MOST_SEEN = 2000
+_FUTURES = 0  # what `from __future__ import ...` of the code sets
+for _feature in __future__.all_feature_names:
+    _FUTURES |= getattr(__future__, _feature).compiler_flag
 
 _SCHEMA = {
     "type": "object",
@@ -69,19 +80,20 @@ def _image_type(head: bytes) -> Optional[str]:
     return None
 
 
-def _images(given: set[str]) -> list[dict[str, str]]:
+def _images(given: set[str], workspace: str) -> list[dict[str, str]]:
     found = []
     seen = 0
-    for folder, _, names in os.walk("."):
+    for folder, _, names in os.walk(workspace):
         for name in names:
             seen += 1
-            path = os.path.normpath(os.path.join(folder, name))
-            if path not in given and os.path.isfile(path) and not os.path.islink(path):
-                found.append(path)
+            path = os.path.join(folder, name)
+            told = os.path.relpath(path, workspace)
+            if told not in given and os.path.isfile(path) and not os.path.islink(path):
+                found.append((told, path))
         if seen > _MOST_SEEN:
             break
     images: list[dict[str, str]] = []
-    for path in sorted(found):
+    for told, path in sorted(found):
         if len(images) == _MOST_IMAGES:
             break
         if os.path.getsize(path) > _LARGEST_IMAGE:
@@ -90,7 +102,7 @@ def _images(given: set[str]) -> list[dict[str, str]]:
             data = file.read(_LARGEST_IMAGE + 1)
         kind = _image_type(data)
         if kind:
-            images.append({"path": path, "mime_type": kind, "data": base64.b64encode(data).decode()})
+            images.append({"path": told, "mime_type": kind, "data": base64.b64encode(data).decode()})
     return images
 
 
@@ -117,14 +129,66 @@ def run_python(code: str, files: Optional[dict[str, Any]] = None) -> Any:
         given = _write(files or {})
     except ValueError as error:
         return {"not_run": str(error)}
-    linecache.cache[_NAME] = (len(code), None, code.splitlines(True), _NAME)  # for tracebacks
-    tree = ast.parse(code, _NAME)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    names: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
-    exec(compile(tree, _NAME, "exec"), names)
-    value = eval(compile(ast.Expression(last.value), _NAME, "eval"), names) if isinstance(last, ast.Expr) else None
-    answer = {"value": _value(value)}
-    images = _images(given)
+    workspace = os.getcwd()  # the code may go elsewhere
+    answer = {"value": _value(_run(code, workspace))}
+    images = _images(given, workspace)
     if images:
         answer["images"] = images
+    answer.update(left_files(given | {image["path"] for image in images}))
     return answer
+
+
+def _run(code: str, workspace: str) -> Any:
+    """As `python code.py` would: the code is the module __main__, and modules beside it can be imported. Beyond that,
+    as a notebook: `await` may stand anywhere, and the value of a last expression is what comes back."""
+    linecache.cache[_NAME] = (len(code), None, _lines(code), _NAME)  # for tracebacks
+    main = types.ModuleType("__main__")
+    vars(main)["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    sys.path.insert(0, workspace)
+    try:
+        parts = _compiled(code)
+        if any(part.co_flags & inspect.CO_COROUTINE for part in parts):
+            import asyncio
+
+            return asyncio.run(_await_all(parts, vars(main)))
+        value = None
+        for part in parts:
+            value = eval(part, vars(main))
+        return value
+    except SystemExit as ended:
+        if ended.code not in (None, 0):
+            raise
+        return None  # an end as good as any
+    except BaseException as error:
+        # From the code's own first line on; what can't be compiled has none.
+        frames = error.__traceback__
+        while frames and frames.tb_frame.f_code.co_filename != _NAME:
+            frames = frames.tb_next
+        raise error.with_traceback(frames)
+
+
+def _lines(code: str) -> list[str]:
+    """As a file has them: traceback counts on the last one's end, and no other separator ends one."""
+    return [line if line.endswith("\n") else line + "\n" for line in io.StringIO(code, newline=None)]
+
+
+def _compiled(code: str) -> list[types.CodeType]:
+    """All but a last expression, and that."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree = compile(code, _NAME, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    parts = [compile(tree, _NAME, "exec", flags, dont_inherit=True)]
+    if last is not None:
+        flags |= parts[0].co_flags & _FUTURES
+        parts.append(compile(ast.Expression(last.value), _NAME, "eval", flags, dont_inherit=True))
+    return parts
+
+
+async def _await_all(parts: list[types.CodeType], names: dict[str, Any]) -> Any:
+    value = None
+    for part in parts:
+        value = eval(part, names)
+        if part.co_flags & inspect.CO_COROUTINE:
+            value = await value
+    return value

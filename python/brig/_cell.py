@@ -33,6 +33,8 @@ _PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
 _MAX_TEXT = 16 * 1024
 _FORKED = 97
 _MOST_TOUCHED = 64  # tools that are made ready ahead of their call
+_ENDING_THREADS = 2.0  # seconds for threads that imports have told to end
+_MOST_FILES = 2000
 _MAIN = "__brig_main__"  # so that `if __name__ == "__main__"` is left out
 
 
@@ -131,6 +133,19 @@ class _Entry:
         return result
 
 
+def _own_files() -> list[str]:
+    """What was imported, but for the interpreter's own and installed packages."""
+    library = os.path.dirname(os.__file__) + os.sep
+    files = set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not os.path.isabs(file) or file.startswith((library, "/proc/")):
+            continue
+        if "/site-packages/" not in file and "/dist-packages/" not in file and "/lib-dynload/" not in file:
+            files.add(file)
+    return sorted(files)[:_MOST_FILES]
+
+
 def _set_environment(environment: list[bytes]) -> None:
     """Python's view of it; putenv() is not for a process that is about to be copied."""
     data = os.environ._data  # type: ignore[attr-defined]
@@ -166,7 +181,8 @@ class _Runtime:
         pid = os.getpid()
         try:
             try:
-                text = json.dumps(self._load())
+                tools = self._load()
+                text = json.dumps({"tools": tools, "files": _own_files()})
             finally:
                 if os.getpid() != pid:
                     os._exit(_FORKED)  # by some import, and went on as if it were the one
@@ -282,7 +298,7 @@ class _Runtime:
                     )
         except ChildProcessError:
             pass  # there is none
-        if self._library.brig_runtime_threads() == 1:
+        if self._has_one_thread():
             return
         names = ""
         if "threading" in sys.modules:
@@ -292,6 +308,19 @@ class _Runtime:
             f"{self._doing} starts threads{names}; a copy of such a process could hang: start them in "
             "the tools"
         )
+
+    def _has_one_thread(self) -> bool:
+        """Threads that are about to end may: a timer that was cancelled, as matplotlib's, has not ended yet."""
+        if self._library.brig_runtime_threads() == 1:
+            return True
+        import time
+
+        until = time.monotonic() + _ENDING_THREADS
+        while time.monotonic() < until:
+            time.sleep(0.002)
+            if self._library.brig_runtime_threads() == 1:
+                return True
+        return False
 
     def _settle(self) -> None:
         """The last thing in the zygote: what every copy would do otherwise."""
@@ -308,12 +337,19 @@ class _Runtime:
                 stream.flush()
         if _OWN in sys.path:
             sys.path.remove(_OWN)  # no cell has its descriptor
+        self._forget_scratch()
         self._settle_environment()
         if not any(entry.typed for entry in self._tools.values()):
             del self._nothing[0]
         self.practice()
         gc.collect()
         gc.freeze()
+
+    def _forget_scratch(self) -> None:
+        """Without mounts, imports had a directory that no cell has."""
+        tempfile: Any = sys.modules.get("tempfile")
+        if tempfile and tempfile.tempdir == os.environ.get("TMPDIR"):
+            tempfile.tempdir = None  # found out anew
 
     def _settle_environment(self) -> None:
         """As the cells' will most likely be: what is only the interpreter's is taken out."""

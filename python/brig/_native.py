@@ -39,6 +39,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sandbox_free": (None, [_void_p]),
     "sandbox_set_tools": (_int, [_void_p, _char_p, _size_t, _error]),
     "sandbox_tools": (_void_p, [_void_p, _char_p]),
+    "sandbox_sources": (_void_p, [_void_p]),
     "sandbox_call": (_void_p, [_void_p, _char_p, _size_t, _blobs, _size_t, Interrupted, _size]),
     "queue_new": (_void_p, [_error]),
     "queue_descriptor": (_int, [_void_p]),

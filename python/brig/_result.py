@@ -101,7 +101,7 @@ class ToolResult:
         self.reason = told["reason"]
         self.duration_ms = told["duration_ms"]
         self.report = report
-        self._started_at = float(told["started_at"])
+        self._started_at = told["started_at"]
 
     @property
     def error_message(self) -> Optional[str]:
@@ -112,7 +112,8 @@ class ToolResult:
 
     @property
     def started_at(self) -> datetime.datetime:
-        return datetime.datetime.fromtimestamp(self._started_at, datetime.timezone.utc)
+        # RFC 3339, in UTC. (Python 3.9 knows no "Z".)
+        return datetime.datetime.fromisoformat(self._started_at[:-1] + "+00:00")
 
     def fail(self, error: str, outcome: str = "tool_error") -> None:
         """Not what it seemed."""
@@ -129,14 +130,17 @@ def refused(call_id: str, error: str) -> ToolResult:
     report = {"outcome": "invalid_arguments", "message": error, "exit_code": None, "signal": None}
     told: dict[str, Any] = dict.fromkeys(("output", "error_type", "traceback", "reason"))
     told.update(call_id=call_id, ok=False, error=error, denied=False, duration_ms=0.0)
-    told["started_at"] = datetime.datetime.now(datetime.timezone.utc).timestamp()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    told["started_at"] = now.isoformat(timespec="milliseconds")[:-6] + "Z"
     return ToolResult(told, Report(report))
 
 
 def result_of(text: bytes) -> ToolResult:
     """Of two lines, as brig/c.h has it."""
-    head, _, report = text.partition(b"\n")
-    return ToolResult(_scan(head.decode(), 0)[0], Report(report))
+    end = text.index(b"\n")
+    report = Report(text[end + 1 :])
+    head = str(memoryview(text)[:end], "utf-8")  # no copy of what may be large
+    return ToolResult(_scan(head, 0)[0], report)
 
 
 class Event:

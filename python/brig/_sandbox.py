@@ -213,6 +213,8 @@ class Sandbox:
 
     ``policy`` is as in a brig.toml's [policy]; the keywords are its most used parts, and win. ``paths`` are
     directories for imports, which the tools can read. ``modules`` are imported for their marked tools.
+    ``reload``: as reload(), by itself, when a file that tools come from has changed. What can't be loaded leaves
+    the old tools as they are, and is logged (``logging.getLogger("brig")``).
     """
 
     def __init__(
@@ -240,6 +242,7 @@ class Sandbox:
         paths: Sequence[str] = (),
         modules: Sequence[str] = (),
         manifest: Optional[str] = None,
+        reload: bool = False,
     ) -> None:
         if isinstance(timeout, (int, float)) and not timeout > 0:
             raise ConfigError(f"timeout must be above 0, not {timeout}")
@@ -276,6 +279,11 @@ class Sandbox:
             self._starting.result()
         # When it is forgotten, or the interpreter ends.
         self._finalizer = weakref.finalize(self, _finish, self._starting, self._active, os.getpid())
+        self._end_reloads: Optional[Callable[[], Any]] = None
+        if reload:
+            from brig._reload import Reloader
+
+            self._end_reloads = weakref.finalize(self, Reloader(self).stop)
 
     def _begin(self, config: bytes) -> None:
         try:
@@ -488,6 +496,8 @@ class Sandbox:
     def close(self) -> None:
         """Ends what is running, and all of the sandbox's processes."""
         self._closed = True
+        if self._end_reloads is not None:
+            self._end_reloads()
         for loop, queue in list(self._queues.items()):
             if not loop.is_closed():
                 _from_any_thread(loop, queue.descriptor)

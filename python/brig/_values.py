@@ -71,9 +71,9 @@ def pack_arguments(arguments: Mapping[str, Any]) -> Packed:
         return arguments
     given, packer = dict(arguments), _ExactPacker("the value")
     try:
-        if "" not in given and _is_in_order(given):
+        if "" not in given and all(type(name) is str for name in given):
             return Packed({name: packer.form(value) for name, value in given.items()})
-        return Packed({"": packer.form(given)})  # in the order in which they were given
+        return Packed({"": packer.form(given)})
     except (_NoForm, _Inexact, ValueError, RecursionError):
         return _pickled(given)
 
@@ -452,12 +452,7 @@ class _Packer(_Former):
 
     def _dict(self, value: Dict[Any, Any]) -> Any:
         if _TAG not in value and all(type(key) is str and _is_unicode(key) for key in value):
-            if _is_in_order(value):
-                return self.members(value, value.items())
-            # The library sorts the members of an object: numbered, they keep their order.
-            digits = len(str(len(value)))
-            numbered = ((f"{i:0{digits}}:{k}", v) for i, (k, v) in enumerate(value.items()))
-            return {_TAG: "ordered", **self.members(value, numbered)}
+            return self.members(value, value.items())
         self._enter(value, 3)
         made = []
         for key, each in value.items():
@@ -476,12 +471,6 @@ class _Packer(_Former):
             return _tagged(known[0], self.form(known[1](value)))
         # Packed once more, as an object of that form may have a member __type__.
         return self.form(_Former(self.subject).form(value))
-
-
-def _is_in_order(value: Dict[Any, Any]) -> bool:
-    """Whether an object of the library's, which sorts its members, keeps the order of these."""
-    keys = list(value)
-    return all(type(key) is str for key in keys) and sorted(keys) == keys
 
 
 class _Inexact(Exception):
@@ -569,23 +558,12 @@ class _Reader:
         read = _READERS.get(name) if type(name) is str else None
         if read is None:
             raise ValueError(f"unknown type {name!a:.60}")
-        if name == "ordered":
-            return self.ordered(value, depth)
         if value.keys() != {_TAG, "value"}:
             raise ValueError(f"a {name} has a {_TAG} and a value")
         try:
             return read(self, value["value"], depth + 1)
         except (TypeError, ArithmeticError):
             raise ValueError(f"not a {name}") from None
-
-    def ordered(self, value: Dict[str, Any], depth: int) -> Dict[str, Any]:
-        made: Dict[str, Any] = {}
-        for numbered in sorted(value.keys() - {_TAG}):
-            number, _, key = numbered.partition(":")
-            if not number.isdigit() or key in made:
-                raise ValueError("not an ordered object")
-            made[key] = self.read(value[numbered], depth + 1)
-        return made
 
     def items(self, body: Any, depth: int) -> List[Any]:
         return [self.read(each, depth + 1) for each in _exactly(list, body)]
@@ -678,7 +656,6 @@ _READERS: Dict[str, Callable[[_Reader, Any, int], Any]] = {
     "set": lambda reader, body, depth: set(reader.keys(body, depth)),
     "frozenset": lambda reader, body, depth: frozenset(reader.keys(body, depth)),
     "dict": _Reader.mapping,
-    "ordered": _Reader.ordered,
     "datetime": _standard("datetime", "datetime", "fromisoformat", "isoformat"),
     "date": _standard("datetime", "date", "fromisoformat", "isoformat"),
     "time": _standard("datetime", "time", "fromisoformat", "isoformat"),

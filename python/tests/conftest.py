@@ -51,6 +51,14 @@ def tree_memory() -> None:
         pytest.skip("no memory cgroup for this user: the limit is per process")
 
 
+def needs_open_interpreter() -> None:
+    """Skips where root's interpreter lies in a directory of root's alone: without mounts a cell, which is another user, can't
+    execute it."""
+    for above in Path(os.path.realpath(sys.executable)).parents:
+        if os.getuid() == 0 and not above.stat().st_mode & 0o001:
+            pytest.skip(f"there is no other interpreter here than below {above}, which is root's alone")
+
+
 def comes_true(fact: Callable[[], bool], patience: float = SOON) -> bool:
     until = time.monotonic() + patience
     while not fact():

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -250,6 +251,47 @@ def test_reloading_is_on_request(module: Callable[..., Any], tmp_path: Path, san
     assert box.call_sync("version").output == 1
     box.reload()
     assert box.call_sync("version").output == 2
+
+
+def saved(path: Path, text: str, in_place: bool) -> None:
+    if in_place:
+        path.write_text(text)
+        return
+    (path.parent / "next").write_text(text)
+    (path.parent / "next").replace(path)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_sandbox_reloads_by_itself_if_it_may(
+    tmp_path: Path, sandbox: Any, in_place: bool, caplog: Any
+) -> None:
+    tmp_path.chmod(0o755)
+    write(tmp_path / "watched_tools.py", "import brig, watched_part\n@brig.tool\ndef version() -> int:\n"
+          "    return watched_part.N\n")  # fmt: skip
+    part = write(tmp_path / "watched_part.py", "N = 1\n")
+    box = sandbox(modules=["watched_tools"], paths=[str(tmp_path)], reload=True)
+    results, stop = [], threading.Event()
+
+    def call() -> None:
+        while not stop.is_set():
+            results.append(box.call_sync("version"))
+
+    callers = [threading.Thread(target=call) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    try:
+        saved(part, "N = 22\n", in_place)
+        assert comes_true(lambda: box.call_sync("version").output == 22)
+        saved(part, "N = (\n", in_place)
+        assert comes_true(lambda: "SyntaxError" in caplog.text)
+        assert box.call_sync("version").output == 22
+        saved(part, "N = 333\n", in_place)
+        assert comes_true(lambda: box.call_sync("version").output == 333)
+    finally:
+        stop.set()
+        for caller in callers:
+            caller.join()
+    assert [result.error for result in results if not result.ok] == []
 
 
 def test_modules_are_imported_for_their_tools(tmp_path: Path, sandbox: Any) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Callable
 
 import pytest
 from conftest import alive, comes_true, gone, marker, processes
@@ -85,3 +88,74 @@ def test_a_tree_is_killed() -> None:
     brig.kill_process_tree(pid)
     os.waitpid(pid, 0)
     assert gone(mark)
+
+
+# As a process that becomes a user who may make no user namespace. In one process: an exec would take the
+# namespace's rights away.
+WITHOUT_NAMESPACES = """
+import ctypes, os
+import brig, adder
+
+uid, gid = os.geteuid(), os.getegid()
+assert ctypes.CDLL(None).unshare(0x10000000) == 0  # CLONE_NEWUSER
+for path, text in (
+    ("/proc/self/setgroups", "deny"),
+    ("/proc/self/uid_map", f"1000 {uid} 1"),
+    ("/proc/self/gid_map", f"1000 {gid} 1"),
+    ("/proc/sys/user/max_user_namespaces", "0"),
+):
+    with open(path, "w") as file:
+        file.write(text)
+for attempt in range(40):
+    try:
+        if attempt % 4 == 3:
+            with brig.Sandbox([adder.add]) as box:
+                print(box.call_sync("add", {"a": 1}).error)
+        else:
+            print(brig.run(["true"]).outcome)
+    except brig.Error as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_the_reason_of_a_refusal_is_never_lost(tmp_path: Path) -> None:
+    # The helper gives up while its plan is still on the way, or after: the reason must not depend on which.
+    tmp_path.chmod(0o755)
+    (tmp_path / "adder.py").write_text(
+        "import brig\n@brig.tool\ndef add(a: int) -> int:\n    'Adds one.'\n    return a + 1\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NAMESPACES],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    said = ended.stdout.splitlines()
+    assert len(said) == 40
+    assert all(line.startswith("UnsupportedError: ") for line in said), set(said)
+    assert all("user namespaces are off here: set the sysctl" in line for line in said), set(said)
+
+
+def test_a_violation_says_what_would_allow_it(sandbox: Callable[..., brig.Sandbox]) -> None:
+    (record,) = brig.run(["cat", "/srv/brig-nowhere"]).violations
+    assert record == {
+        "code": "file.not_in_cell",
+        "what": "named a path that is not in the cell",
+        "target": "/srv/brig-nowhere",
+        "rule": "files.read and files.write do not list it",
+        "grant": 'files.read = ["/srv/brig-nowhere"]',
+        "retry": "after_grant",
+        "count": 1,
+        "certain": False,
+    }
+
+    def reads(path: str) -> str:
+        with open(path) as file:
+            return file.read()
+
+    result = sandbox([reads]).call_sync("reads", {"path": "/srv/brig-nowhere"})
+    assert result.error_type == "FileNotFoundError"
+    assert [each["code"] for each in result.report.violations] == ["file.not_in_cell"]

@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace brig {
@@ -16,6 +17,9 @@ const char* to_string(ErrorKind kind) {
 }
 
 std::string errno_text(int error) {
+  // The C library's words are of another time.
+  if (error == ETOOMANYREFS)
+    return "more descriptors are on their way between this user's processes than ulimit -n allows";
   char buffer[128];
   return strerror_r(error, buffer, sizeof buffer);
 }

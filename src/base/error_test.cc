@@ -32,6 +32,7 @@ TEST(Error, AnErrnoHasTheKindOneCanActOn) {
 
 TEST(Error, AnErrnoReadsAsText) {
   EXPECT_EQ(errno_text(ENOENT), "No such file or directory");
+  EXPECT_NE(errno_text(ETOOMANYREFS).find("ulimit -n"), std::string::npos);
   EXPECT_FALSE(errno_text(99999).empty());
   EXPECT_FALSE(errno_text(-1).empty());
 }

@@ -139,6 +139,11 @@ char* brig_c_sandbox_tools(brig_c_sandbox* sandbox, const char* query) {
   });
 }
 
+char* brig_c_sandbox_sources(brig_c_sandbox* sandbox) {
+  return guarded<char*>(nullptr, nullptr,
+                        [&] { return text_for_c(dumped(Json(sandbox->sandbox.sources()))); });
+}
+
 char* brig_c_sandbox_call(brig_c_sandbox* sandbox, const char* request, size_t size,
                           const brig_c_blob* blobs, size_t blob_count, int (*interrupted)(),
                           size_t* result_size) {

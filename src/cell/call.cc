@@ -1,6 +1,7 @@
 #include "cell/call.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/violation.h"
 #include "os/seccomp.h"
 #include "os/socket.h"
 #include "os/sys.h"
@@ -64,6 +66,11 @@ void Call::refuse(Outcome outcome, std::string message) {
   report_.message = std::move(message);
   report_.usage.wall = std::chrono::duration_cast<microseconds>(Clock::now() - asked_);
   over_ = true;
+}
+
+void Call::abandon(const std::string& why) {
+  sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+  refuse(Outcome::internal, fmt::format("the cell could not be heard: {}; it was ended", why));
 }
 
 bool Call::start(ReadyCell cell) {
@@ -222,9 +229,21 @@ void Call::on_refusal() {
   }
   std::uint64_t arguments[6];
   std::copy(std::begin(notice->data.args), std::end(notice->data.args), arguments);
-  ++refusals_[describe_refusal(notice->data.nr, arguments)];
   response->id = notice->id;
-  response->error = -refusal_errno(notice->data.nr);
+  const bool counted = std::count(settings_.counted_calls.begin(), settings_.counted_calls.end(),
+                                  notice->data.nr) > 0;
+  const std::uint64_t memory = counted ? counted_memory(notice->data.nr, arguments) : 0;
+  if (counted && memory <= limits_.memory - shared_memory_) {
+    shared_memory_ += memory;
+    response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_SEND, response);
+    return;
+  }
+  if (counted)
+    ++memory_refusals_;
+  else
+    ++refusals_[describe_refusal(notice->data.nr, arguments)];
+  response->error = counted ? -ENOMEM : -refusal_errno(notice->data.nr);
   ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_SEND, response);
   // Closed, the kernel answers ENOSYS by itself: still refused, no longer counted.
   if (++refusal_count_ >= kMaxRefusals) cell_.listener.reset();
@@ -317,14 +336,17 @@ void Call::finish() {
                                        ? *usage.processes_peak - settings_.own_tasks
                                        : 0;
   for (const auto& [what, count] : refusals_)
-    report_.violations.push_back({"seccomp", what, count});
+    report_.violations.push_back(refused_call(what, count, settings_.network, settings_.syscalls));
   if (usage.oom_kills)
-    report_.violations.push_back({"memory", "killed by the out-of-memory killer", usage.oom_kills});
+    report_.violations.push_back(killed_for_memory(usage.oom_kills, limits_.memory));
+  if (memory_refusals_)
+    report_.violations.push_back(refused_memory(memory_refusals_, limits_.memory));
   if (usage.fork_failures)
-    report_.violations.push_back({"processes", "refused a new process", usage.fork_failures});
+    report_.violations.push_back(refused_process(usage.fork_failures, limits_.processes));
   report_.out = out_.take();
   report_.err = err_.take();
   judge(report_, usage);
+  if (report_.outcome != Outcome::ok) conclude(report_);
   if (!ended_) sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
   const Clock::time_point now = Clock::now();
   const auto between = [](Clock::time_point from, Clock::time_point to) {

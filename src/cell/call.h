@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 #include "cell/answer.h"
+#include "cell/cell_view.h"
 #include "cell/interruption.h"
 #include "cell/output_buffer.h"
 #include "cell/wire.h"
@@ -96,9 +97,15 @@ struct CallSettings {
   std::uint32_t variables = 0;
   std::vector<std::string> scratch_variables;  // name the cell's own directory, where it has one
   std::vector<std::string> enforced;
-  bool init_exposed = false;  // no pid namespace: the tool can kill the cell's init
-  unsigned own_tasks = 2;     // brig's processes in each slot: keeper and init
-  bool functions = false;     // of a function zygote
+  bool counts_memory = false;      // no memory cgroup: limits.memory holds for each process
+  std::vector<int> counted_calls;  // then: those that the host counts, and lets go on
+  Network network = Network::none;
+  Syscalls syscalls;
+  CellView view;
+  bool counts_processes = false;  // a cgroup tells of refused ones
+  bool init_exposed = false;      // no pid namespace: the tool can kill the cell's init
+  unsigned own_tasks = 2;         // brig's processes in each slot: keeper and init
+  bool functions = false;         // of a function zygote
   bool shows_workspace = false;
 };
 
@@ -118,6 +125,9 @@ class Call {
   bool start(ReadyCell cell);
   // Not run after all: over, with this outcome.
   void refuse(Outcome outcome, std::string message);
+
+  // Kills the cell of a call that was started: over, as brig's own failure (internal).
+  void abandon(const std::string& why);
 
   // -1 where there is nothing to poll (any more). All for reading, but kStdin, which is for writing.
   std::array<int, kSources> descriptors() const;
@@ -162,6 +172,9 @@ class Call {
   void arm(Clock::time_point now);
   void finish();
   void judge(Report& report, const CgroupUsage& usage);
+  void conclude(Report& report) const;
+  std::string why_not_run(Report& report) const;
+  std::string guess(Report& report) const;
   void judge_function(Report& report);
   void judge_files(Report& report) const;
 
@@ -190,6 +203,8 @@ class Call {
   std::uint32_t failed_file_ = 0;
   std::map<std::string, std::uint64_t> refusals_;
   std::uint64_t refusal_count_ = 0;
+  std::uint64_t shared_memory_ = 0;  // granted in all; what was freed again is not known
+  std::uint64_t memory_refusals_ = 0;
   Report report_;
 };
 

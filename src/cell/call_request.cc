@@ -20,7 +20,8 @@ namespace {
 
 UniqueFd file_of(const char* name, std::span<const std::string_view> pieces) {
   UniqueFd file = make_memfd(name);
-  if (!file || !fill_and_seal(file.get(), pieces)) throw_sys("{}: writing a memfd", name);
+  if (!file || !fill_and_seal(file.get(), pieces))
+    throw_sys("{}: writing a memfd{}", name, file_limit_hint());
   (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too
   // A description of its own, read-only, at offset 0.
   UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));

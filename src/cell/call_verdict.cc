@@ -1,12 +1,15 @@
 // What a call's end means: the one true cause, and a sentence that says what to do about it.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/call.h"
+#include "cell/violation.h"
 
 namespace brig {
 namespace {
@@ -16,7 +19,123 @@ std::string signal_name(int number) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
+// What programs say when memory is refused to them, or a process or thread.
+constexpr std::string_view kNoMemory[] = {
+    "out of memory",    "cannot allocate",   "can't allocate",    "failed to allocate",
+    "memoryerror",      "bad_alloc",         "not enough memory", "insufficient memory",
+    "memory exhausted", "could not reserve", "failed to map",     "shadow memory"};
+constexpr std::string_view kNoProcess[] = {
+    "can't start new thread",           "native thread", "pthread_create",
+    "resource temporarily unavailable", "cannot fork",   "can't fork"};
+
+constexpr std::string_view kNoSpace[] = {"no space left on device", "enospc",
+                                         "disk quota exceeded"};
+constexpr std::size_t kMostPathsTold = 2;  // in the sentence; all are in the list
+
+std::string lower_tail(const std::string& text) {
+  std::string tail = text.substr(text.size() - std::min<std::size_t>(text.size(), 8192));
+  for (char& c : tail)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return tail;
+}
+
+bool says(const std::string& text, std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view each) {
+    return text.find(each) != std::string_view::npos;
+  });
+}
+
 }  // namespace
+
+// Without a cgroup nobody is killed for memory, and nobody counts who is refused a process: a request fails,
+// and how the program ends then is its own affair. So this looks at what it said and used, and says no more
+// than what may be why.
+std::string Call::guess(Report& report) const {
+  if (report.exit_code == 0 || ending_ != Ending::none || exec_error_ || request_error_) return "";
+  std::string hint;
+  const std::string said = lower_tail(report.err.bytes);
+  const bool lacks_process = !settings_.counts_processes && says(said, kNoProcess);
+  // V8 ends by SIGTRAP when it can't have what it needs to start.
+  const bool lacks_memory =
+      settings_.counts_memory &&
+      (memory_refusals_ || says(said, kNoMemory) || report.signal == SIGTRAP ||
+       end_.max_rss_kib * 1024 >= limits_.memory / 4 * 3);
+  if (lacks_process) {
+    report.violations.push_back(may_lack_process(limits_.processes));
+    hint +=
+        fmt::format("; it may have been refused a process or thread: raise limits.processes, {}",
+                    limits_.processes);
+  }
+  if (lacks_memory) {
+    if (!memory_refusals_) report.violations.push_back(may_lack_memory(limits_.memory));
+    hint += fmt::format(
+        "; it may have run out of memory: without a cgroup limits.memory holds each process to {}. "
+        "Raise limits.memory, or see `brig doctor` for how to limit the whole tree instead",
+        format_size(limits_.memory));
+  }
+  return hint;
+}
+
+// What else stood in the way, beside the cause: a limit can hide a refusal. What the kernel told, and what the plan tells
+// of the paths that the command named. Only of one that was run and did not end well.
+void Call::conclude(Report& report) const {
+  switch (report.outcome) {
+    case Outcome::ok:
+    case Outcome::cancelled:
+    case Outcome::denied:
+    case Outcome::unknown_tool:
+    case Outcome::overloaded:
+    case Outcome::internal: return;
+    default: break;
+  }
+  if (request_error_ || files_error_) return;
+  const auto add = [&](Violation violation) {
+    report.message += "; " + sentence(violation);
+    report.violations.push_back(std::move(violation));
+  };
+  for (const Violation& each : report.violations)
+    if (each.code == "network.refused") {
+      report.message += "; " + sentence(each);
+      break;  // AF_INET and AF_INET6 are one network
+    }
+  if (exec_error_) return;
+  const std::string& said =
+      answer_.answer().kind == Answer::Kind::error ? answer_.answer().bytes : report.err.bytes;
+  if (!settings_.init_exposed && says(lower_tail(said), kNoSpace))
+    add(may_lack_scratch(limits_.scratch));
+  static const std::vector<std::string> kNone;
+  std::size_t more = 0;
+  for (Violation& each :
+       judge_paths(settings_.view, request_.arguments ? kNone : request_.command.argv, said)) {
+    if (++more <= kMostPathsTold)
+      add(std::move(each));
+    else
+      report.violations.push_back(std::move(each));
+  }
+}
+
+// Why the program could not be executed.
+std::string Call::why_not_run(Report& report) const {
+  const std::string& program = request_.command.argv[0];
+  const std::string name = in_quotes(program);
+  if (exec_error_ != ENOENT)
+    return fmt::format("{} could not be run in the cell: {}", name, errno_text(exec_error_));
+  if (program.find('/') == std::string_view::npos)
+    return fmt::format(
+        "{} was not found in the cell's PATH; check the name, or list its directory in files.read "
+        "and in PATH",
+        name);
+  if (std::optional<Violation> found = judge_path(settings_.view, program, Refused::lookup)) {
+    report.violations.push_back(std::move(*found));
+    return sentence(report.violations.back());
+  }
+  if (program[0] != '/' && starts_in_scratch(settings_.view))
+    return fmt::format(
+        "{} does not exist in the cell, which begins in an empty directory of its own; list yours "
+        "in files.read and name it as files.working_directory",
+        name);
+  return fmt::format("{} does not exist in the cell, or its interpreter doesn't", name);
+}
 
 void Call::judge(Report& report, const CgroupUsage& usage) {
   const Limits& limits = limits_;
@@ -41,6 +160,12 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
                  fmt::format("the arguments do not fit into the {} that the tool may use; it was "
                              "not run, raise limits.memory",
                              format_size(limits.memory)));
+    if (request_error_ == ESTALE)
+      return say(Outcome::internal,
+                 fmt::format("a path that files.hide hides, or that is read-only below one of "
+                             "files.write, was replaced on the host just now; the {} was not run, "
+                             "try again",
+                             it));
     return say(Outcome::internal,
                fmt::format("the cell could not take the command: {}; it was not run, try again",
                            errno_text(request_error_)));
@@ -48,23 +173,13 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   if (files_error_) return judge_files(report);
   if (exec_error_) {
     report.exit_code = exec_error_ == ENOENT ? 127 : 126;
-    const std::string& program = request_.command.argv[0];
-    const bool path = program.find('/') != std::string::npos;
-    if (exec_error_ == ENOENT)
-      return say(Outcome::invalid_arguments,
-                 path ? fmt::format("'{}' does not exist in the cell, or its interpreter doesn't; "
-                                    "list its directory in files.read",
-                                    program)
-                      : fmt::format("'{}' was not found in the cell's PATH; check the name, or "
-                                    "list its directory in files.read and in PATH",
-                                    program));
-    return say(Outcome::invalid_arguments, fmt::format("'{}' could not be run in the cell: {}",
-                                                       program, errno_text(exec_error_)));
+    say(Outcome::invalid_arguments, why_not_run(report));
+    return;
   }
   switch (ending_) {
     case Ending::wall:
       return say(Outcome::timeout, fmt::format("the {} was ended after its wall time limit of {}; "
-                                               "raise limits.wall_time or make it faster",
+                                               "raise limits.timeout or make it faster",
                                                it, format_duration(limits.wall_time)));
     case Ending::cpu:
       return say(Outcome::timeout,
@@ -120,8 +235,9 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
               "the {} was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}", it,
               format_size(*limits.file_size)));
     return say(Outcome::signal,
-               fmt::format("the {} was ended by {} ({})", it, signal_name(*report.signal),
-                           sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown"));
+               fmt::format("the {} was ended by {} ({}){}", it, signal_name(*report.signal),
+                           sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown",
+                           guess(report)));
   }
   if (*report.exit_code == 0 && request_.arguments) return judge_function(report);
   if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
@@ -131,9 +247,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
                fmt::format("the {} failed with exit code {} after it was refused more than {} "
                            "processes; raise limits.processes or make it start fewer",
                            it, *report.exit_code, limits.processes));
-  std::string hint;
-  if (refusals_.contains("socket(AF_INET)") || refusals_.contains("socket(AF_INET6)"))
-    hint = "; it tried to use the network, which the policy forbids (network = \"none\")";
+  const std::string hint = guess(report);
   say(Outcome::exit,
       request_.arguments
           ? fmt::format("the tool exited with code {} without giving a result{}", *report.exit_code,

@@ -22,6 +22,7 @@
 
 #include "cell/helper.h"
 #include "cell/tool_request.h"
+#include "os/open_below.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -67,37 +68,8 @@ void handle(int number, void (*handler)(int)) {
   sigaction(number, &action, nullptr);
 }
 
-// Opens a listed path component by component, never through a symlink: one that was swapped in is an
-// error, not another place. openat2 would do it at once, but the first filter refuses that already.
-int open_listed(const char* path) {
-  int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  while (dir >= 0 && *path) {
-    while (*path == '/') ++path;
-    const char* end = strchrnul(path, '/');
-    char name[256];
-    const size_t size = static_cast<size_t>(end - path);
-    struct stat info;
-    int next = -1;
-    if (size >= sizeof name) {
-      errno = ENAMETOOLONG;
-    } else {
-      memcpy(name, path, size);
-      name[size] = '\0';
-      next = openat(dir, size ? name : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    }
-    if (next >= 0 && (fstat(next, &info) != 0 || S_ISLNK(info.st_mode))) {
-      close(next);
-      errno = ELOOP;
-      next = -1;
-    }
-    const int error = errno;
-    close(dir);
-    errno = error;
-    dir = next;
-    path = end;
-  }
-  return dir;
-}
+// A symlink that was swapped in is an error, not another place. Not by openat2: the first filter refuses that already.
+int open_listed(const char* path) { return below::walk(AT_FDCWD, path, {.flags = O_PATH}); }
 
 bool restrict_files(const Plan& plan, const char* scratch, Failure& failure) {
   if (!plan.landlock_abi) return true;
@@ -167,7 +139,7 @@ bool set_limit(const RlimitStep& step, int proc) {
   rlimit limit;
   const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
   if (getrlimit(resource, &limit) != 0) return false;
-  const uint64_t inherited = resource == RLIMIT_AS ? inherited_memory(proc) : 0;
+  const uint64_t inherited = inherited_memory(proc, step.resource);
   const uint64_t value =
       step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
   // A host that allows less than the policy keeps its own, lower limit.
@@ -279,7 +251,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
 
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);
-  if (oom >= 0) (void)!write(oom, "800", 3);
+  if (oom >= 0) (void)!write(oom, "1000", 4);
   const pid_t tool = fork_tool();
   if (tool < 0) die(socket, Stage::fork_tool);
   if (tool == 0) {

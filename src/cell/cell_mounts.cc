@@ -1,9 +1,11 @@
-// What a cell mounts for itself: its scratch space, listed paths on top of that, its own /proc.
+// What a cell mounts for itself: its scratch space, listed paths on top of that, its own /proc. And the
+// scratch space of a zygote while it loads its tools, which is made in the same way.
 #include <fcntl.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <errno.h>
@@ -30,9 +32,9 @@ bool loopback_up(Failure& failure) {
 
 // One tmpfs bounds /tmp, /dev/shm, HOME and the workspace together. It is staged where the
 // workspace goes and then covered by its own part, so that no second path to the others is left.
-bool mount_scratch(const Plan& plan, Failure& failure) {
+bool mount_scratch(const Plan& plan, PlanText options, Failure& failure) {
   const char* stage = text(plan, plan.workspace);
-  if (mount("scratch", stage, "tmpfs", MS_NOSUID | MS_NODEV, text(plan, plan.scratch_options)) != 0)
+  if (mount("scratch", stage, "tmpfs", MS_NOSUID | MS_NODEV, text(plan, options)) != 0)
     return fail(failure, Stage::scratch);
   const PlanText* parts = begin_of(plan, plan.scratch_parts);
   for (unsigned i = 0; i + 1 < plan.scratch_parts.count; i += 2) {
@@ -60,9 +62,36 @@ bool make_parents(const char* path) {
   return true;
 }
 
-// Listed paths below a scratch part, which would cover them, are put on top of it.
-bool mount_late(const Plan& plan, Failure& failure) {
+// As the kernel shows it. Links of the file elsewhere do not count.
+bool has_lost_its_name(const char* path) {
+  constexpr char kShown[] = " (deleted)";
+  constexpr ssize_t kSize = sizeof kShown - 1;
+  const int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return false;
+  char link[64] = "/proc/self/fd/", target[4096];
+  decimal(link + strlen(link), static_cast<unsigned long>(file));
+  const ssize_t size = readlink(link, target, sizeof target);
+  close(file);
+  return size > kSize && memcmp(target + size - kSize, kShown, kSize) == 0;
+}
+
+// The kernel mounts nowhere what has lost its name: a listed file in whose place another was put, as editors,
+// git and linkers do. What the zygote keeps of it is still there, and a link leads to it. Only in the scratch
+// space: elsewhere the name is the host's, and so might be the file.
+bool link_late(const char* from, const char* to, dev_t scratch) {
+  struct stat info;
+  if (!has_lost_its_name(from)) return false;
+  if (lstat(to, &info) != 0 || info.st_dev != scratch) return false;
+  return (S_ISDIR(info.st_mode) ? rmdir(to) : unlink(to)) == 0 && symlink(from, to) == 0;
+}
+
+// Listed paths below a scratch part, which would cover them, are put on top of it. `linked`: some are links.
+bool mount_late(const Plan& plan, bool* linked, Failure& failure) {
   const PlanText* pairs = begin_of(plan, plan.late_binds);
+  struct stat scratch {};
+  if (plan.late_binds.count && plan.scratch_parts.count &&
+      stat(text(plan, begin_of(plan, plan.scratch_parts)[1]), &scratch) != 0)
+    return fail(failure, Stage::late_bind);
   for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2) {
     const char *from = text(plan, pairs[i]), *to = text(plan, pairs[i + 1]);
     struct stat info;
@@ -73,26 +102,76 @@ bool mount_late(const Plan& plan, Failure& failure) {
       const int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
       if (fd >= 0) close(fd);
     }
-    if (mount(from, to, nullptr, MS_BIND | MS_REC, nullptr) != 0)
+    if (mount(from, to, nullptr, MS_BIND | MS_REC, nullptr) == 0) continue;
+    const int error = errno;
+    if (error != ENOENT || !link_late(from, to, scratch.st_dev)) {
+      errno = error;
       return fail(failure, Stage::late_bind, i);
+    }
+    *linked = true;
   }
-  if (plan.late_binds.count &&
-      mount("empty", text(plan, plan.aside), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-            "size=4k,mode=0555") != 0)
-    return fail(failure, Stage::late_bind);
   return true;
+}
+
+// Where they are kept no cell needs them any more, unless a link leads there.
+bool cover_aside(const Plan& plan, Failure& failure) {
+  return !plan.late_binds.count ||
+         mount("empty", text(plan, plan.aside), "tmpfs",
+               MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0555") == 0 ||
+         fail(failure, Stage::late_bind);
+}
+
+// Whether something is mounted there, or nothing is there at all. The first 64 bytes of a struct statx.
+bool is_mounted(const char* path) {
+  constexpr uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
+  struct {
+    uint32_t mask, block_size;
+    uint64_t attributes;
+    char between[40];
+    uint64_t known_attributes;
+    char rest[192];
+  } info{};
+  static_assert(sizeof info == 256);
+  if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &info) != 0)
+    return errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+  return (info.attributes & kMountRoot) != 0;
 }
 
 }  // namespace
 
+bool guards_hold(const Plan& plan, unsigned* index) {
+  for (*index = 0; *index < plan.guards.count; ++*index)
+    if (!is_mounted(text(plan, begin_of(plan, plan.guards)[*index]))) {
+      errno = ESTALE;
+      return false;
+    }
+  return true;
+}
+
+bool mount_load_scratch(const Plan& plan, Failure& failure) {
+  bool linked = false;
+  return mount_scratch(plan, plan.load_scratch, failure) && mount_late(plan, &linked, failure);
+}
+
+bool drop_load_scratch(const Plan& plan, Failure& failure) {
+  const PlanText* parts = begin_of(plan, plan.scratch_parts);
+  // Detached, with what is mounted on it: a module may have a file open there, or mapped.
+  for (unsigned i = plan.scratch_parts.count; i >= 2; i -= 2)
+    if (umount2(text(plan, parts[i - 1]), MNT_DETACH) != 0)
+      return fail(failure, Stage::load_scratch, i - 2);
+  return umount2(text(plan, plan.workspace), MNT_DETACH) == 0 ||
+         fail(failure, Stage::load_scratch, plan.scratch_parts.count);
+}
+
 bool mount_private(const Plan& plan, int* workspace, Failure& failure) {
   if (plan.loopback_up && !loopback_up(failure)) return false;
-  if (!mount_scratch(plan, failure)) return false;
+  if (!mount_scratch(plan, plan.scratch_options, failure)) return false;
   // Before anything of the host's is mounted on top of it.
   if (plan.shows_workspace &&
       (*workspace = open(text(plan, plan.workspace), O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
     return fail(failure, Stage::scratch);
-  if (!mount_late(plan, failure)) return false;
+  bool linked = false;
+  if (!mount_late(plan, &linked, failure) || (!linked && !cover_aside(plan, failure))) return false;
   // Read-only: nothing in it is the cell's to change, oom_score_adj and sysctls included.
   if (plan.single) {
     sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
@@ -107,7 +186,8 @@ bool mount_private(const Plan& plan, int* workspace, Failure& failure) {
     if (mount("/dev/null", path, nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT)
       return fail(failure, Stage::mask, i);
   }
-  return true;
+  unsigned guard = 0;
+  return guards_hold(plan, &guard) || fail(failure, Stage::guard, guard);
 }
 
 }  // namespace brig::helper

@@ -2,8 +2,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cell/plan_builder.h"
+#include "os/apparmor.h"
 #include "os/rights.h"
+#include "os/surroundings.h"
 
 namespace brig {
 namespace {
@@ -19,9 +22,76 @@ std::string target_of(const Plan& plan, unsigned index) {
   return text(plan, begin_of(plan, plan.root)[index].target);
 }
 
-constexpr const char* kLandlockFloor =
-    "; run `brig doctor` to see what this machine offers, or accept the weaker floor with "
-    "isolation = \"landlock\"";
+constexpr const char* kNoProcesses =
+    "; this user or cgroup may have no more processes: end some, or raise ulimit -u or pids.max";
+constexpr const char* kInCell =
+    "brig runs inside a cell of brig, where nobody can make namespaces or load a filter: that cell "
+    "is the boundary already, so run the command without brig or with isolation = \"process\" and "
+    "network = \"host\", or start this brig outside";
+constexpr const char* kInChroot =
+    "in a chroot the kernel makes no user namespace and changes no root: enter it by pivot_root "
+    "instead (bwrap --bind DIR / ..., systemd-nspawn -D DIR)";
+
+// In a cell of another brig there is no weaker floor that would add anything.
+std::string landlock_floor() {
+  return in_cell()
+             ? ""
+             : "; run `brig doctor` to see what this machine offers, or accept the weaker floor "
+               "with isolation = \"landlock\"";
+}
+
+// What else the container lacks is named at once: an option that only leads to the next refusal is no advice.
+std::string container_advice(bool seccomp, bool user = false) {
+  return container_options(
+      {.seccomp = seccomp,
+       .apparmor = !apparmor_profile().empty(),
+       .proc = !has_root_rights() && !covered_in_proc().empty(),
+       .user = user || (in_container() && is_the_machines_root() && !has_root_rights())});
+}
+
+// Firejail's filter can be left out, but for an ordinary user its covers on /proc are in the way then.
+constexpr const char* kInFirejail =
+    "start brig outside of firejail (as root: firejail --noprofile)";
+
+std::string filter_advice(const char* what) {
+  if (in_cell()) return kInCell;
+  if (in_firejail())
+    return fmt::format("firejail's seccomp filter forbids {}: {}", what, kInFirejail);
+  if (in_container())
+    return fmt::format("the container's seccomp profile forbids {}: {}", what,
+                       container_advice(true));
+  return fmt::format(
+      "a seccomp filter that brig was started under forbids {}: in a container, {}; in a unit of "
+      "systemd, see SystemCallFilter= and RestrictNamespaces=",
+      what, container_advice(true));
+}
+
+// Root with all its rights is not restricted, and a container has other walls first.
+std::string advice_on_apparmor() {
+  return in_container() || has_root_rights() ? "" : apparmor_advice();
+}
+
+std::string how_to_allow_namespaces() {
+  if (std::string advice = advice_on_apparmor(); !advice.empty()) return advice;
+  return std::string(
+             "set the sysctls kernel.unprivileged_userns_clone=1 and user.max_user_namespaces "
+             "above 0, or ") +
+         (geteuid() == 0 ? "give root its capabilities (CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID)"
+                         : "start brig as root");
+}
+
+std::string proc_advice() {
+  const std::string covered = covered_in_proc();
+  if (covered.empty())
+    return "the kernel gives no fresh one where none is wholly visible: mount one over /proc "
+           "(mount "
+           "-t proc proc /proc)";
+  return fmt::format("something covers '{}', and then the kernel gives no fresh /proc: ", covered) +
+         (in_firejail()
+              ? kInFirejail
+              : "in a container, " + container_advice(false) +
+                    "; in bubblewrap, show it this /proc (--bind /proc /proc), not a new one");
+}
 
 std::string describe(const Plan& plan, Stage stage, unsigned index) {
   switch (stage) {
@@ -57,6 +127,11 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::hostname: return "uts namespace: sethostname";
     case Stage::scratch: return "scratch: private space";
     case Stage::scratch_bind: return "scratch: bind mount";
+    case Stage::load_scratch: return "scratch: removing what tools were loaded with";
+    case Stage::guard:
+      return fmt::format(
+          "mounts: '{}' was replaced on the host, and is not hidden or protected any more",
+          index < plan.guards.count ? text(plan, begin_of(plan, plan.guards)[index]) : "?");
     case Stage::late_bind:
       return fmt::format("mounts: putting '{}' in its place",
                          index + 1 < plan.late_binds.count
@@ -91,27 +166,59 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
   return "an unknown step";
 }
 
-std::string fix_for(Stage stage, int error) {
+// Steps that take rights which a user namespace gives. Where AppArmor takes them away again, the namespace can be
+// made, and one of these is the first to fail.
+bool needs_namespace_rights(Stage stage) {
   switch (stage) {
     case Stage::clone_zygote:
     case Stage::user_namespace:
     case Stage::id_map:
-      if (stage == Stage::id_map && error == EPERM && geteuid() == 0)
-        return "; root without CAP_SETFCAP may not use its own id in a user namespace: start it as "
-               "another user (docker run --user 1000), or add that capability" +
-               std::string(kLandlockFloor);
-      if (error == EPERM || error == EACCES || error == ENOSPC || error == EINVAL)
-        return "; user namespaces are off here: " + namespace_advice() +
-               "; in a chroot the kernel makes none for anybody: enter it by pivot_root (bwrap, "
-               "systemd-nspawn) instead" +
-               kLandlockFloor;
+    case Stage::namespaces:
+    case Stage::network_namespace:
+    case Stage::loopback_up:
+    case Stage::hostname:
+    case Stage::private_mounts:
+    case Stage::root_tmpfs: return true;
+    default: return false;
+  }
+}
+
+std::string fix_for(Stage stage, int error) {
+  if (needs_namespace_rights(stage) && (error == EPERM || error == EACCES))
+    if (const std::string advice = advice_on_apparmor(); !advice.empty())
+      return "; " + advice + landlock_floor();
+  switch (stage) {
+    case Stage::clone_zygote:
+    case Stage::user_namespace:
+    case Stage::id_map:
+      if (error == EAGAIN) return kNoProcesses;
+      if (error == ENOSPC || (error == EINVAL && stage != Stage::id_map))
+        return "; " + namespace_advice(error) + landlock_floor();
+      if (error == EPERM || error == EACCES)
+        return "; " + (stage == Stage::id_map ? id_map_advice(error) : namespace_advice(error)) +
+               landlock_floor();
       return "";
-    case Stage::proc:
-      if (error == EPERM)
-        return "; inside a container whose /proc is masked the kernel refuses a fresh one: start "
-               "the container with --security-opt systempaths=unconfined (Docker), --security-opt "
-               "unmask=ALL (podman) or procMount: Unmasked (Kubernetes)" +
-               std::string(kLandlockFloor);
+    case Stage::fork_tool:
+    case Stage::clone_cell:
+    case Stage::namespaces:
+    case Stage::network_namespace:
+      if (error == EAGAIN) return kNoProcesses;
+      return error == ENOSPC ? "; " + namespace_advice(error) + landlock_floor() : "";
+    case Stage::private_mounts:
+    case Stage::pivot:
+      if (error == EINVAL && in_chroot()) return std::string("; ") + kInChroot + landlock_floor();
+      if (error == EPERM && under_filter()) return "; " + filter_advice("it") + landlock_floor();
+      if (error == EACCES && !apparmor_profile().empty())
+        return fmt::format("; the AppArmor profile '{}' forbids it: in a container, {}",
+                           apparmor_profile(), container_advice(false)) +
+               landlock_floor();
+      if (error == EPERM || error == EACCES)
+        return "; " + namespace_advice(error) + landlock_floor();
+      return "";
+    case Stage::proc: return error == EPERM ? "; " + proc_advice() + landlock_floor() : "";
+    case Stage::seccomp:
+    case Stage::seccomp_lock:
+      if (error == EPERM && under_filter()) return "; " + filter_advice("it");
       return "";
     case Stage::bind_source:
       if (error == ELOOP)
@@ -140,21 +247,63 @@ std::string fix_for(Stage stage, int error) {
 
 }  // namespace
 
-std::string namespace_advice() {
-  if (in_container())
-    return "the container's seccomp profile forbids them: start it with --security-opt "
-           "seccomp=unconfined (Docker, podman) or seccompProfile.type: Unconfined (Kubernetes); "
-           "if "
-           "that is not it, the host's sysctl user.max_user_namespaces must be above 0";
-  return std::string(
-             "set the sysctls kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0 "
-             "and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0 (or an AppArmor "
-             "profile for brig), or ") +
-         (geteuid() == 0 ? "give root its capabilities (CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID)"
-                         : "start brig as root");
+std::string container_options(const ContainerNeeds& needs) {
+  std::string docker, podman, kubernetes;
+  const auto option = [&](const char* one, const char* two, const char* three) {
+    docker.append(docker.empty() ? "" : " ").append(one);
+    podman.append(podman.empty() ? "" : " ").append(two);
+    kubernetes.append(kubernetes.empty() ? "" : ", ").append(three);
+  };
+  if (needs.user) option("--user 1000", "--user 1000", "runAsUser: 1000");
+  if (needs.seccomp)
+    option("--security-opt seccomp=unconfined", "--security-opt seccomp=unconfined",
+           "seccompProfile.type: Unconfined");
+  if (needs.apparmor)
+    option("--security-opt apparmor=unconfined", "--security-opt apparmor=unconfined",
+           "appArmorProfile.type: Unconfined");
+  if (needs.proc)
+    option("--security-opt systempaths=unconfined", "--security-opt unmask=ALL",
+           "procMount: Unmasked with hostUsers: false");
+  if (docker == podman)
+    return fmt::format("start it with {} (Docker, podman) or {} (Kubernetes)", docker, kubernetes);
+  return fmt::format("start it with {} (Docker), {} (podman) or {} (Kubernetes)", docker, podman,
+                     kubernetes);
+}
+
+std::string namespace_advice(int error) {
+  if (error == ENOSPC) {
+    for (const char* kind : {"user", "pid", "mnt", "ipc", "uts", "cgroup", "net"})
+      if (read_text(fmt::format("/proc/sys/user/max_{}_namespaces", kind)) == "0\n")
+        return fmt::format(
+            "{} namespaces are off here: set the sysctl user.max_{}_namespaces above 0", kind,
+            kind);
+    return "as many namespaces exist as one of the sysctls user.max_*_namespaces allows here or in "
+           "a "
+           "user namespace above, or they are nested 32 deep: end some, or raise it";
+  }
+  if (error == EINVAL) return "the kernel was built without namespaces (CONFIG_USER_NS ...)";
+  if (in_chroot()) return kInChroot;
+  if (under_filter()) return filter_advice("namespaces");
+  return "user namespaces are off here: " + how_to_allow_namespaces();
+}
+
+std::string id_map_advice(int error) {
+  if (error == EPERM && geteuid() == 0)
+    return "root without CAP_SETFCAP may not use its own id in a user namespace: start brig as "
+           "another user: in a container, " +
+           container_advice(false, true) + "; or add that capability";
+  if (!ids_are_mapped(geteuid(), 1))
+    return "brig's own user or group has no number in the user namespace it was started in";
+  return namespace_advice(error);
 }
 
 std::string failure_text(const Plan& plan, Stage stage, int error, unsigned index) {
+  if (stage == Stage::bind_source && index < plan.root.count &&
+      begin_of(plan, plan.root)[index].flags & kBindDevice)
+    return fmt::format(
+        "mounts: opening '{}': {}; a cell's /dev is made of this machine's null, zero, "
+        "full, random, urandom and tty: all of them must be there",
+        source_of(plan, index), errno_text(error));
   return describe(plan, stage, index) + ": " + errno_text(error) + fix_for(stage, error);
 }
 

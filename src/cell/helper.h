@@ -58,7 +58,7 @@ struct SingleStart {
 struct RootStage {
   int old_root = -1, root = -1, proc = -1;
 };
-bool stage_root(RootStage& stage, Failure& failure);
+bool stage_root(RootStage& stage, Failure& failure, const char* size = "8m");
 // Builds it and pivots into it; uses the stage up.
 bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds, Failure& failure);
 // Gives up root for the plan's unprivileged id.
@@ -74,6 +74,15 @@ bool map_id_range(int proc, const char* process, unsigned outside_uid, unsigned 
 // Scratch space, listed paths on top of it, masks of /proc, the loopback interface. `workspace`: set to a
 // descriptor of the private one, if the plan shows it.
 bool mount_private(const Plan& plan, int* workspace, Failure& failure);
+// Whether what hides or protects listed paths is still in its place; if not, `index` says which guard is gone. The kernel
+// takes a mount away, in every namespace, when somebody on the host puts another file in the place of the one below it, as
+// editors and git do: then the new one would be there for the cell, unhidden. Asked when a cell is made, and once more
+// before the tool runs.
+bool guards_hold(const Plan& plan, unsigned* index);
+// Scratch space for code that runs while a zygote loads its tools: places and listed paths as in a cell, but
+// small and of its own. What is dropped no cell has ever seen; memory that is still mapped stays until it is not.
+bool mount_load_scratch(const Plan& plan, Failure& failure);
+bool drop_load_scratch(const Plan& plan, Failure& failure);
 // The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc
 // that may be written to, or -1; `scratch` the private directory of floors without mounts, or "";
 // `workspace` is for the host, or -1.
@@ -96,7 +105,7 @@ bool make_stand_in(int* stand_in, Failure& failure);
 bool leave_program_file(int stand_in, Failure& failure);
 // The address space that a tool starts with and has not asked for: what its limit is counted from.
 // `proc` is the cell's /proc, or -1 for the host's.
-uint64_t inherited_memory(int proc);
+uint64_t inherited_memory(int proc, unsigned long resource);
 int fork_tool();
 // Waits for the one request and runs its tool.
 [[noreturn]] void tool_main(const Plan& plan, int socket);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -13,6 +14,7 @@
 #include "os/memfd.h"
 #include "os/socket.h"
 #include "os/sys.h"
+#include "os/user_scope.h"
 
 namespace brig {
 namespace {
@@ -21,7 +23,7 @@ UniqueFd sealed(const std::vector<std::byte>& block) {
   UniqueFd file = make_memfd("brig-plan");
   if (!file ||
       !fill_and_seal(file.get(), {reinterpret_cast<const char*>(block.data()), block.size()}))
-    throw_sys("plan: writing a memfd");
+    throw_sys("plan: writing a memfd{}", file_limit_hint());
   return file;
 }
 
@@ -48,8 +50,19 @@ bool make_pipe(const Plan& plan, unsigned slot, UniqueFd& reader, UniqueFd& writ
 
 }  // namespace
 
+std::string scope_manager(const Policy& policy, bool single) {
+  const Limits& asked = policy.limits;
+  const Limits usual;
+  if (single && asked.memory == usual.memory && asked.processes == usual.processes && !asked.cpus &&
+      !asked.cpu_time)
+    return "";
+  return user_manager_socket();
+}
+
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count) {
-  return send_packet(socket, &message, sizeof message, fds, count) || errno == EPIPE;
+  // ECONNRESET, once, where the other end had something left to read.
+  return send_packet(socket, &message, sizeof message, fds, count) || errno == EPIPE ||
+         errno == ECONNRESET;
 }
 
 void HelperProcess::spawn(const Origin& origin) {
@@ -78,6 +91,16 @@ void HelperProcess::work_out(const Policy& policy, bool single, const Origin& or
       origin.functions() || origin.shows_workspace || policy.limits.cpu_time.has_value();
   limits.single = single;
   cgroups = make_cgroups(limits);
+  // The janitor lives in the scope, with all that it starts from now on; the host stays where it is.
+  if (const std::string manager = scope_manager(policy, single);
+      !cgroups.memory && cgroups.unified_memory && !manager.empty()) {
+    CgroupLayout scoped =
+        make_scope_cgroups(limits, manager, starting ? starting->pid() : janitor.pid());
+    if (scoped.memory)
+      cgroups = std::move(scoped);
+    else
+      cgroups.why_not += "; " + scoped.why_not;
+  }
   plan = build_plan(policy, cgroups, single, origin.payload ? *origin.payload : Payload(),
                     origin.shows_workspace);
   if (origin.payload) catalog = make_catalog();
@@ -125,6 +148,12 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
   CallSettings settings;
   settings.limits = policy.limits;
   settings.own_tasks = single ? kOwnTasksSingle : kOwnTasks;
+  settings.counts_memory = plan.counts_memory;
+  settings.counted_calls = plan.counted_calls;
+  settings.counts_processes = plan.counts_processes;
+  settings.network = policy.network;
+  settings.syscalls = policy.syscalls;
+  settings.view = plan.view;
   settings.init_exposed = policy.isolation != Isolation::jail;
   const auto is_set = [&](const std::string& name) {
     return policy.environment.set.contains(name);
@@ -158,7 +187,8 @@ std::string out_of_patience(std::chrono::milliseconds patience) {
 
 void make_pipes(const Plan& plan, bool functions, ReadyCell& cell) {
   cell.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!cell.null || !make_pipe(plan, cell.slot, cell.out_read, cell.out_write) ||
+  if (!cell.null) throw_sys("opening /dev/null");
+  if (!make_pipe(plan, cell.slot, cell.out_read, cell.out_write) ||
       !make_pipe(plan, cell.slot, cell.err_read, cell.err_write) ||
       (functions && !make_pipe(plan, cell.slot, cell.answer_read, cell.answer_write)))
     throw_sys("pipes for a cell's output");

@@ -58,6 +58,11 @@ std::string out_of_patience(std::chrono::milliseconds patience);
 // any other failure; errno is set.
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count);
 
+// The service manager to ask for a scope, so that limits hold for the tree where this user has no cgroup of its
+// own; "" if there is none, or if it is not worth while: a scope takes longer than a single call, so one
+// that named no such limit does without.
+std::string scope_manager(const Policy& policy, bool single);
+
 // What a ready cell has on the host's side, but for its sockets: pipes, /dev/null.
 void make_pipes(const Plan& plan, bool functions, ReadyCell& cell);
 

@@ -62,8 +62,10 @@ class OneCall {
  private:
   void set_up() {
     helper_.spawn();
-    // Begun before its plan is there, unless that needs id maps made first.
-    const bool early = !has_root_rights() || !needs_id_maps(policy_.files);
+    // Begun before its plan is there, unless that needs id maps made first, or the cell would not be in the
+    // scope that the janitor is moved into.
+    const bool early =
+        as_root_ ? !needs_id_maps(policy_.files) : scope_manager(policy_, true).empty();
     if (early) prepare();
     helper_.work_out(policy_, true);
     if (early && helper_.plan.plan().id_maps.count)
@@ -90,7 +92,7 @@ class OneCall {
     message.tag = Tag::prepare;
     if (policy_.isolation == Isolation::jail)
       message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
-                      (has_root_rights() ? 0 : CLONE_NEWUSER) |
+                      (as_root_ ? 0 : CLONE_NEWUSER) |
                       (policy_.network == Network::host ? 0 : CLONE_NEWNET);
     const int fd = theirs.get();
     if (!send_or_ended(helper_.socket.get(), message, &fd, 1))
@@ -124,6 +126,12 @@ class OneCall {
     UniqueFd& first = packet.fds[0];
     if (packet.size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (packet.size == sizeof message && message.tag == Tag::failed) fail(message);
+    // The kernel drops a descriptor that this process has no room for, and delivers the rest.
+    if (packet.size == sizeof message && !first &&
+        (message.tag == Tag::cell_made ||
+         (message.tag == Tag::cell_ready && helper_.plan.plan().lock_filter.count)))
+      throw Error(ErrorKind::resource,
+                  "receiving the cell's descriptors: Too many open files; raise ulimit -n");
     if (packet.size == sizeof message && !from_cell && message.tag == Tag::cell_made && first) {
       cell_.pidfd = std::move(first);
     } else if (packet.size == sizeof message && from_cell && message.tag == Tag::cell_ready) {
@@ -145,6 +153,7 @@ class OneCall {
   }
 
   const Policy& policy_;
+  const bool as_root_ = has_root_rights();
   HelperProcess helper_;
   CallSettings settings_;
   ReadyCell cell_;

@@ -26,6 +26,7 @@ enum class RootOp : uint32_t {
   copy,       // target, a copy of the small host file `source`, if there is one
   bind,       // source (a host path) at target; flags
   cover,      // an empty directory or file over target, if target exists
+  held,       // target, a file with the bytes `held[mode]`
 };
 inline constexpr uint32_t kBindWritable = 1, kBindDevice = 2, kBindNoexec = 4;
 inline constexpr uint32_t kBindOptional = 8;  // skip if it is not there
@@ -92,13 +93,19 @@ struct Plan {
   // For one call only: the zygote itself becomes the cell's init, without keeper or nested namespaces.
   uint32_t single;
 
+  PlanText root_size;  // of the root's own tmpfs: what is held, and a little more
   PlanList<RootStep> root;
+  PlanList<PlanList<char>> held;
   PlanList<IdMap> id_maps;
   PlanText scratch_options;  // tmpfs options: "size=...,nr_inodes=...,mode=0755"
-  PlanText workspace;        // where scratch is staged, and what its "workspace" part becomes
+  // The same for a zygote, while it loads its tools; on floors without mounts a directory. 0: loads none
+  PlanText load_scratch;
+  PlanText workspace;  // where scratch is staged, and what its "workspace" part becomes
   PlanList<PlanText> scratch_parts;  // pairs: name in scratch, target
   PlanList<PlanText> late_binds;     // pairs: where the zygote keeps it, target
   PlanText aside;                    // the directory that holds those; covered afterwards
+  // What must have a mount on it, if it is there: hidden paths, and read-only ones below a writable one.
+  PlanList<PlanText> guards;
   PlanList<PlanText> proc_masks;
   PlanText hostname;
   PlanText working_directory;

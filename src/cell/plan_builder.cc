@@ -19,6 +19,7 @@
 #include "cell/root_layout.h"
 #include "os/rights.h"
 #include "os/seccomp.h"
+#include "os/surroundings.h"
 #include "os/sys.h"
 
 namespace brig {
@@ -27,10 +28,9 @@ namespace {
 // The tools' ids outside when brig is started as root: such as no account has, and others for every zygote
 // and every slot, so that no cell can signal another's processes, or take what the kernel counts for a
 // user, by having its id. Then those for hosts that themselves have 65536 ids only, where no range is
-// wider that nobody uses.
+// wider that nobody uses. The last resort is kSpareId, for all.
 constexpr std::uint32_t kFirstHostId = 0x62000000, kHostIds = 0x1000000, kSlotIds = 1023;
 constexpr std::uint32_t kFirstSmallId = 60578, kSmallSlotIds = 511;
-constexpr std::uint32_t kLastSmallId = 65533;  // for all
 
 // What /proc tells about the machine beyond the cell. Most of it only root may read, which no cell is;
 // masking it does not rest on that. All of /proc is read-only.
@@ -39,6 +39,14 @@ constexpr const char* kProcMasks[] = {"/proc/kcore",      "/proc/kmsg",       "/
                                       "/proc/kallsyms",   "/proc/interrupts", "/proc/cmdline",
                                       "/proc/sched_debug"};
 
+// Address space without a memory cgroup: so many times the memory, and never less than Node and Java reserve.
+constexpr std::uint64_t kAddressSpace = 128, kLeastAddressSpace = 16_GiB, kMost = 1ull << 60;
+// What imports may write, in bytes, until their zygote has loaded its tools: caches, unpacked data. No
+// cgroup bounds a zygote, so this must.
+constexpr std::uint64_t kLoadScratch = 64 << 20;
+
+constexpr std::uint64_t kRootSize = 8 << 20;
+
 constexpr std::uint64_t kRead = sys::kFsExecute | sys::kFsReadFile | sys::kFsReadDir;
 constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir |
                                  sys::kFsRemoveFile | sys::kFsMakeDir | sys::kFsMakeReg |
@@ -46,23 +54,6 @@ constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir |
                                  sys::kFsRefer | sys::kFsTruncate;
 constexpr std::uint64_t kDeviceUse =
     sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
-
-// Whether all those ids are, by one line of "inside outside count".
-bool ids_are_mapped(const char* file, std::uint32_t first, std::uint32_t count) {
-  bool found = false;
-  const std::string map = read_text(file);
-  const char* at = map.c_str();
-  for (;;) {
-    std::uint64_t line[3];
-    for (std::uint64_t& number : line) {
-      char* end = nullptr;
-      number = std::strtoull(at, &end, 10);
-      if (end == at) return found;
-      at = end;
-    }
-    found |= first >= line[0] && first - line[0] + count <= line[2];
-  }
-}
 
 // Where the tool's HOME is: the host's, so that paths in it stay the same, if it can be one.
 std::string home_of(const std::map<std::string, std::string>& environment) {
@@ -92,6 +83,8 @@ class Planner {
     plan_.floor = static_cast<Floor>(policy_.isolation);
     built_.environment = cell_environment(policy_.environment, environ);
     built_.enforced = {"process", "environment"};
+    built_.counts_memory = !cgroups_.memory;
+    built_.counts_processes = cgroups_.pids;
     ids();
     if (policy_.isolation == Isolation::jail) jail();
     if (policy_.isolation != Isolation::jail) directories();
@@ -103,6 +96,7 @@ class Planner {
       plan_.working_directory = writer_.text(policy_.files.working_directory.empty()
                                                  ? kWorkspace
                                                  : normal_path(policy_.files.working_directory));
+    view();
     if (!payload_.library.empty()) plan_.library = writer_.text(payload_.library);
     if (!payload_.runtime.empty()) runtime();
     built_.block = writer_.take(plan_);
@@ -118,6 +112,7 @@ class Planner {
   void enforce(std::string layer) { built_.enforced.push_back(std::move(layer)); }
 
   void ids() {
+    require_proc();
     plan_.as_root = has_root_rights();
     plan_.host_uid = geteuid();
     plan_.host_gid = getegid();
@@ -126,17 +121,8 @@ class Planner {
     if (getrandom(&id, sizeof id, 0) != sizeof id) throw_sys("user: getrandom");
     id = kFirstHostId + id % (kHostIds - kSlotIds);
     spare_ids_ = kSlotIds;
-    const auto are_mapped = [&] {
-      return ids_are_mapped("/proc/self/uid_map", id, 1 + spare_ids_) &&
-             ids_are_mapped("/proc/self/gid_map", id, 1 + spare_ids_);
-    };
-    if (!are_mapped()) id = kFirstSmallId, spare_ids_ = kSmallSlotIds;
-    if (!are_mapped()) id = kLastSmallId, spare_ids_ = 0;
-    if (!are_mapped())
-      throw_error(ErrorKind::unsupported,
-                  "user: brig runs as root of a user namespace without a spare id ({} is not "
-                  "mapped); start it as an ordinary user, or map more ids",
-                  id);
+    if (!ids_are_mapped(id, 1 + spare_ids_)) id = kFirstSmallId, spare_ids_ = kSmallSlotIds;
+    if (!ids_are_mapped(id, 1 + spare_ids_)) id = kSpareId, spare_ids_ = 0;
     plan_.host_uid = plan_.host_gid = id;
     enforce("unprivileged_user");
   }
@@ -152,7 +138,18 @@ class Planner {
     if (!policy_.environment.set.contains("HOME")) environment["HOME"] = home;
     if (!named("TMPDIR")) environment["TMPDIR"] = "/tmp";
     if (!named("USER")) environment["USER"] = "brig";
-    const RootLayout layout = root_layout(policy_, home, plan_.as_root != 0, !payload_.empty());
+    std::vector<std::string> held_paths;
+    std::vector<PlanList<char>> held;
+    std::size_t held_size = 0;
+    for (const auto& file : payload_.held) {
+      held_paths.push_back(normal_path(file->path));
+      held.push_back(writer_.list(std::span<const char>(file->bytes)));
+      held_size += file->bytes.size() + 4096;
+    }
+    plan_.held = writer_.list(held);
+    plan_.root_size = writer_.text(std::to_string(kRootSize + held_size));
+    const RootLayout layout =
+        root_layout(policy_, home, plan_.as_root != 0, !payload_.empty(), held_paths);
     if (layout.id_maps.size() > kMaxIdMaps)
       throw_error(ErrorKind::config,
                   "policy: files.write: the paths have {} different owners, more than {}; list "
@@ -165,11 +162,18 @@ class Planner {
       steps.push_back({step.op, step.flags, writer_.text(step.source), writer_.text(step.target),
                        step.id_map, step.mode});
     plan_.root = writer_.list(steps);
+    for (const LayoutStep& step : layout.steps)
+      if (step.op != RootOp::directory && step.op != RootOp::cover)
+        built_.view.system.push_back(step.target);
+    for (const auto& part : layout.scratch) built_.view.scratch.push_back(part.second);
     plan_.id_maps = writer_.list(layout.id_maps);
     const Limits& limits = policy_.limits;
     plan_.scratch_options =
         writer_.text(fmt::format("size={},nr_inodes={},mode=0755", limits.scratch,
                                  std::max<std::uint64_t>(1024, limits.scratch / 4096)));
+    if (!payload_.empty())
+      plan_.load_scratch = writer_.text(
+          fmt::format("size={},nr_inodes={},mode=0755", kLoadScratch, kLoadScratch / 4096));
     plan_.workspace = writer_.text(kWorkspace);
     const auto pairs = [&](const auto& list) {
       std::vector<PlanText> texts;
@@ -183,6 +187,7 @@ class Planner {
     for (const auto& part : layout.scratch) writable_.push_back(part.second);
     plan_.late_binds = pairs(layout.late);
     plan_.aside = writer_.text(kAside);
+    plan_.guards = writer_.list(guards());
     std::vector<PlanText> masks;
     for (const char* path : kProcMasks) masks.push_back(writer_.text(path));
     plan_.proc_masks = writer_.list(masks);
@@ -200,6 +205,44 @@ class Planner {
       enforce(layer);
     if (policy_.network != Network::host) enforce("network_namespace");
     enforce("capabilities");
+  }
+
+  std::vector<PlanText> guards() {
+    std::vector<PlanText> guards;
+    for (const std::string& path : policy_.files.hide)
+      guards.push_back(writer_.text(normal_path(path)));
+    for (const std::string& path : policy_.files.read)
+      for (const std::string& writable : policy_.files.write)
+        if (normal_path(path) != normal_path(writable) &&
+            is_at_or_below(normal_path(path), normal_path(writable))) {
+          guards.push_back(writer_.text(normal_path(path)));
+          break;
+        }
+    return guards;
+  }
+
+  // For the words of reports: what is to be seen where, whether or not it exists.
+  void view() {
+    CellView& view = built_.view;
+    view.all = policy_.isolation == Isolation::process;
+    const auto normal = [](const std::vector<std::string>& paths) {
+      std::vector<std::string> result;
+      result.reserve(paths.size());
+      for (const std::string& path : paths) result.push_back(normal_path(path));
+      return result;
+    };
+    view.readable = normal(policy_.files.read);
+    view.writable = normal(policy_.files.write);
+    view.hidden = normal(policy_.files.hide);
+    // A listed path is a step of the layout, too.
+    std::erase_if(view.system, [&](const std::string& path) {
+      return std::count(view.readable.begin(), view.readable.end(), path) ||
+             std::count(view.writable.begin(), view.writable.end(), path);
+    });
+    if (!policy_.files.working_directory.empty())
+      view.working_directory = normal_path(policy_.files.working_directory);
+    else if (policy_.isolation == Isolation::jail)
+      view.working_directory = kWorkspace;
   }
 
   void directories() {
@@ -229,7 +272,8 @@ class Planner {
                       path, writable);
     const char* parent = std::getenv("TMPDIR");
     std::string path = std::string(parent && parent[0] == '/' ? parent : "/tmp") + "/brig-XXXXXX";
-    if (!mkdtemp(path.data())) throw_sys("making a private directory '{}'", path);
+    if (!mkdtemp(path.data()))
+      throw_sys("making a private directory (set TMPDIR to one that can be written to) '{}'", path);
     built_.scratch_directory = path;
     // By descriptor: who may rename in that directory could have put a link in its place.
     const UniqueFd made(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -242,6 +286,9 @@ class Planner {
     if (plan_.as_root && fchown(made.get(), plan_.host_uid, plan_.host_gid) != 0)
       throw_sys("chown '{}'", path);
     plan_.scratch_directory = writer_.text(path);
+    // Its tools' variables come with each call: these are for its imports alone.
+    if (!payload_.runtime.empty()) load_directory_ = path + "/load";
+    if (!load_directory_.empty()) plan_.load_scratch = writer_.text(load_directory_);
     enforce("capabilities");
   }
 
@@ -269,9 +316,18 @@ class Planner {
     const auto rule = [&](const std::string& path, std::uint64_t access, bool optional) {
       rules.push_back({path.empty() ? 0 : writer_.text(path), optional, access & handled});
     };
+    const auto devices = [&] {
+      for (const char* path : {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
+        rule(path, kDeviceUse, true);
+      // Open for writing it gives shared memory, which only a cgroup counts.
+      rule("/dev/zero", cgroups_.memory ? kDeviceUse : kDeviceUse & ~sys::kFsWriteFile, true);
+    };
     if (policy_.isolation == Isolation::jail) {
       rule("/", kRead, false);  // all that is mounted was given; this lock is about changing it
-      rule("/dev", kDeviceUse, false);
+      if (cgroups_.memory)
+        rule("/dev", kDeviceUse, false);
+      else
+        devices();
       for (const std::string& path : writable_) rule(path, kWrite, false);
     } else {
       for (const char* path :
@@ -282,10 +338,14 @@ class Planner {
       for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"})
         rule(path, kRead, true);
       if (policy_.network == Network::host) rule("/etc/resolv.conf", kRead, true);
-      for (const char* path :
-           {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
-        rule(path, kDeviceUse, true);
+      devices();
       rule("", kWrite, false);
+      for (const char* path :
+           {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/dev"})
+        built_.view.system.emplace_back(path);
+      for (const std::string& path : shared_etc()) built_.view.system.push_back(path);
+      for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"})
+        built_.view.system.emplace_back(path);
       for (const std::string& path : policy_.files.read) rule(normal_path(path), kRead, false);
     }
     for (const std::string& path : policy_.files.write) rule(normal_path(path), kWrite, false);
@@ -298,6 +358,7 @@ class Planner {
     if (policy_.isolation == Isolation::process) return;
     FilterRules rules{.inet = policy_.network != Network::none,
                       .shares_host = policy_.isolation != Isolation::jail,
+                      .counts_memory = !cgroups_.memory,
                       .allow = policy_.syscalls.allow,
                       .deny = policy_.syscalls.deny};
     for (const std::string& name : rules.allow)
@@ -317,12 +378,15 @@ class Planner {
                     [](const std::string& name) { return name.starts_with("inotify_init"); });
     if (rules.allow.empty() && rules.deny.empty() && !rules.shares_host) {
       plan_.filter = writer_.list(default_filter());
-      plan_.lock_filter = writer_.list(default_lock_filter(rules.inet));
+      plan_.lock_filter = writer_.list(default_lock_filter(rules.inet, rules.counts_memory));
     } else {
       plan_.filter = writer_.list(build_filter(rules));
       plan_.lock_filter = writer_.list(build_lock_filter(rules));
     }
     enforce("seccomp");
+    built_.counted_calls = counted_calls(rules);
+    // Without Landlock /dev/zero is a way around.
+    if (rules.counts_memory && plan_.landlock_abi) enforce("shared_memory:counted");
   }
 
   void rlimits() {
@@ -346,8 +410,19 @@ class Planner {
     // Where a pids cgroup counts too, this second lock stands back: only the cgroup tells of its refusals.
     if (policy_.isolation == Isolation::jail)
       limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : 1));
-    limit(RLIMIT_STACK, 8 << 20);
-    if (!cgroups_.memory) limit(RLIMIT_AS, limits.memory);
+    if (cgroups_.memory) {
+      limit(RLIMIT_STACK, 8 << 20);
+    } else {
+      // Private memory that can be written; shared memory the host counts (FilterRules::counts_memory).
+      limit(RLIMIT_DATA, limits.memory);
+      // A thread's stack is such memory, all of it from the start: 64 threads of 8 MiB would be the default
+      // limit. A quarter of it is what an exec takes as arguments.
+      limit(RLIMIT_STACK, 6 << 20);
+      // Page tables are neither: of what is only reserved or read they are a 512th.
+      limit(RLIMIT_AS, std::max(kLeastAddressSpace, limits.memory > kMost / kAddressSpace
+                                                        ? kMost
+                                                        : limits.memory * kAddressSpace));
+    }
     plan_.memory = limits.memory;
     plan_.rlimits = writer_.list(steps);
     enforce("rlimits");
@@ -358,6 +433,9 @@ class Planner {
     for (const std::string& word : payload_.runtime) words.push_back(writer_.text(word));
     auto environment = payload_.runtime_environment;
     for (const auto& [name, value] : built_.environment) environment[name] = value;
+    for (const char* name : {"HOME", "TMPDIR"})
+      if (!load_directory_.empty() && !policy_.environment.set.contains(name))
+        environment[name] = load_directory_;
     for (const auto& [name, value] : environment)
       variables.push_back(writer_.text(name + "=" + value));
     plan_.runtime_program = writer_.text(payload_.runtime_program);
@@ -392,9 +470,13 @@ class Planner {
       throw_error(
           ErrorKind::unsupported,
           "limits.processes: the kernel never holds root to a number of processes without a "
-          "cgroup ({}), and here a cell would have root's id; start brig as another user "
-          "(docker run --user 1000), or give root CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID",
-          cgroups_.why_not);
+          "cgroup ({}), and here a cell would have root's id; start brig as another user: in a "
+          "container, {}; or, elsewhere, give root CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID",
+          cgroups_.why_not,
+          container_options({.seccomp = try_user_namespace() == EPERM && under_filter(),
+                             .apparmor = !apparmor_profile().empty(),
+                             .proc = !covered_in_proc().empty(),
+                             .user = true}));
     else if (policy_.isolation == Isolation::jail)
       enforce("processes:rlimit");
     if (policy_.limits.cpus) enforce(fmt::format("cpus:cgroup_v{}", version));
@@ -411,6 +493,7 @@ class Planner {
   std::uint32_t spare_ids_ = 0;  // how many ids follow host_uid and host_gid
   BuiltPlan built_;
   std::vector<std::string> writable_;
+  std::string load_directory_;  // floors without mounts: where a runtime's imports may write
 };
 
 }  // namespace

@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cell/cell_view.h"
 #include "cell/plan.h"
 #include "cell/wire.h"
 #include "os/cgroup.h"
@@ -23,7 +25,17 @@ struct BuiltPlan {
   std::string
       scratch_directory;  // floors without mounts; made by this call, removed by the janitor
 
+  bool counts_memory = false;      // no memory cgroup: the call's host counts shared memory
+  std::vector<int> counted_calls;  // by these
+  bool counts_processes = false;   // a cgroup does
+  CellView view;
+
   const Plan& plan() const { return *reinterpret_cast<const Plan*>(block.data()); }
+};
+
+// A file as it was when it was judged. A zygote finds these bytes at that path, whatever becomes of the file.
+struct HeldFile {
+  std::string path, bytes;
 };
 
 // What a zygote loads, or becomes, before it makes cells. Empty: nothing.
@@ -36,6 +48,8 @@ struct Payload {
   std::map<std::string, std::string> runtime_environment;  // where the policy has none of the name
   std::string_view runtime_image, runtime_files;           // outlive the plan's making
   std::string runtime_spec;
+  // Of the files that the policy lets be read. Where there are no mounts, the files themselves are read.
+  std::vector<std::shared_ptr<const HeldFile>> held;
   bool empty() const { return title.empty(); }
 };
 
@@ -45,9 +59,21 @@ struct Payload {
 BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,
                      const Payload& payload = {}, bool shows_workspace = false);
 
+// What a container has to be started with for the jail. Each names an option of Docker, podman and Kubernetes.
+struct ContainerNeeds {
+  bool seccomp = false;   // another profile: this one forbids namespaces
+  bool apparmor = false;  // another profile: the usual one forbids mounts
+  bool proc = false;      // /proc without covers
+  bool user = false;      // an id other than root's
+};
+std::string container_options(const ContainerNeeds& needs);
+
+// Why namespaces are refused with this errno, and how to get them, by what is to be seen of this machine.
+std::string namespace_advice(int error);
+// Why no id may be mapped in one.
+std::string id_map_advice(int error);
+
 // What a failed set-up means, and what to do: "mounting '/data': No such file or directory".
-// How to get user namespaces where there are none, by what is to be seen of this machine.
-std::string namespace_advice();
 std::string failure_text(const Plan& plan, wire::Stage stage, int error, unsigned index);
 // config for what the policy can change, unsupported for what the machine lacks, else by errno.
 ErrorKind failure_kind(wire::Stage stage, int error);

@@ -44,7 +44,9 @@ TEST(PlanBuilder, WritesAPlanThatKnowsItsOwnSize) {
 
 TEST(PlanBuilder, WithoutCgroupsTheMemoryLimitIsPerProcessAndSaysSo) {
   const BuiltPlan built = build_plan({}, {}, false);
-  EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_AS), 512_MiB);
+  EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_DATA), 512_MiB);
+  EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_AS), 64_GiB);
+  EXPECT_TRUE(has(built.enforced, "shared_memory:counted") || sys::landlock_abi() < 1);
   EXPECT_TRUE(has(built.enforced, "memory:per_process"));
   EXPECT_TRUE(has(built.enforced, "processes:rlimit"));
 }
@@ -55,6 +57,8 @@ TEST(PlanBuilder, WithAMemoryCgroupTheAddressSpaceIsFree) {
   cgroups.memory = cgroups.pids = true;
   const BuiltPlan built = build_plan({}, cgroups, false);
   EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_AS), ~0ull);
+  EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_DATA), ~0ull);
+  EXPECT_FALSE(has(built.enforced, "shared_memory:counted"));
   EXPECT_TRUE(has(built.enforced, "memory:cgroup_v2"));
   // The rlimit stands back, so that the cgroup is the one to refuse and to tell.
   EXPECT_GT(rlimit_of(built.plan(), RLIMIT_NPROC), 64u + 2u);
@@ -118,6 +122,19 @@ TEST(FailureText, NamesThePathAndTheFix) {
   // An index from nowhere is no way to read outside the plan.
   EXPECT_NE(failure_text(plan, wire::Stage::bind_source, ENOENT, 1u << 30).find("'?'"),
             std::string::npos);
+}
+
+TEST(ContainerOptions, AreNamedForEachRuntimeAndOnlyThoseThatAreNeeded) {
+  EXPECT_EQ(container_options({.user = true}),
+            "start it with --user 1000 (Docker, podman) or runAsUser: 1000 (Kubernetes)");
+  EXPECT_EQ(
+      container_options({.seccomp = true, .proc = true}),
+      "start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined "
+      "(Docker), --security-opt seccomp=unconfined --security-opt unmask=ALL (podman) or "
+      "seccompProfile.type: Unconfined, procMount: Unmasked with hostUsers: false (Kubernetes)");
+  EXPECT_EQ(container_options({.apparmor = true}),
+            "start it with --security-opt apparmor=unconfined (Docker, podman) or "
+            "appArmorProfile.type: Unconfined (Kubernetes)");
 }
 
 }  // namespace

@@ -17,9 +17,12 @@
 #include "base/error.h"
 #include "cell/plan_builder.h"
 #include "os/cgroup.h"
+#include "os/child.h"
 #include "os/rights.h"
 #include "os/seccomp.h"
+#include "os/surroundings.h"
 #include "os/sys.h"
+#include "os/user_scope.h"
 
 namespace brig {
 namespace {
@@ -49,16 +52,27 @@ bool write_text(const char* path, const char* text, std::size_t size) {
 
 // What an unprivileged user has; root gives its rights up first.
 struct Ids {
-  bool root = has_root_rights();
+  bool root = [] {
+    try {
+      return has_root_rights();
+    } catch (const Error&) {
+      return false;  // no /proc: the floors tell
+    }
+  }();
   std::string uid_map = fmt::format("1000 {} 1", root ? 65533 : geteuid());
   std::string gid_map = fmt::format("1000 {} 1", root ? 65533 : getegid());
 
-  bool enter(int flags) const {
+  // Into a user namespace in which no id is mapped yet.
+  bool leave() const {
     if (root && (syscall(SYS_setresgid, 65533, 65533, 65533) != 0 ||
                  syscall(SYS_setresuid, 65533, 65533, 65533) != 0))
       return false;
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    if (unshare(CLONE_NEWUSER) != 0) return false;
+    return unshare(CLONE_NEWUSER) == 0;
+  }
+
+  bool enter(int flags) const {
+    if (!leave()) return false;
     if (!write_text("/proc/self/setgroups", "deny", 4) ||
         !write_text("/proc/self/uid_map", uid_map.data(), uid_map.size()) ||
         !write_text("/proc/self/gid_map", gid_map.data(), gid_map.size()))
@@ -79,34 +93,43 @@ class Prober {
 
   void namespaces() {
     const Ids ids;
-    layer("user_namespace", try_in_child([&] { return ids.enter(0); }), true,
-          "made, and ids mapped in it", namespace_advice());
-    layer("mount_namespace", try_in_child([&] {
-            return ids.enter(CLONE_NEWNS) &&
-                   mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                   mount("none", "/proc", "tmpfs", 0, "size=4k") == 0;
-          }),
-          true, "made, and a tmpfs mounted in it", namespace_advice());
+    const int refused = try_in_child([&] { return ids.leave(); });
+    const int error = refused ? refused : try_in_child([&] { return ids.enter(0); });
+    layer("user_namespace", error, true, "made, and ids mapped in it",
+          refused ? namespace_advice(refused) : id_map_advice(error));
+    // Without that one, no other can be made either: one reason is enough.
+    const auto fix = [&](int why) { return error ? "see user_namespace" : namespace_advice(why); };
+    const int mounts = try_in_child([&] {
+      return ids.enter(CLONE_NEWNS) &&
+             mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+             mount("none", "/proc", "tmpfs", 0, "size=4k") == 0;
+    });
+    layer("mount_namespace", mounts, true, "made, and a tmpfs mounted in it", fix(mounts));
     for (const auto& [name, flag] : {std::pair{"pid_namespace", CLONE_NEWPID},
                                      {"ipc_namespace", CLONE_NEWIPC},
                                      {"uts_namespace", CLONE_NEWUTS},
                                      {"cgroup_namespace", CLONE_NEWCGROUP},
-                                     {"network_namespace", CLONE_NEWNET}})
-      layer(
-          name, try_in_child([&, flag = flag] { return ids.enter(flag); }), true, "made",
-          "a kernel with all namespaces (CONFIG_PID_NS, CONFIG_NET_NS ...); " + namespace_advice());
-    layer("mount_api", try_in_child([&] {
-            if (!ids.enter(CLONE_NEWNS)) return false;
-            const int tree = sys::open_tree(
-                AT_FDCWD, "/", sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive);
-            sys::MountAttr attributes{.set = sys::kAttrRdonly | sys::kAttrNosuid,
-                                      .clear = 0,
-                                      .propagation = 0,
-                                      .userns_fd = 0};
-            return tree >= 0 && sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive,
-                                                   &attributes) == 0;
-          }),
-          true, "open_tree and a recursive mount_setattr", "Linux 5.12 or newer");
+                                     {"network_namespace", CLONE_NEWNET}}) {
+      const int why = try_in_child([&, flag = flag] { return ids.enter(flag); });
+      layer(name, why, true, "made", fix(why));
+    }
+    layer("host_name",
+          try_in_child([&] { return ids.enter(CLONE_NEWUTS) && sethostname("brig", 4) == 0; }),
+          false, "set in a uts namespace",
+          error
+              ? "see user_namespace"
+              : "nothing depends on it: a cell sees this machine's host name instead of \"brig\"");
+    const int api = try_in_child([&] {
+      if (!ids.enter(CLONE_NEWNS)) return false;
+      const int tree = sys::open_tree(
+          AT_FDCWD, "/", sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive);
+      sys::MountAttr attributes{
+          .set = sys::kAttrRdonly | sys::kAttrNosuid, .clear = 0, .propagation = 0, .userns_fd = 0};
+      return tree >= 0 &&
+             sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) == 0;
+    });
+    layer("mount_api", api, true, "open_tree and a recursive mount_setattr",
+          api == ENOSYS ? "Linux 5.12 or newer" : fix(api));
   }
 
   void locks() {
@@ -134,8 +157,9 @@ class Prober {
                        &filter) >= 0;
           }),
           true, "a filter with a listener was loaded",
-          "Linux 5.19 or newer with CONFIG_SECCOMP_FILTER; in a container, a runtime profile that "
-          "allows seccomp(2)");
+          in_cell() ? "see floor_jail"
+                    : "Linux 5.19 or newer with CONFIG_SECCOMP_FILTER; in a container, a runtime "
+                      "profile that allows seccomp(2)");
   }
 
   void cgroups(const Policy& policy) {
@@ -143,16 +167,37 @@ class Prober {
     limits.memory = policy.limits.memory;
     limits.processes = policy.limits.processes + 2;
     limits.cpus = 1.0;
-    const CgroupLayout layout = make_cgroups(limits);  // removed again when it goes
+    CgroupLayout layout = make_cgroups(limits);  // removed again when it goes
+    std::string where;
+    const std::string manager = user_manager_socket();
+    if (!layout.memory && layout.unified_memory && !manager.empty()) {
+      // In the scope until all is looked at; the cgroups are removed while it is still there.
+      int pidfd = -1;
+      const pid_t pid = sys::clone_process(CLONE_PIDFD | SIGCHLD, &pidfd);
+      if (pid == 0)
+        for (;;) pause();
+      const Child tenant(pid, UniqueFd(pidfd));
+      CgroupLayout scoped = make_scope_cgroups(limits, manager, pid);
+      if (scoped.memory) {
+        layout = std::move(scoped);
+        where = ", in a scope of the user's systemd: for a Runner, and where a limit is named";
+      } else {
+        layout.why_not += "; " + scoped.why_not;
+      }
+    }
     const std::string fix =
-        "start brig as root, or in a cgroup that is yours: systemd-run --user --scope -p "
-        "Delegate=yes brig ...; without it the limit holds per process";
+        geteuid() == 0
+            ? "brig needs a cgroup that it may write to; in a container, limit that as a whole "
+              "(--memory, --pids-limit, --cpus); without it the limit holds per process"
+            : "start brig as root, or in a cgroup that is yours: systemd-run --user --scope -p "
+              "Delegate=yes brig ...; without it the limit holds per process";
     for (const auto& [name, present] : {std::pair{"cgroup_memory", layout.memory},
                                         {"cgroup_pids", layout.pids},
                                         {"cgroup_cpu", layout.cpu}})
-      found_.layers.push_back({name, present,
-                               present ? fmt::format("version {}", layout.version) : layout.why_not,
-                               present ? "" : fix, false});
+      found_.layers.push_back(
+          {name, present,
+           present ? fmt::format("version {}{}", layout.version, where) : layout.why_not,
+           present ? "" : fix, false});
   }
 
   bool floor(const char* name, Isolation isolation, const Policy& base) {
@@ -170,7 +215,7 @@ class Prober {
       detail = error.what();
     }
     found_.layers.push_back(
-        {name, works, detail, works ? "" : "see the layers above", isolation == Isolation::jail});
+        {name, works, detail, "", isolation == Isolation::jail});  // the detail says it all
     return works;
   }
 

@@ -94,7 +94,26 @@ std::optional<std::string> signal_name(const std::optional<int>& signal) {
   return std::nullopt;
 }
 
+void write(Writer& writer, const Violation& violation) {
+  writer.object([&] {
+    writer.string("code", violation.code);
+    writer.string("what", violation.what);
+    writer.string("target", violation.target);
+    writer.string("rule", violation.rule);
+    writer.string("grant", violation.grant);
+    writer.string("retry", to_string(violation.retry));
+    writer.number("count", violation.count);
+    writer.flag("certain", violation.certain);
+  });
+}
+
 }  // namespace
+
+std::string to_json(const Violation& violation) {
+  Writer writer;
+  write(writer, violation);
+  return writer.take();
+}
 
 std::string to_json(const Report& report, int indent) {
   Writer writer;
@@ -129,12 +148,7 @@ std::string to_json(const Report& report, int indent) {
       for (const std::string& layer : report.enforced) writer.item(layer);
     });
     writer.group("violations", "[]", [&] {
-      for (const Violation& violation : report.violations)
-        writer.object([&] {
-          writer.string("layer", violation.layer);
-          writer.string("what", violation.what);
-          writer.number("count", violation.count);
-        });
+      for (const Violation& violation : report.violations) write(writer, violation);
     });
   });
   std::string text = writer.take();

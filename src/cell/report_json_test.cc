@@ -49,15 +49,17 @@ TEST(ReportJson, IsOneLineWithTheKeysInOrder) {
   report.usage = {1'234'567us, 500us, 4096, 2};
   report.steps = {1us, 2us, 3us, 4us};
   report.enforced = {"mounts", "seccomp"};
-  report.violations = {{"seccomp", "mount", 3}};
-  EXPECT_EQ(to_json(report),
-            R"({"outcome":"ok","exit_code":0,"signal":null,"signal_name":null,"message":"done",)"
-            R"("stdout":"hi\n","stderr":"","stdout_bytes":3,"stderr_bytes":0,)"
-            R"("stdout_truncated":false,"stderr_truncated":false,)"
-            R"("usage":{"wall_ms":1234.567,"cpu_ms":0.5,"memory_peak_bytes":4096,)"
-            R"("processes_peak":2},"steps":{"queue_ms":0.001,"dispatch_ms":0.002,)"
-            R"("run_ms":0.003,"teardown_ms":0.004},"enforced":["mounts","seccomp"],)"
-            R"("violations":[{"layer":"seccomp","what":"mount","count":3}]})");
+  report.violations = {{.code = "syscall.refused", .what = "mount", .count = 3}};
+  EXPECT_EQ(
+      to_json(report),
+      R"({"outcome":"ok","exit_code":0,"signal":null,"signal_name":null,"message":"done",)"
+      R"("stdout":"hi\n","stderr":"","stdout_bytes":3,"stderr_bytes":0,)"
+      R"("stdout_truncated":false,"stderr_truncated":false,)"
+      R"("usage":{"wall_ms":1234.567,"cpu_ms":0.5,"memory_peak_bytes":4096,)"
+      R"("processes_peak":2},"steps":{"queue_ms":0.001,"dispatch_ms":0.002,)"
+      R"("run_ms":0.003,"teardown_ms":0.004},"enforced":["mounts","seccomp"],)"
+      R"("violations":[{"code":"syscall.refused","what":"mount","target":"","rule":"","grant":"",)"
+      R"("retry":"never","count":3,"certain":true}]})");
 }
 
 TEST(ReportJson, OfAnEmptyReportHasEmptyArraysAndNulls) {
@@ -111,7 +113,7 @@ TEST(ReportJson, TextOfAnyBytesDoesNotThrow) {
   Report report;
   report.message = "bad \xFF byte";
   report.enforced = {"\xC3"};
-  report.violations = {{"\x80", "\xED\xA0\x80", 1}};
+  report.violations = {{.code = "\x80", .what = "\xED\xA0\x80"}};
   const Json json = Json::parse(to_json(report));
   EXPECT_EQ(json["message"], "bad \xEF\xBF\xBD byte");
 }

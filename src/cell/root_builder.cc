@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cell/helper.h"
+#include "os/open_below.h"
 #include "os/sys.h"
 
 namespace brig::helper {
@@ -37,12 +38,8 @@ int new_mount(const char* type, const char* size, unsigned attributes) {
 
 // Opens `path` below `root`, never through a symlink: a component that someone swapped for one is
 // an error, not another place.
-int open_below(int root, const char* path, uint64_t flags) {
-  return sys::openat2(
-      root, path[1] ? path + 1 : ".",
-      {.flags = flags | O_CLOEXEC,
-       .mode = 0,
-       .resolve = sys::kResolveInRoot | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks});
+int open_below(int root, const char* path, int flags) {
+  return brig::open_below(root, path[1] ? path + 1 : ".", {.flags = flags});
 }
 
 // Opens the directory that holds the last component of `path`, making missing ones, but only on the
@@ -150,7 +147,7 @@ bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const
     }
   }
   bool ok = to >= 0;
-  char buffer[65536];
+  char buffer[16384];  // what these files mostly fit in, and a stack of 64 KiB (ulimit -s 64) too
   ssize_t size = 0;
   while (ok && (size = read(from, buffer, sizeof buffer)) > 0) {
     ok = write(to, buffer, static_cast<size_t>(size)) == size;
@@ -173,6 +170,62 @@ bool attach(int tree, int root, const char* target, bool own) {
       sys::move_mount(tree, "", at, "", sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) == 0;
   const int error = errno;
   close(at);
+  errno = error;
+  return ok;
+}
+
+// Makes `name` of the bytes that the plan holds.
+bool write_bytes(int dir, const char* name, const Plan& plan, const PlanList<char>& bytes) {
+  // Executable: the linker asks for no more than reading, but a library may be a program too.
+  const int to = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
+  if (to < 0) return false;
+  bool ok = true;
+  for (size_t at = 0; ok && at < bytes.count;) {
+    const ssize_t size = write(to, begin_of(plan, bytes) + at, bytes.count - at);
+    if (size < 0 && errno == EINTR) continue;
+    ok = size > 0;
+    at += ok ? static_cast<size_t>(size) : 0;
+  }
+  const int error = errno;
+  close(to);
+  errno = error;
+  return ok;
+}
+
+// On top of what a mount of the host's has there: a library in /usr, or in a listed directory.
+bool mount_held(int root, dev_t device, const RootStep& step, const Plan& plan,
+                const PlanList<char>& bytes) {
+  constexpr const char* kHeld = ".brig-held";
+  if (!write_bytes(root, kHeld, plan, bytes)) return false;
+  const int tree = sys::open_tree(root, kHeld, sys::kOpenTreeClone | sys::kOpenTreeCloexec);
+  sys::MountAttr attributes{.set = sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev,
+                            .clear = 0,
+                            .propagation = 0,
+                            .userns_fd = 0};
+  const bool ok = tree >= 0 && sys::mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) == 0 &&
+                  make_node(root, device, step, plan, false) &&
+                  attach(tree, root, text(plan, step.target), false);
+  const int error = errno;
+  if (tree >= 0) close(tree);
+  unlinkat(root, kHeld, 0);  // last: what has no name can't be attached
+  errno = error;
+  return ok;
+}
+
+bool write_held(int root, dev_t device, const RootStep& step, const Plan& plan) {
+  const PlanList<char>& bytes = begin_of(plan, plan.held)[step.mode];
+  const char* name;
+  const int dir = open_parent(root, device, text(plan, step.target), &name);
+  if (dir < 0) return false;
+  struct stat info;
+  const bool own = fstat(dir, &info) == 0 && info.st_dev == device;
+  bool ok = own && write_bytes(dir, name, plan, bytes);
+  int error = errno;
+  close(dir);
+  if (!own || (!ok && error == EEXIST)) {
+    ok = mount_held(root, device, step, plan, bytes);
+    error = errno;
+  }
   errno = error;
   return ok;
 }
@@ -275,12 +328,12 @@ bool cover(const Plan& plan, const RootStep& step, unsigned index, int root, Fai
 
 }  // namespace
 
-bool stage_root(RootStage& stage, Failure& failure) {
+bool stage_root(RootStage& stage, Failure& failure, const char* size) {
   // Nothing done here may propagate to the host, or the other way.
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return fail(failure, Stage::private_mounts);
   stage.old_root = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  stage.root = new_mount("tmpfs", "8m", sys::kAttrNosuid | sys::kAttrNodev);
+  stage.root = new_mount("tmpfs", size, sys::kAttrNosuid | sys::kAttrNodev);
   if (stage.old_root < 0 || stage.root < 0) return fail(failure, Stage::root_tmpfs);
   // The fresh proc is made before the stage covers the host's: the kernel lets a user namespace
   // have one only while it can see another, unobscured.
@@ -317,6 +370,9 @@ bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds,
         break;
       case RootOp::bind:
         ok = bind(plan, step, i, old_root, root, info.st_dev, id_map_fds, failure);
+        break;
+      case RootOp::held:
+        ok = write_held(root, info.st_dev, step, plan) || fail(failure, Stage::make_node, i);
         break;
       case RootOp::cover: ok = cover(plan, step, i, root, failure); break;
     }

@@ -6,14 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "cell/paths.h"
-#include "os/sys.h"
+#include "os/open_below.h"
 
 namespace brig {
 namespace {
@@ -21,9 +23,20 @@ namespace {
 constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
 // Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
-// Small files are copied into the root: no mount to make, and none to take down.
+// Small files are copied into the root: no mount to make, and none to take down. Each was looked at: a rule
+// such as "what links of /usr lead to" would show /etc/environment and maven's settings.xml, where tokens
+// and passwords are kept. `make test-matrix` finds links that lead nowhere.
 constexpr const char* kEtcFiles[] = {"/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf",
                                      "/etc/protocols", "/etc/services", "/etc/os-release"};
+// Of packages that many machines have not: only those that are there become steps, some 15 us each. (Mounts
+// would take longer, and every cell of a zygote gets a copy of each mount.)
+constexpr const char* kPackagesFiles[] = {"/etc/mime.types",
+                                          "/etc/locale.alias",
+                                          "/etc/matplotlibrc",
+                                          "/etc/groff/man.local",
+                                          "/etc/groff/mdoc.local",
+                                          "/etc/maven/m2.conf",
+                                          "/etc/maven/logging/simplelogger.properties"};
 constexpr const char* kEtcMounts[] = {
     "/etc/ld.so.cache",  "/etc/alternatives",    "/etc/ssl/certs", "/etc/pki/tls/certs",
     "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/fonts"};
@@ -43,20 +56,34 @@ std::string link_target(int dir, const char* name) {
 }
 
 // Opens a listed path as the mount will: a symlink on the way is an error, not another place.
-UniqueFd open_listed(const std::string& path, std::uint64_t flags, const char* field) {
-  UniqueFd fd(sys::openat2(AT_FDCWD, path.c_str(),
-                           {.flags = flags | O_CLOEXEC,
-                            .mode = 0,
-                            .resolve = sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks}));
+UniqueFd open_listed(const std::string& path, int flags, const char* field) {
+  UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {.flags = flags}));
   if (!fd) throw_sys("policy: {}: opening '{}'", field, path);
   return fd;
+}
+
+// What is not there, or may not be looked at, is left out. Anything else that goes wrong (no descriptor, a bad disk) must not
+// pass for that: every cell of this Runner would miss it, and be told that it does not exist.
+void left_out_or_throw(const std::string& path) {
+  if (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != EPERM && errno != ELOOP)
+    throw_sys("the cell's root: looking at '{}'", path);
+}
+
+using Directory = std::unique_ptr<DIR, decltype([](DIR* stream) { closedir(stream); })>;
+
+std::vector<std::string> names_in(const Directory& directory, const std::string& path) {
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(directory.get())) names.emplace_back(entry->d_name);
+  if (errno != 0) throw_sys("the cell's root: reading '{}'", path);
+  return names;
 }
 
 // One entry of the system directories or of files.root, `name` in `dir`.
 void add_system(RootLayout& layout, int dir, const char* name, const std::string& source,
                 const std::string& target, std::uint32_t flags) {
   struct stat info;
-  if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return left_out_or_throw(source);
   if (S_ISLNK(info.st_mode))
     layout.steps.push_back({RootOp::symlink, link_target(dir, name), target});
   else if (S_ISDIR(info.st_mode) || S_ISREG(info.st_mode))
@@ -65,11 +92,10 @@ void add_system(RootLayout& layout, int dir, const char* name, const std::string
 
 void add_root_directory(RootLayout& layout, const std::string& root) {
   UniqueFd opened = open_listed(root, O_RDONLY | O_DIRECTORY, "files.root");
-  DIR* stream = fdopendir(opened.get());
+  const Directory stream(fdopendir(opened.get()));
   if (!stream) throw_sys("policy: files.root: opening '{}'", root);
   const int dir = opened.release();  // the stream's now
-  std::vector<std::string> names;
-  while (const dirent* entry = readdir(stream)) names.emplace_back(entry->d_name);
+  std::vector<std::string> names = names_in(stream, root);
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     // These are the cell's own.
@@ -78,27 +104,36 @@ void add_root_directory(RootLayout& layout, const std::string& root) {
       continue;
     add_system(layout, dir, name.c_str(), root + "/" + name, "/" + name, 0);
   }
-  closedir(stream);
+}
+
+bool is_there(const char* path) {
+  if (access(path, F_OK) == 0) return true;
+  left_out_or_throw(path);
+  return false;
 }
 
 // Debian's Java keeps what it can't start without in /etc/java-<version>.
 std::vector<std::string> java_directories() {
   std::vector<std::string> found;
-  if (access("/usr/lib/jvm", F_OK) != 0) return found;  // /etc is long, and read for every cell
-  if (DIR* etc = opendir("/etc")) {
-    while (const dirent* entry = readdir(etc))
-      if (!strncmp(entry->d_name, "java-", 5))
-        found.push_back(std::string("/etc/") + entry->d_name);
-    closedir(etc);
+  // /etc is long, and read for every cell.
+  if (!is_there("/usr/lib/jvm")) return found;
+  const Directory etc(opendir("/etc"));
+  if (!etc) {
+    left_out_or_throw("/etc");
+    return found;
   }
+  for (const std::string& name : names_in(etc, "/etc"))
+    if (name.starts_with("java-")) found.push_back("/etc/" + name);
   return found;
 }
 
 void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home) {
   for (const char* path : kSystem) add_system(layout, AT_FDCWD, path, path, path, kBindFollow);
   for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
+  for (const char* path : kPackagesFiles)
+    if (is_there(path)) layout.steps.push_back({RootOp::copy, path, path});
   for (const char* path : kEtcMounts)
-    if (access(path, F_OK) == 0)
+    if (is_there(path))
       layout.steps.push_back({RootOp::bind, path, path, kBindOptional | kBindFollow});
   for (const std::string& path : java_directories())
     layout.steps.push_back({RootOp::bind, path, path, kBindOptional | kBindFollow});
@@ -185,6 +220,7 @@ std::map<std::string, bool> mounted_paths(const Files& files) {
 
 std::vector<std::string> shared_etc() {
   std::vector<std::string> paths(std::begin(kEtcFiles), std::end(kEtcFiles));
+  paths.insert(paths.end(), std::begin(kPackagesFiles), std::end(kPackagesFiles));
   paths.insert(paths.end(), std::begin(kEtcMounts), std::end(kEtcMounts));
   for (std::string& path : java_directories()) paths.push_back(std::move(path));
   return paths;
@@ -196,8 +232,8 @@ bool needs_id_maps(const Files& files) {
                      [](const std::string& path) { return is_private_file(normal_path(path)); });
 }
 
-RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root,
-                       bool for_zygote) {
+RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root, bool for_zygote,
+                       const std::vector<std::string>& held) {
   RootLayout layout;
   if (policy.files.root.empty())
     add_host_system(layout, policy, home);
@@ -229,10 +265,15 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
 
   for (const auto& [path, writable] : paths) {
     LayoutStep step{RootOp::bind, path, path, writable ? kBindWritable : 0u};
-    if (as_root && (writable || is_private_file(path)))
+    const auto own = std::find(held.begin(), held.end(), path);
+    const bool is_held = !writable && own != held.end();
+    if (is_held)
+      step = {RootOp::held, "", path, 0, static_cast<std::uint32_t>(own - held.begin())};
+    else if (as_root && (writable || is_private_file(path)))
       step.id_map = id_map_of(layout, path, writable ? "files.write" : "files.read");
     if (below_scratch(path)) {
-      if (for_zygote) layout.steps.push_back(step);
+      // What is held is loaded, and while it loads a zygote has what cells have.
+      if (for_zygote && !is_held) layout.steps.push_back(step);
       step.target = fmt::format("{}/{}", kAside, layout.late.size());
       layout.late.emplace_back(step.target, path);
     }

@@ -15,7 +15,8 @@ struct LayoutStep {
   RootOp op;
   std::string source, target;
   std::uint32_t flags = 0;
-  std::uint32_t mode = 0;  // directory: permissions; device: major << 8 | minor
+  // directory: permissions; device: major << 8 | minor; held: which
+  std::uint32_t mode = 0;
   int id_map = -1;
 };
 
@@ -43,7 +44,8 @@ bool needs_id_maps(const Files& files);
 // are id-mapped to their owners. With
 // `for_zygote` what is kept aside for the cells is in its place, too, until a cell covers it.
 // Reads the host's directory tree (which links /bin is, what files.root holds); throws Error.
+// `held`: listed files whose bytes come with the plan, and are not mounted.
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root,
-                       bool for_zygote = false);
+                       bool for_zygote = false, const std::vector<std::string>& held = {});
 
 }  // namespace brig

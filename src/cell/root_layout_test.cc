@@ -49,6 +49,34 @@ TEST_F(Layout, NothingOfTheHostsHomeOrEtcIsThereByDefault) {
   EXPECT_NE(find(layout, RootOp::file, "/etc/passwd"), nullptr);
 }
 
+TEST_F(Layout, AFileThatIsHeldIsWrittenAndNotMounted) {
+  Policy policy;
+  policy.files.read = {base_ + "/data", "/tmp/tools.so"};
+  const RootLayout layout =
+      root_layout(policy, "/home/ana", false, true, {"/other", "/tmp/tools.so"});
+  EXPECT_NE(find(layout, RootOp::bind, base_ + "/data"), nullptr);
+  EXPECT_EQ(find(layout, RootOp::bind, "/tmp/tools.so"), nullptr);
+  // Below a scratch part: kept aside once, and put in its place by who needs it there.
+  EXPECT_EQ(find(layout, RootOp::held, "/tmp/tools.so"), nullptr);
+  const LayoutStep* step = find(layout, RootOp::held, std::string(kAside) + "/0");
+  ASSERT_NE(step, nullptr);
+  EXPECT_EQ(step->mode, 1u);
+  ASSERT_EQ(layout.late.size(), 1u);
+  EXPECT_EQ(layout.late[0].second, "/tmp/tools.so");
+}
+
+TEST_F(Layout, NoFileOfEtcThatMayHoldASecretIsThere) {
+  const RootLayout layout = root_layout({}, "/home/ana", false);
+  for (const LayoutStep& step : layout.steps) {
+    if (step.op != RootOp::bind && step.op != RootOp::copy) continue;
+    // Neither they nor a directory above.
+    for (const std::string secret :
+         {"/etc/environment", "/etc/maven/settings.xml", "/etc/gitconfig", "/etc/npmrc",
+          "/etc/pip.conf", "/etc/ssl/private/key.pem", "/etc/shadow"})
+      EXPECT_FALSE(secret == step.source || secret.starts_with(step.source + "/")) << step.source;
+  }
+}
+
 TEST_F(Layout, ALinkThatIsSwappedInAfterTheCheckIsNotFollowed) {
   std::filesystem::create_directory_symlink(base_ + "/data", base_ + "/link");
   Policy write, root;

@@ -105,6 +105,13 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
     die(socket, failure);
   if (start.namespaces & CLONE_NEWNS && !stage_root(stage, failure)) die(socket, failure);
   const Plan& plan = known ? *known : receive_plan(socket);
+  // The host decides twice whether it is root, before the plan and in it. Were the two not the same, the tool could
+  // be left with root's id.
+  if (plan.floor == Floor::jail &&
+      (plan.as_root != 0) == ((start.namespaces & CLONE_NEWUSER) != 0)) {
+    errno = EINVAL;
+    die(socket, Stage::plan);
+  }
   NetworkMaker maker;
   if (network) maker = start_network(socket, host_proc);
   int entrances[kMaxEntrances];

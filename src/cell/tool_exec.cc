@@ -52,7 +52,7 @@ int exec_path(char** argv, char** envp) {
 
 void load_tools(const Plan&, int) {}
 
-uint64_t inherited_memory(int) { return 0; }  // an exec leaves nothing of it
+uint64_t inherited_memory(int, unsigned long) { return 0; }  // an exec leaves nothing of it
 
 int fork_tool() { return sys::clone_process(SIGCHLD, nullptr); }
 

@@ -70,7 +70,8 @@ void bound_growth(const Plan& plan) {
 bool unbound_growth() {
   rlimit limit;
   if (getrlimit(RLIMIT_DATA, &limit) != 0) return false;
-  limit.rlim_cur = g_data_limit;
+  // Theirs may be this very one, and lower.
+  limit.rlim_cur = g_data_limit < limit.rlim_max ? g_data_limit : limit.rlim_max;
   return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 
@@ -78,7 +79,10 @@ bool unbound_growth() {
 
 // A copy of a large host would have used up its limit before its first line. What can't be read is not
 // granted.
-uint64_t inherited_memory(int proc) { return own_memory(proc, kSize); }
+uint64_t inherited_memory(int proc, unsigned long resource) {
+  if (resource == RLIMIT_AS) return own_memory(proc, kSize);
+  return resource == RLIMIT_DATA ? own_memory(proc, kData) : 0;
+}
 
 void load_tools(const Plan& plan, int catalog) {
   bound_growth(plan);
@@ -104,6 +108,8 @@ void tool_main(const Plan& plan, int socket) {
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // as after an exec
   if (g_guest.rehearse) g_guest.rehearse();
   const FunctionRequest request = await_function(socket);
+  unsigned guard = 0;
+  if (!guards_hold(plan, &guard)) tell_failure(socket, wire::Tag::request_failed, errno, guard);
   close(socket);  // a tool must not be able to speak for its init
   set_name(request.name);
   g_guest.run(request.name, request.arguments, request.arguments_size, request.gaps,

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cell/helper.h"
 #include "os/socket.h"
 
 namespace brig::helper {
@@ -127,6 +128,8 @@ CommandRequest await_command(const Plan& plan, int socket) {
   }
   set_streams(socket, taken.packet.fds);
   if (taken.header->has_tty) ioctl(0, TIOCSCTTY, 0);
+  unsigned guard = 0;
+  if (!guards_hold(plan, &guard)) request_failed(socket, errno);
   return {g_strings, g_strings + taken.header->argc + 1};
 }
 

@@ -101,6 +101,10 @@ void Warden::start_zygote() try {
     settings_ = call_settings(policy_, helper_.plan, false);
     settings_.functions = origin_.functions();
     settings_.shows_workspace = origin_.shows_workspace;
+  } else if (settings_.enforced != helper_.plan.enforced) {
+    throw_error(ErrorKind::resource,
+                "the limits of earlier cells can't be had any more ({}); make a new Runner",
+                helper_.cgroups.why_not);
   }
   helper_.send_plan();
   proven_ = false;
@@ -226,9 +230,10 @@ void Warden::on_janitor() {
         slot->second.state == Slot::State::refreshing) {
       slot->second.generation = static_cast<unsigned>(message.status);
       slot->second.entrance = std::move(packet.fds[0]);
-      slot->second.left = std::move(slot->second.cgroup);
-      slot->second.cgroup =
+      auto next =
           std::make_shared<SlotCgroup>(helper_.cgroups, slot->second.id, slot->second.generation);
+      if (slot->second.cgroup) next->follow(*slot->second.cgroup);
+      slot->second.cgroup = std::move(next);
       slot->second.state = Slot::State::idle;
     }
     return;
@@ -246,11 +251,16 @@ void Warden::on_slot(unsigned id) {
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message && message.tag == Tag::cell_made && packet.fd_count == 2 &&
       slot.state == Slot::State::making && !slot.cell.socket) {
-    if (slot.left) std::exchange(slot.left, nullptr)->remove_generation();
+    if (slot.cgroup) slot.cgroup->remove_older();
     slot.cell.slot = id;
     slot.cell.pidfd = std::move(packet.fds[0]);
     slot.cell.socket = std::move(packet.fds[1]);
-    watch(slot.cell.socket.get(), key(Key::cell, id));
+    try {
+      watch(slot.cell.socket.get(), key(Key::cell, id));
+    } catch (const Error& error) {
+      discard_cell(slot);
+      return set_up_failed(error.what(), error.kind());
+    }
   } else if (packet.size == sizeof message && message.tag == Tag::cell_gone &&
              slot.state != Slot::State::idle && slot.state != Slot::State::refreshing) {
     cell_gone(slot);
@@ -260,6 +270,12 @@ void Warden::on_slot(unsigned id) {
                     failure_kind(message.stage, message.error));
     lose_slot(id);
   }
+}
+
+// Its keeper tells when it is gone, and makes another.
+void Warden::discard_cell(Slot& slot) {
+  sys::pidfd_send_signal(slot.cell.pidfd.get(), SIGKILL);
+  slot.cell = ReadyCell();
 }
 
 // What a ready cell has on the host's side.
@@ -285,6 +301,13 @@ void Warden::on_made_cell(unsigned id) {
   Packet packet = recv_packet(slot.cell.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
+    // What hid a path is gone from the zygote too, and from all its cells; or what it keeps has lost its name, and can't be
+    // mounted any more. Another zygote has it again.
+    const bool is_stale = message.stage == wire::Stage::guard ||
+                          (message.stage == wire::Stage::late_bind && message.error == ENOENT);
+    if (packet.size == sizeof message && message.tag == Tag::failed && is_stale &&
+        thread_.joinable())
+      return lose_zygote();
     drop_cell(slot);  // the keeper tells when it is gone
     if (packet.size == sizeof message && message.tag == Tag::failed)
       set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
@@ -301,9 +324,7 @@ void Warden::on_made_cell(unsigned id) {
       throw Error(ErrorKind::internal, "a cell did not show its workspace");
     equip(slot);
   } catch (const Error& error) {
-    // Not used, so killed; its keeper tells when it is gone, and makes another.
-    sys::pidfd_send_signal(slot.cell.pidfd.get(), SIGKILL);
-    slot.cell = ReadyCell();
+    discard_cell(slot);
     return set_up_failed(error.what(), error.kind());
   }
   slot.state = Slot::State::ready;

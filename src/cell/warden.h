@@ -57,9 +57,8 @@ class Warden {
     UniqueFd socket;
     std::shared_ptr<SlotCgroup> cgroup;
     unsigned generation = 0;
-    UniqueFd entrance;                 // of a new cgroup, for the keeper to enter
-    std::shared_ptr<SlotCgroup> left;  // the one that it leaves by that
-    ReadyCell cell;                    // while making
+    UniqueFd entrance;  // of a new cgroup, for the keeper to enter
+    ReadyCell cell;     // while making
   };
   struct AsyncCall {
     std::unique_ptr<Call> call;
@@ -95,6 +94,7 @@ class Warden {
   bool grow();  // false if the janitor is gone
   void make_cell(Slot& slot);
   void drop_cell(Slot& slot);  // the one that it is making
+  void discard_cell(Slot& slot);
   void cell_gone(Slot& slot);
   void finish_gone();
   void let_go(unsigned slot, Call& call, CellResult& result);

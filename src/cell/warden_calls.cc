@@ -55,9 +55,14 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
   }
   if (async.cancelled) async.call->cancel();
   const auto fds = async.call->descriptors();
-  for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
-    if (fds[i] >= 0 && i != Call::kCancel)  // that one is watched already
-      watch(fds[i], key(Key::call, id, i), i == Call::kStdin ? EPOLLOUT : EPOLLIN);
+  try {
+    for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
+      if (fds[i] >= 0 && i != Call::kCancel)  // that one is watched already
+        watch(fds[i], key(Key::call, id, i), i == Call::kStdin ? EPOLLOUT : EPOLLIN);
+  } catch (const Error& error) {
+    // Unheard it would run into its time limit, and be told as too slow.
+    async.call->abandon(error.what());
+  }
   update_async(id, async);
 }
 

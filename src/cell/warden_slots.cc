@@ -106,17 +106,18 @@ bool Warden::grow() {
   UniqueFd ours(pair[0]), theirs(pair[1]);
   Message message{};
   message.tag = Tag::grow;
-  if (free_ids_.empty()) {
-    message.index = next_slot_++;
-  } else {
-    message.index = free_ids_.front();  // the one that has been free longest
+  const bool reused = !free_ids_.empty();
+  message.index = reused ? free_ids_.front() : next_slot_;  // the one that has been free longest
+  // Before anything is asked for: a keeper that can't be heard would be of no use.
+  watch(ours.get(), key(Key::slot, message.index));
+  if (reused)
     free_ids_.pop_front();
-  }
+  else
+    ++next_slot_;
   const int fd = theirs.get();
   if (!send_packet(helper_.socket.get(), &message, sizeof message, &fd, 1)) return false;
   Slot& slot = slots_[message.index];
   slot.id = message.index;
-  watch(ours.get(), key(Key::slot, message.index));
   slot.socket = std::move(ours);
   make_cell(slot);  // the keeper finds it waiting
   return true;

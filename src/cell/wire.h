@@ -52,6 +52,8 @@ enum class Stage : uint32_t {
   runtime,
   program,
   namespace_limits,
+  load_scratch,
+  guard,
 };
 
 enum class Tag : uint32_t {

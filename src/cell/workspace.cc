@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "os/sys.h"
+#include "os/open_below.h"
 
 namespace brig {
 namespace {
@@ -47,11 +47,8 @@ Workspace::~Workspace() {
 UniqueFd Workspace::open_below(const std::string& path, int flags) const {
   // O_NONBLOCK: a FIFO with nobody at its other end is opened too, and seen to be one.
   constexpr int kAlways = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  return UniqueFd(sys::openat2(directory_.get(), path.c_str(),
-                               {.flags = static_cast<std::uint64_t>(flags | kAlways),
-                                .mode = 0,
-                                .resolve = sys::kResolveBeneath | sys::kResolveNoSymlinks |
-                                           sys::kResolveNoMagiclinks | sys::kResolveNoXdev}));
+  return UniqueFd(
+      brig::open_below(directory_.get(), path.c_str(), {flags | kAlways, /*one_device=*/true}));
 }
 
 std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_point until) const {

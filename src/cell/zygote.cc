@@ -64,7 +64,9 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (!plan.as_root && !map_ids(proc, plan.host_uid, plan.host_gid, failure)) return false;
   RootStage stage;
-  if (!stage_root(stage, failure) || !build_root(plan, stage, id_map_fds, failure)) return false;
+  if (!stage_root(stage, failure, text(plan, plan.root_size)) ||
+      !build_root(plan, stage, id_map_fds, failure))
+    return false;
   // A runtime's own program lies on a read-only mount.
   if (!plan.runtime.count && !make_stand_in(&stand_in, failure)) return false;
   if (plan.as_root) {
@@ -79,10 +81,26 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
       return false;
   }
   if (!plan.runtime.count && !leave_program_file(stand_in, failure)) return false;
-  if (unshare(CLONE_NEWIPC | CLONE_NEWUTS) != 0) return fail(failure, Stage::namespaces);
+  // As root the mounts are still the host's, and this process may change them no more. In a namespace of its
+  // own it can mount, and drop, the scratch space for loading.
+  const int mounts = plan.as_root && plan.load_scratch ? CLONE_NEWNS : 0;
+  if (unshare(CLONE_NEWIPC | CLONE_NEWUTS | mounts) != 0) return fail(failure, Stage::namespaces);
   close(proc);
   if (!set_names(text(plan, plan.hostname))) return fail(failure, Stage::hostname);
   return true;
+}
+
+// On floors without mounts it is a directory, beside those of the cells.
+bool make_load_directory(const Plan& plan, Failure& failure) {
+  const char* path = text(plan, plan.load_scratch);
+  // One that is there was left by a zygote that was killed.
+  return mkdir(path, 0700) == 0 ||
+         (errno == EEXIST && remove_tree(path) && mkdir(path, 0700) == 0) ||
+         fail(failure, Stage::scratch);
+}
+
+bool drop_load_directory(const Plan& plan, Failure& failure) {
+  return remove_tree(text(plan, plan.load_scratch)) || fail(failure, Stage::load_scratch);
 }
 
 }  // namespace
@@ -119,7 +137,16 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds, in
 }
 
 void zygote_serve(const Plan& plan, int janitor_socket, int catalog) {
+  // Here, and not before a runtime is executed: its program must not be on a mount that goes.
+  const bool jail = plan.floor == Floor::jail;
+  Failure failure;
+  if (plan.load_scratch &&
+      !(jail ? mount_load_scratch(plan, failure) : make_load_directory(plan, failure)))
+    die(janitor_socket, failure);
   load_tools(plan, catalog);
+  if (plan.load_scratch &&
+      !(jail ? drop_load_scratch(plan, failure) : drop_load_directory(plan, failure)))
+    die(janitor_socket, failure);
   if (catalog >= 0) close(catalog);
   signal(SIGCHLD, SIG_IGN);  // keepers and orphans are reaped by the kernel
   wire::Message message{};

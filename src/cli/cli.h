@@ -33,6 +33,13 @@ void refuse_raised_rights();
 // Gives every option of every sub-command a check: an empty value must not pass for an option that is not there.
 // Call it when all are added. Throws Error(config) for "--name=".
 void refuse_empty_values(CLI::App& app, int argc, char** argv);
+// --- words.cc ---
+// How help is written. Before sub-commands are added.
+void set_words(CLI::App& app);
+// Why the first word is no sub-command, or "": it is one, or an option. Null: there is none.
+std::string wrong_subcommand(const CLI::App& app, const char* word);
+// What is wrong with a command line that can't be parsed: an option that there is not, or else `otherwise`.
+std::string wrong_words(const CLI::App& app, int argc, char** argv, const std::string& otherwise);
 // --- serve.cc ---
 // So that help lists them. Their options are brig-server's, a program of its own.
 void add_server(CLI::App& app);

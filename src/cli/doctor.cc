@@ -51,7 +51,11 @@ void add_doctor(CLI::App& app, int& exit_code) {
   CLI::App* doctor =
       app.add_subcommand("doctor", "Tells what this machine can enforce, by trying it.");
   doctor->add_flag("--json", *json, "As JSON");
-  doctor->footer("Exit code 0 if the default isolation (jail) works here, else 1.");
+  doctor->footer(
+      "Examples:\n"
+      "  brig doctor\n"
+      "  brig doctor --json | jq .jail\n"
+      "Exit code 0 if the default isolation (jail) works here, else 1.");
   doctor->callback([json, &exit_code] { exit_code = show(*json); });
 }
 

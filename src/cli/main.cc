@@ -14,6 +14,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -40,10 +41,34 @@ static int first_of_command(const CLI::App& run, int argc, char** argv) {
   return std::min(at, argc);
 }
 
+// `brig help COMMAND` is `brig COMMAND --help`, and `brig version` is `brig --version`. False: `fault` says why not.
+static bool plain_words(const CLI::App& app, int& argc, char** argv, std::string& fault) {
+  static char help[] = "--help", version[] = "--version";
+  const auto wrong = [&](int at) {
+    fault = brig::cli::wrong_subcommand(app, at < argc ? argv[at] : nullptr);
+    return !fault.empty();
+  };
+  if (wrong(1)) return false;
+  if (argc == 2 && !std::strcmp(argv[1], "version")) argv[1] = version;
+  if (std::strcmp(argv[1], "help") != 0) return true;
+  if (argc == 2 || argv[2][0] == '-') {
+    argv[1] = help;
+    argc = 2;
+  } else {
+    if (wrong(2)) return false;
+    argv[1] = argv[2];
+    argv[2] = help;
+    argc = 3;
+  }
+  argv[argc] = nullptr;
+  return true;
+}
+
 static int run_program(int argc, char** argv) {
   CLI::App app("Runs commands and tools in fresh, locked cells.", "brig");
   app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
   app.require_subcommand(1);
+  brig::cli::set_words(app);
   app.footer(
       "Examples:\n"
       "  brig run -- python3 -c 'print(6*7)'\n"
@@ -53,9 +78,10 @@ static int run_program(int argc, char** argv) {
       "  brig call greet '{\"who\": \"you\"}'\n"
       "  brig serve --manifest brig.toml\n"
       "  brig doctor\n"
-      "`brig COMMAND --help` tells more. Exit codes: 124 time was over, 125 brig failed, 126 can't "
-      "be\n"
-      "run, 127 not found, 128+N ended by signal N, otherwise the command's own.");
+      "`brig help COMMAND` tells more, `brig version` which brig this is.\n"
+      "Exit codes: 124 time was over, 125 brig failed, 126 can't be run, 127 not found, 128+N "
+      "ended\n"
+      "by signal N, otherwise the command's own.");
   int exit_code = 0;
   std::vector<std::string> command;
   const CLI::App& run = brig::cli::add_run(app, command, exit_code);
@@ -72,6 +98,10 @@ static int run_program(int argc, char** argv) {
   try {
     brig::cli::refuse_raised_rights();
     brig::cli::refuse_empty_values(app, argc, argv);
+    if (std::string fault; !plain_words(app, argc, argv, fault)) {
+      brig::cli::complain(fault);
+      return brig::cli::kOwnFailure;
+    }
     if (argc > 1 && brig::cli::is_of_server(argv[1])) brig::cli::run_server(argv);
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
@@ -80,7 +110,7 @@ static int run_program(int argc, char** argv) {
     return app.exit(version);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    brig::cli::complain(std::string(error.what()) + "; see `brig --help`");
+    brig::cli::complain(brig::cli::wrong_words(app, argc, argv, error.what()));
     return brig::cli::kOwnFailure;
   } catch (const std::exception& error) {
     brig::cli::complain_lines(error.what());
@@ -91,5 +121,7 @@ static int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   open_standard_descriptors();
+  signal(SIGXFSZ,
+         SIG_IGN);  // `ulimit -f` counts memory files too: an error with a reason, not a death
   return brig::cli::finished(run_program(argc, argv));
 }

@@ -18,7 +18,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/option_words.h"
 #include "cli/cli.h"
+#include "cli/policy_options.h"
 #include "cli/streams.h"
 #include "cli/tty.h"
 
@@ -33,41 +35,6 @@ struct Options {
   std::vector<std::string> read, write, hide, env, command;
   bool json = false, tty = false;
 };
-
-[[noreturn]] void bad(const char* option, const std::string& value, const char* expected) {
-  throw_error(ErrorKind::config, "{}: '{}' is not {}", option, value, expected);
-}
-
-void set_size(const char* option, const std::string& value, std::uint64_t& target) {
-  const auto size = parse_size(value);
-  if (!size) bad(option, value, "a size such as 512M or 100K");
-  target = *size;
-}
-
-std::chrono::milliseconds duration_of(const char* option, const std::string& value) {
-  const auto duration = parse_duration(value);
-  if (!duration) bad(option, value, "a duration such as 10s, 500ms or 2m");
-  return *duration;
-}
-
-// Relative to the current directory; "." goes, ".." is left for validate() to refuse.
-std::string absolute(const std::string& path) {
-  std::string full = path;
-  if (path.empty() || path[0] != '/') {
-    const std::unique_ptr<char, decltype(&free)> here(get_current_dir_name(), free);
-    if (!here) throw_sys("getting the current directory");
-    full = std::string(here.get()) + "/" + path;
-  }
-  std::string result;
-  std::size_t at = 0;
-  while (at < full.size()) {
-    const std::size_t slash = std::min(full.find('/', at), full.size());
-    const std::string part = full.substr(at, slash - at);
-    if (!part.empty() && part != ".") result += "/" + part;
-    at = slash + 1;
-  }
-  return result.empty() ? "/" : result;
-}
 
 Policy policy_of(const Options& options) {
   Policy policy =
@@ -140,7 +107,13 @@ int run_command(const Options& options) {
     live = [&](Stream stream, std::string_view bytes) {
       if (!passer.pass(stream == Stream::out ? 1 : 2, bytes) && lost.empty()) lost = passer.why();
     };
-  const Report report = run(command, policy, live);
+  Report report;
+  try {
+    report = run(command, policy, live);
+  } catch (const Error& error) {
+    throw Error(error.kind(), in_option_words(error.what()));
+  }
+  use_option_words(report);
   tty.reset();
   if (options.json) {
     put((isatty(1) ? printable_json(to_json(report, 2)) : to_json(report)) + "\n");
@@ -203,7 +176,6 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
   run->add_flag("--json", options->json, "Print the whole report as JSON instead of the output");
   run->add_flag("--tty", options->tty, "Give it a terminal of its own");
   run->footer(
-      "Usage: brig run [OPTIONS] -- CMD [ARGS...]\n\n"
       "The cell sees the system read-only, a private /tmp, HOME and /workspace, the safe part of "
       "the\n"
       "environment, and nothing else: no network, no file of yours that is not listed.\n"

@@ -12,10 +12,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/policy_options.h"
+#include "os/own_leaf.h"
 #include "serve/listen_address.h"
 #include "serve/manifest_watch.h"
 #include "serve/mcp_stdio.h"
@@ -27,8 +30,11 @@ namespace {
 
 using namespace brig::serve;
 
+constexpr std::chrono::seconds kToEndCalls{5};
+
 struct Options {
-  std::string manifest, audit;
+  std::string manifest, audit, arguments = "off", mcp_text = "25K";
+  PolicyOptions policy;  // of mcp
   bool builtins = false;
   SandboxOptions sandbox;
   // of serve
@@ -71,37 +77,85 @@ unsigned most_descriptors() {
   return static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
 }
 
+// The name of a socket that this process has made.
+class SocketName {
+ public:
+  explicit SocketName(std::string path) : path_(std::move(path)) {}
+  ~SocketName() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  SocketName(const SocketName&) = delete;
+  SocketName& operator=(const SocketName&) = delete;
+
+ private:
+  const std::string path_;
+};
+
+ArgumentsShown shown_by(const std::string& word) {
+  const auto how = arguments_shown_of(word);
+  if (!how)
+    throw_error(ErrorKind::config, "--audit-arguments {}: off, redacted or full", in_quotes(word));
+  return *how;
+}
+
+std::size_t mcp_text_of(const Options& options) {
+  const auto size = parse_size(options.mcp_text);
+  if (!size || *size < 1024 || *size > 1_MiB)
+    throw_error(ErrorKind::config, "--mcp-text {}: give a size from 1K to 1M",
+                in_quotes(options.mcp_text));
+  return *size;
+}
+
 // What both need, in the order in which it must be made.
 struct Parts {
   explicit Parts(const Options& options) {
     Builtins builtins;
     if (options.manifest.empty() || options.builtins) {
-      const Policy policy =
-          options.manifest.empty() ? Policy{} : manifest_from_toml_file(options.manifest).policy;
+      const Policy policy = options.manifest.empty()
+                                ? options.policy.policy()
+                                : manifest_from_toml_file(options.manifest).policy;
       builtins = make_builtins(policy, options.sandbox);
       if (!builtins.missing.empty()) note("there is no run_python: " + builtins.missing);
     }
     service = std::make_unique<Service>(
         loop,
         ServiceOptions{options.manifest, options.sandbox,
-                       options.audit.empty() ? default_audit() : options.audit},
+                       options.audit.empty() ? default_audit() : options.audit,
+                       shown_by(options.arguments), mcp_text_of(options)},
         std::move(builtins));
-    if (!options.manifest.empty())
-      watch = std::make_unique<ManifestWatch>(loop, options.manifest, [this] { reload(); });
+    if (options.manifest.empty()) return;
+    watch = std::make_unique<ManifestWatch>(loop, [this, &options](const std::string& path) {
+      reload(std::filesystem::absolute(options.manifest).lexically_normal() == path ? "" : path);
+    });
+    follow();
   }
 
-  void reload() {
-    service->reload([](const std::string& fault) {
-      if (fault.empty())
+  // `file`: the one that has changed, unless it is the manifest.
+  void reload(const std::string& file = "") {
+    service->reload([this, file](const std::string& fault) {
+      follow();
+      if (file.empty() && fault.empty())
         note("the manifest was reloaded");
-      else
+      else if (fault.empty())
+        note("the tools were reloaded: " + in_quotes(file) + " has changed");
+      else if (file.empty())
         complain_lines("the manifest stays as it was:\n" + fault);
+      else
+        complain_lines("the tools stay as they were; " + in_quotes(file) +
+                       " has changed, but the tools can't be loaded:\n" + fault);
     });
+  }
+
+  void follow() {
+    const std::string fault = watch->watch(service->sources(), service->loaded());
+    if (!fault.empty() && !told_unwatched) note("changes are not seen (SIGHUP reloads): " + fault);
+    told_unwatched = !fault.empty();
   }
 
   Loop loop;
   std::unique_ptr<Service> service;
   std::unique_ptr<ManifestWatch> watch;
+  bool told_unwatched = false;
 };
 
 void add_common(CLI::App& app, Options& options) {
@@ -120,9 +174,22 @@ void add_common(CLI::App& app, Options& options) {
                  "'none'. Default: "
                  "brig/audit.jsonl in the state directory")
       ->type_name("FILE");
+  app.add_option("--audit-arguments", options.arguments,
+                 "What the audit log and the console show of a call's arguments: off, redacted "
+                 "(names, types and sizes) or "
+                 "full (off)")
+      ->type_name("WHAT");
+  app.add_option("--mcp-text", options.mcp_text,
+                 "Text in a result of MCP, at most; the rest is a resource (25K)")
+      ->type_name("SIZE");
 }
 
 int run_mcp(const Options& options) {
+  if (const char* option = options.policy.given(); option && !options.manifest.empty())
+    throw_error(ErrorKind::config,
+                "{} and --manifest can't be combined: what a manifest's tools may use stands in "
+                "its [policy] ({}); write it there",
+                option, in_quotes(options.manifest));
   Parts parts(options);
   Mcp mcp(parts.loop, *parts.service);
   Tokens everybody;
@@ -140,9 +207,31 @@ int run_mcp(const Options& options) {
   return 0;
 }
 
+Tokens tokens_of(const Options& options) {
+  if (options.token_file.empty()) return {};
+  const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
+  try {
+    return Tokens::from_file(options.token_file);
+  } catch (const Error& error) {
+    if (!credentials || options.token_file.rfind(std::string(credentials) + "/", 0) != 0) throw;
+    throw Error(error.kind(),
+                std::string(error.what()) +
+                    "; it is systemd's copy of the file that LoadCredential= in the unit names "
+                    "(/etc/brig/tokens.toml, as brig ships it)");
+  }
+}
+
 int run_serve(const Options& options) {
+  if (has_manager()) move_into_own_leaf();
+  for (const std::string& origin : options.gate.origins)
+    if (!is_origin(origin))
+      throw_error(
+          ErrorKind::config,
+          "--allow-origin {}: an origin as browsers send it, such as https://example.org or "
+          "http://localhost:3000; no path, no '*'",
+          in_quotes(origin));
   Parts parts(options);
-  Tokens tokens = options.token_file.empty() ? Tokens() : Tokens::from_file(options.token_file);
+  Tokens tokens = tokens_of(options);
   if (options.certificate.empty() != options.key.empty())
     throw Error(ErrorKind::config, "--tls-cert and --tls-key belong together");
   const TlsFiles tls{options.certificate, options.key};
@@ -170,22 +259,27 @@ int run_serve(const Options& options) {
                   "--listen {}: whoever can reach that address could call tools. Give "
                   "--token-file FILE, or listen on 127.0.0.1 or a Unix socket",
                   address.url(secure));
-  std::string own_socket;  // to be removed at the end
+  std::optional<SocketName> own_socket;  // removed at the end, whichever that is
   if (sockets.empty()) {
     sockets.push_back(listen_on(addresses[0]));
-    own_socket = addresses[0].unix_path;
+    own_socket.emplace(addresses[0].unix_path);
   }
 
   Server server(parts.loop, *parts.service, tokens, options.gate, limits);
   for (UniqueFd& socket : sockets) server.http().listen(std::move(socket), secure ? &tls : nullptr);
   signal(SIGPIPE, SIG_IGN);
 
-  Loop::Timer patience;
-  bool stopping = false;
+  Loop::Timer patience, last;
+  int asked = 0;  // to stop
+  // Calls that are ended are still noted in the audit log and answered. A cell that can't be ended holds up nothing.
+  const auto end_calls = [&] {
+    parts.service->cancel_all();
+    if (!last) last = parts.loop.after(kToEndCalls, [&] { parts.loop.stop(); });
+  };
   parts.loop.on_signal({SIGTERM, SIGINT, SIGHUP}, [&](int which) {
     if (which == SIGHUP) {
       if (!options.token_file.empty()) try {
-          server.replace_tokens(Tokens::from_file(options.token_file));
+          server.replace_tokens(tokens_of(options));
         } catch (const Error& error) {
           note(std::string("the tokens stay as they were: ") + error.what());
         }
@@ -193,22 +287,16 @@ int run_serve(const Options& options) {
       if (parts.service->has_manifest()) parts.reload();
       return;
     }
-    if (std::exchange(stopping, true)) {
-      parts.service->cancel_all();
-      return parts.loop.stop();
-    }
+    if (++asked == 2) return end_calls();
+    if (asked > 2) return parts.loop.stop();
     notify_manager("STOPPING=1");
     note("stopping: calls that run may end; again: at once");
     server.http().drain();
     parts.service->drain([&] {
       // What they answered may still be on its way.
-      patience = parts.loop.after(std::chrono::milliseconds(100), [&] { parts.loop.stop(); });
+      last = parts.loop.after(std::chrono::milliseconds(100), [&] { parts.loop.stop(); });
     });
-    if (!patience)
-      patience = parts.loop.after(*drain_time, [&] {
-        parts.service->cancel_all();
-        parts.loop.stop();
-      });
+    if (!last) patience = parts.loop.after(*drain_time, end_calls);
   });
 
   for (const ListenAddress& address : addresses) {
@@ -218,7 +306,6 @@ int run_serve(const Options& options) {
   }
   notify_manager("READY=1");
   parts.loop.run(tell_defect);
-  if (!own_socket.empty()) unlink(own_socket.c_str());
   return 0;
 }
 
@@ -230,6 +317,7 @@ int main(int argc, char** argv) {
   CLI::App app("The server of brig.", "brig");
   app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
   app.require_subcommand(1);
+  set_words(app);
   Options options;
   int exit_code = 0;
   CLI::App& serve = *app.add_subcommand("serve", "Serves tools over MCP and HTTP, with a console");
@@ -268,11 +356,18 @@ int main(int argc, char** argv) {
   serve.callback([&] { exit_code = run_serve(options); });
   CLI::App& mcp = *app.add_subcommand("mcp", "Serves tools over MCP on stdin and stdout");
   add_common(mcp, options);
+  add_policy_options(mcp, options.policy);
   mcp.footer(
+      "Without a manifest there are run_command and run_python, and --policy, --read, --write, "
+      "--net,\n"
+      "--memory and --timeout say what they may use, as for `brig run`. A manifest has a "
+      "[policy].\n"
       "Examples:\n"
       "  brig mcp\n"
+      "  brig mcp --read ~/data --timeout 2m --memory 2G\n"
+      "  brig mcp --write . --net host\n"
       "  brig mcp --manifest brig.toml\n"
-      "  claude mcp add sandbox -- brig mcp");
+      "  claude mcp add sandbox -- brig mcp --read ~/data");
   mcp.callback([&] { exit_code = run_mcp(options); });
   try {
     refuse_raised_rights();
@@ -280,7 +375,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    complain(std::string(error.what()) + "; see `brig serve --help` and `brig mcp --help`");
+    complain(wrong_words(app, argc, argv, error.what()));
     return kOwnFailure;
   } catch (const std::exception& error) {
     complain_lines(error.what());

@@ -161,6 +161,7 @@ CgroupLayout& CgroupLayout::operator=(CgroupLayout&& other) noexcept {
   pids = other.pids;
   cpu = other.cpu;
   cpuacct = other.cpuacct;
+  unified_memory = other.unified_memory;
   hierarchies = std::move(other.hierarchies);
   why_not = std::move(other.why_not);
   owned_ = std::exchange(other.owned_, {});
@@ -177,63 +178,68 @@ void CgroupLayout::remove_owned() {
   owned_.clear();
 }
 
+// What stands in the way; of several, the first, which is nearest to this process: its user can do something
+// about that.
+static void blame(CgroupLayout& layout, const std::string& path) {
+  const int error = errno;
+  if (!layout.why_not.empty()) return;
+  layout.why_not = fmt::format("{}: {}", path, errno_text(error));
+  if (error == EBUSY)
+    layout.why_not +=
+        ", since it holds processes itself: start brig in a cgroup below it (mkdir one, write the "
+        "shell's pid to its cgroup.procs)";
+}
+
+// The base in the directory `at`, if its children can have the controllers: a cgroup with processes of its own
+// can't give any to them.
+static bool make_v2_at(const CgroupLimits& limits, const std::string& at, const std::string& name,
+                       CgroupLayout& layout, std::vector<std::string>& owned) {
+  // The user's systemd may have been given less than all: memory is not to be lost for want of the CPUs.
+  const bool cpu = limits.cpus && has_word(read_text(at + "/cgroup.controllers"), "cpu");
+  const std::string wanted = cpu ? "+memory +pids +cpu" : "+memory +pids";
+  const std::string enabled = read_text(at + "/cgroup.subtree_control");
+  if ((!has_word(enabled, "memory") || !has_word(enabled, "pids") ||
+       (cpu && !has_word(enabled, "cpu"))) &&
+      !write_text(at + "/cgroup.subtree_control", wanted)) {
+    blame(layout, at + "/cgroup.subtree_control");
+    return false;
+  }
+  if (!limits.single) remove_stale(at);
+  const std::string base = at + "/" + name;
+  if (mkdir(base.c_str(), 0755) != 0) {
+    blame(layout, "mkdir " + base);
+    return false;
+  }
+  if (!limits.single && !write_text(base + "/cgroup.subtree_control", wanted)) {
+    blame(layout, base + "/cgroup.subtree_control");
+    rmdir(base.c_str());
+    return false;
+  }
+  owned.push_back(base);
+  CgroupHierarchy tree;
+  tree.base = base;
+  tree.entrance = "cgroup.procs";
+  tree.settings = {{"memory.max", std::to_string(limits.memory), false},
+                   {"memory.swap.max", "0", true},
+                   {"pids.max", std::to_string(limits.processes), false}};
+  if (cpu) tree.settings.push_back({"cpu.max", cpu_quota(*limits.cpus) + " 100000", false});
+  tree.has_memory = tree.has_pids = tree.has_cpuacct = true;
+  layout.hierarchies.push_back(std::move(tree));
+  layout.version = 2;
+  layout.memory = layout.pids = layout.cpuacct = true;
+  layout.cpu = cpu;
+  layout.why_not = limits.cpus && !cpu ? "no cpu controller in " + at : "";
+  return true;
+}
+
+// The nearest place at or above this process' own cgroup.
 static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std::string& name,
                     CgroupLayout& layout, std::vector<std::string>& owned) {
   const std::optional<std::string> own = own_path(mounts.own, "");
-  if (mounts.unified.empty() || !own) return false;
-  if (!has_word(read_text(mounts.unified + "/cgroup.controllers"), "memory")) return false;
-  // What stands in the way nearest to this process is what its user can do something about.
-  const auto blame = [&](const std::string& path) {
-    const int error = errno;
-    if (!layout.why_not.empty()) return;
-    layout.why_not = fmt::format("{}: {}", path, errno_text(error));
-    if (error == EBUSY)
-      layout.why_not +=
-          ", since it holds processes itself: start brig in a cgroup below it (mkdir one, write "
-          "the "
-          "shell's pid to its cgroup.procs)";
-  };
-  const std::string wanted = limits.cpus ? "+memory +pids +cpu" : "+memory +pids";
-  // The nearest place at or above this process' own cgroup whose children can have the controllers:
-  // a cgroup with processes of its own can't give any to its children.
+  if (!layout.unified_memory || !own) return false;
   for (std::string at = mounts.unified + *own; at.size() >= mounts.unified.size();
-       at.erase(at.rfind('/'))) {
-    std::string enabled = read_text(at + "/cgroup.subtree_control");
-    if (!has_word(enabled, "memory") || !has_word(enabled, "pids") ||
-        (limits.cpus && !has_word(enabled, "cpu"))) {
-      if (!write_text(at + "/cgroup.subtree_control", wanted)) {
-        blame(at + "/cgroup.subtree_control");
-        continue;
-      }
-    }
-    if (!limits.single) remove_stale(at);
-    const std::string base = at + "/" + name;
-    if (mkdir(base.c_str(), 0755) != 0) {
-      blame("mkdir " + base);
-      continue;
-    }
-    if (!limits.single && !write_text(base + "/cgroup.subtree_control", wanted)) {
-      blame(base + "/cgroup.subtree_control");
-      rmdir(base.c_str());
-      continue;
-    }
-    owned.push_back(base);
-    CgroupHierarchy tree;
-    tree.base = base;
-    tree.entrance = "cgroup.procs";
-    tree.settings = {{"memory.max", std::to_string(limits.memory), false},
-                     {"memory.swap.max", "0", true},
-                     {"pids.max", std::to_string(limits.processes), false}};
-    if (limits.cpus)
-      tree.settings.push_back({"cpu.max", cpu_quota(*limits.cpus) + " 100000", false});
-    tree.has_memory = tree.has_pids = tree.has_cpuacct = true;
-    layout.hierarchies.push_back(std::move(tree));
-    layout.version = 2;
-    layout.memory = layout.pids = layout.cpuacct = true;
-    layout.cpu = limits.cpus.has_value();
-    layout.why_not.clear();
-    return true;
-  }
+       at.erase(at.rfind('/')))
+    if (make_v2_at(limits, at, name, layout, owned)) return true;
   return false;
 }
 
@@ -292,20 +298,47 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
   }
 }
 
+// A single call's cgroup is its base.
+static void write_settings(const CgroupLayout& layout) {
+  if (!layout.limits.single) return;
+  for (const CgroupHierarchy& tree : layout.hierarchies)
+    for (const CgroupHierarchy::Setting& setting : tree.settings)
+      if (!write_text(tree.base + "/" + setting.file, setting.value) && !setting.optional)
+        throw_sys("cgroup: writing '{}' to {}/{}", setting.value, tree.base, setting.file);
+}
+
+static bool has_unified_memory(const Mounted& mounts) {
+  return !mounts.unified.empty() &&
+         has_word(read_text(mounts.unified + "/cgroup.controllers"), "memory");
+}
+
 CgroupLayout make_cgroups(const CgroupLimits& limits) {
   CgroupLayout layout;
   layout.limits = limits;
   const Mounted mounts = find_mounts();
+  layout.unified_memory = has_unified_memory(mounts);
   const std::string name = unique_name();
   if (!make_v2(limits, mounts, name, layout, layout.owned_))
     make_v1(limits, mounts, name, layout, layout.owned_);
   if (layout.version == 0 && layout.why_not.empty())
     layout.why_not = "no cgroup file system with the memory controller is mounted";
-  if (limits.single)
-    for (const CgroupHierarchy& tree : layout.hierarchies)
-      for (const CgroupHierarchy::Setting& setting : tree.settings)
-        if (!write_text(tree.base + "/" + setting.file, setting.value) && !setting.optional)
-          throw_sys("cgroup: writing '{}' to {}/{}", setting.value, tree.base, setting.file);
+  write_settings(layout);
+  return layout;
+}
+
+CgroupLayout make_delegated_cgroups(const CgroupLimits& limits, const std::string& path,
+                                    pid_t tenant) {
+  CgroupLayout layout;
+  layout.limits = limits;
+  const Mounted mounts = find_mounts();
+  layout.unified_memory = has_unified_memory(mounts);
+  const std::string at = mounts.unified + path, home = at + "/janitor";
+  if ((mkdir(home.c_str(), 0755) != 0 && errno != EEXIST) ||
+      !write_text(home + "/cgroup.procs", std::to_string(tenant)))
+    blame(layout, home);
+  else
+    make_v2_at(limits, at, unique_name(), layout, layout.owned_);
+  write_settings(layout);
   return layout;
 }
 

@@ -2,6 +2,8 @@
 // what is read back. The directories of the slots are made by the janitor (see cell/helper.h).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +48,8 @@ class CgroupLayout {
   int version = 0;  // 0: none usable
   bool memory = false, pids = false, cpu = false, cpuacct = false;
   std::vector<CgroupHierarchy> hierarchies;
+  bool unified_memory =
+      false;            // version 2 has the memory controller here, whether or not it was to be had
   std::string why_not;  // if version is 0, or a controller is missing: the call that failed
 
   void release() { owned_.clear(); }
@@ -55,12 +59,17 @@ class CgroupLayout {
  private:
   void remove_owned();
   friend CgroupLayout make_cgroups(const CgroupLimits&);
+  friend CgroupLayout make_delegated_cgroups(const CgroupLimits&, const std::string&, pid_t);
   std::vector<std::string> owned_;
 };
 
 // Finds where this process may make cgroups, by making them. What can't be had is absent in the
 // result, never an error.
 CgroupLayout make_cgroups(const CgroupLimits& limits);
+// The same in `path` of version 2 (as /proc/PID/cgroup has it), which is this user's to divide and holds no process
+// but `tenant`. That one is moved into a child of its own: a cgroup that holds processes can't be divided.
+CgroupLayout make_delegated_cgroups(const CgroupLimits& limits, const std::string& path,
+                                    pid_t tenant);
 
 struct CgroupUsage {
   std::optional<std::uint64_t> memory_peak;
@@ -89,11 +98,14 @@ class SlotCgroup {
   void shrink();
   // Removes the slot's directories; false while something still lives there.
   bool remove();
-  // Removes what only this generation had, once the keeper has moved on.
-  void remove_generation();
+  // Takes over what only the generation before this one had, and those before that.
+  void follow(const SlotCgroup& before);
+  // Removes that, once the keeper has moved on. What is still in use, by a process that nobody has reaped yet, is tried
+  // again the next time.
+  void remove_older();
 
  private:
-  std::vector<std::string> directories_;
+  std::vector<std::string> directories_, older_;
   std::string generation_directory_;
   int version_ = 0;
   std::uint64_t memory_limit_ = 0, pids_limit_ = 0;

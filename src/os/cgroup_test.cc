@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -126,6 +127,29 @@ TEST(CgroupKernel, ASlotNeedsTheFilesThatWerePromised) {
   const CgroupLayout layout = make_cgroups(some_limits());
   NEEDS_CGROUPS(layout);
   EXPECT_THROW(SlotCgroup(layout, 77, 0), Error);
+}
+
+// A process that nobody has reaped yet keeps its cgroup in use: under load such a one was left until the Runner ended.
+TEST(CgroupKernel, AnOlderGenerationThatIsInUseIsRemovedLater) {
+  const CgroupLayout layout = make_cgroups(some_limits());
+  NEEDS_CGROUPS(layout);
+  std::string in_use;
+  for (const CgroupHierarchy& tree : layout.hierarchies)
+    for (const char* name : {"/0", "/0.1", "/0.2"})
+      if (name[2] == '\0' || tree.has_pids) {
+        ASSERT_TRUE(std::filesystem::create_directory(tree.base + name));
+        if (tree.has_pids && name[2] == '\0') in_use = tree.base + name;
+      }
+  ASSERT_TRUE(std::filesystem::create_directory(in_use + "/busy"));
+  SlotCgroup first(layout, 0, 0), second(layout, 0, 1), third(layout, 0, 2);
+  second.follow(first);
+  second.remove_older();
+  EXPECT_TRUE(std::filesystem::exists(in_use));
+  third.follow(second);
+  std::filesystem::remove(in_use + "/busy");
+  third.remove_older();
+  EXPECT_FALSE(std::filesystem::exists(in_use));
+  EXPECT_TRUE(third.remove());
 }
 
 TEST(CgroupKernel, ASlotCountsItsOwnTime) {

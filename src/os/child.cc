@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -107,13 +108,17 @@ CleanSpawn::start(void* argument) noexcept {
   const long null = raw_call(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0);
   const int sources[4] = {static_cast<int>(null), spawn->fds_[0], spawn->fds_[1], spawn->program_};
   long result = null;
+  spawn->doing_ = "opening /dev/null";
+  if (result >= 0) spawn->doing_ = "its descriptors";
   // First out of the way of 0-4, then into place.
   for (int i = 0; result >= 0 && i < 4; ++i) {
-    result = raw_call(SYS_fcntl, sources[i], F_DUPFD_CLOEXEC, 16);
+    result = raw_call(SYS_fcntl, sources[i], F_DUPFD_CLOEXEC, 5);
+    if (result == -EINVAL) result = -EMFILE;  // what it says where the limit is below that number
     high[i] = static_cast<int>(result);
   }
   for (int i = 0; result >= 0 && i < 5; ++i)
     result = raw_call(SYS_dup3, high[i < 3 ? 0 : i - 2], i, 0);
+  if (result >= 0) spawn->doing_ = "execveat";
   if (result >= 0) result = raw_call(SYS_execveat, high[3], "", argv, envp, AT_EMPTY_PATH);
   spawn->error_ = static_cast<int>(-result);
   raw_call(SYS_exit_group, 127);
@@ -138,7 +143,10 @@ CleanSpawn::CleanSpawn(int program, const char* name, const int (&fds)[2])
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) {
     munmap(stack_, kStack);
-    throw_sys_error(error, "starting the helper: clone");
+    throw_sys_error(error, error == EAGAIN
+                               ? "starting the helper: clone (no more processes: ulimit "
+                                 "-u, or pids.max of the cgroup)"
+                               : "starting the helper: clone");
   }
   child_ = Child(pid, UniqueFd(pidfd));
   sys::send_away(pid);
@@ -161,7 +169,7 @@ Child CleanSpawn::take() {
   await_exec();
   if (error_) {
     child_ = Child();
-    throw_sys_error(error_, "starting the helper: execveat");
+    throw_sys_error(error_, std::string("starting the helper: ") + doing_);
   }
   return std::move(child_);
 }

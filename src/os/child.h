@@ -50,6 +50,7 @@ class CleanSpawn {
 
   // Waits until the program runs. Throws Error if it can't.
   Child take();
+  pid_t pid() const { return child_.pid(); }
 
  private:
   static int start(void* self) noexcept;
@@ -58,6 +59,7 @@ class CleanSpawn {
   int program_;
   const char* name_;
   int fds_[2];
+  const char* doing_ = "execveat";
   int error_ = 0;
   int running_ = 1;  // the kernel's to clear, when the child has left this memory
   void* stack_ = nullptr;

@@ -6,9 +6,11 @@ namespace {
 }  // namespace
 
 std::span<const std::uint64_t> default_filter() { return kFilter; }
-std::span<const std::uint64_t> default_lock_filter(bool inet) {
-  return inet ? std::span<const std::uint64_t>(kLockFilterInet)
-              : std::span<const std::uint64_t>(kLockFilter);
+std::span<const std::uint64_t> default_lock_filter(bool inet, bool counts_memory) {
+  if (inet && counts_memory) return kLockFilterInetCounting;
+  if (inet) return kLockFilterInet;
+  if (counts_memory) return kLockFilterCounting;
+  return kLockFilter;
 }
 
 }  // namespace brig

@@ -1,6 +1,7 @@
 // Build-time program: writes the default filters as C++ arrays to standard output, so that no cell
 // waits for libseccomp to compute them again.
 #include <cstdio>
+#include <string>
 
 #include "os/seccomp.h"
 
@@ -17,7 +18,13 @@ void print(const char* name, const brig::FilterProgram& program) {
 
 int main() {
   print("kFilter", brig::build_filter({}));
-  print("kLockFilter", brig::build_lock_filter({}));
-  print("kLockFilterInet",
-        brig::build_lock_filter({.inet = true, .shares_host = false, .allow = {}, .deny = {}}));
+  for (const bool inet : {false, true})
+    for (const bool counts : {false, true}) {
+      brig::FilterRules rules;
+      rules.inet = inet;
+      rules.counts_memory = counts;
+      print(
+          (std::string("kLockFilter") + (inet ? "Inet" : "") + (counts ? "Counting" : "")).c_str(),
+          brig::build_lock_filter(rules));
+    }
 }

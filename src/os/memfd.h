@@ -17,4 +17,8 @@ inline bool fill_and_seal(int file, std::string_view bytes) {
   return fill_and_seal(file, {&bytes, 1});
 }
 
+// For the message: "", or which limit refused the memory, by errno. A process that does not ignore SIGXFSZ is
+// ended before it can ask.
+const char* file_limit_hint();
+
 }  // namespace brig

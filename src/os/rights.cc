@@ -4,12 +4,56 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace brig {
+namespace {
+
+[[noreturn]] void throw_no_proc(const char* file) {
+  throw_error(
+      ErrorKind::unsupported,
+      "/proc: none is mounted here, or it can't be read ({}), and brig can't work without it: "
+      "mount -t proc proc /proc",
+      file);
+}
+
+// Whether all those ids are, by one line of "inside outside count".
+bool are_mapped(const char* file, std::uint32_t first, std::uint32_t count) {
+  bool found = false;
+  errno = 0;
+  const std::string map = read_text(file);
+  // Not to be guessed: an answer that is wrong once lets two parts of brig go different ways.
+  if (map.empty() && errno != 0 && errno != ENOENT) throw_sys("reading '{}'", file);
+  if (map.empty()) throw_no_proc(file);
+  const char* at = map.c_str();
+  for (;;) {
+    std::uint64_t line[3];
+    for (std::uint64_t& number : line) {
+      char* end = nullptr;
+      number = std::strtoull(at, &end, 10);
+      if (end == at) return found;
+      at = end;
+    }
+    found |= first >= line[0] && first - line[0] + count <= line[2];
+  }
+}
+
+}  // namespace
+
+void require_proc() {
+  constexpr const char* kMap = "/proc/self/uid_map";
+  if (access(kMap, R_OK) != 0) throw_no_proc(kMap);
+}
+
+bool ids_are_mapped(std::uint32_t first, std::uint32_t count) {
+  return are_mapped("/proc/self/uid_map", first, count) &&
+         are_mapped("/proc/self/gid_map", first, count);
+}
 
 bool has_root_rights() {
   if (geteuid() != 0) return false;
@@ -18,7 +62,7 @@ bool has_root_rights() {
   if (syscall(SYS_capget, &header, data) != 0) return false;
   constexpr unsigned kNeeded =
       1u << CAP_SYS_ADMIN | 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_CHOWN;
-  return (data[0].effective & kNeeded) == kNeeded;
+  return (data[0].effective & kNeeded) == kNeeded && ids_are_mapped(kSpareId, 1);
 }
 
 bool is_the_machines_root() {
@@ -28,11 +72,6 @@ bool is_the_machines_root() {
   char* end = nullptr;
   const bool maps_root = std::strtoul(at, &end, 10) == 0 && end != at;
   return !maps_root || std::strtoul(end, nullptr, 10) == 0;  // not to be seen: taken for it
-}
-
-bool in_container() {
-  return access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0 ||
-         std::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
 }
 
 }  // namespace brig

@@ -107,15 +107,16 @@ constexpr const char* kReturnable[] = {
     "perf_event_open", "inotify_init",     "inotify_init1",     "inotify_add_watch", "io_setup",
     "io_uring_setup",  "io_uring_enter",   "io_uring_register", "name_to_handle_at", "move_pages",
     "migrate_pages",   "memfd_secret",     "modify_ldt",        "remap_file_pages",  "userfaultfd",
-    "adjtimex",
+    "adjtimex",        "memfd_create",
 };
 
 // What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
 constexpr const char* kNeeded[] = {
-    "brk",          "clone",      "close",    "dup2",      "dup3",         "execve",
-    "exit",         "exit_group", "fork",     "getrusage", "kill",         "mmap",
-    "munmap",       "prlimit64",  "pwrite64", "recvmsg",   "rt_sigaction", "rt_sigprocmask",
-    "rt_sigreturn", "sendmsg",    "setsid",   "wait4",     "write",        "writev"};
+    "brk",     "clone",        "close",          "dup2",         "dup3",
+    "execve",  "exit",         "exit_group",     "fork",         "getrusage",
+    "kill",    "mmap",         "munmap",         "prlimit64",    "pwrite64",
+    "recvmsg", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sendmsg",
+    "setsid",  "statx",        "wait4",          "write",        "writev"};
 
 constexpr int kNamespaceFlags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                    CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
@@ -242,6 +243,44 @@ void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denie
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {compare(1, SCMP_CMP_NE, 0)});
 }
 
+// RLIMIT_DATA is about private memory. What is left is memory that processes share: its size is in a
+// register, but for a memfd's, which nothing counts as it grows; libraries fall back to a file. (The kernel
+// looks at all of MAP_TYPE; /dev/zero, which makes such a mapping too, is Landlock's business.)
+constexpr scmp_datum_t kMapType = 0xf;
+constexpr const char* kSharedObjects[] = {"shmget", "msgget", "semget"};
+void ask_for_memory(Builder& builder, const FilterRules& rules) {
+  const auto denied = [&](const char* name) { return contains(rules.deny, name); };
+  if (!contains(rules.allow, "memfd_create") && !denied("memfd_create"))
+    builder.rule(SCMP_ACT_ERRNO(ENOSYS), "memfd_create");
+  builder.rule(
+      SCMP_ACT_NOTIFY, "mmap",
+      {compare(3, SCMP_CMP_MASKED_EQ, kMapType | MAP_ANONYMOUS, MAP_SHARED | MAP_ANONYMOUS)});
+  for (const char* name : kSharedObjects)
+    if (!rules.shares_host && !denied(name)) builder.rule(SCMP_ACT_NOTIFY, name);
+}
+
+// Private memory that RLIMIT_DATA does not see. What is made to grow downwards the kernel takes for a stack,
+// which is bounded as it grows, not as it is mapped or remapped: nothing may be mapped so, and the one
+// that is, the stack of the first thread, may not be remapped. A page that was given to a pipe stays when it
+// is unmapped, and a huge page as a whole.
+void refuse_uncounted_memory(Builder& builder, const FilterRules& rules) {
+  const auto denied = [&](const char* name) { return contains(rules.deny, name); };
+  builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mmap",
+               {compare(3, SCMP_CMP_MASKED_EQ, MAP_GROWSDOWN, MAP_GROWSDOWN)});
+  if (!denied("vmsplice")) builder.rule(SCMP_ACT_ERRNO(ENOSYS), "vmsplice");
+  if (denied("mremap")) return;
+#ifdef __x86_64__
+  // Where it is: the last 16 GiB below 2^47, and its own size; mappings are below that. In a program for 32 bits, which
+  // may switch to 64, the last 16 MiB below 2^32. What else lies there is copied by realloc, not remapped.
+  constexpr scmp_datum_t kLowestStack = (1ull << 47) - (16ull << 30) - (16ull << 20);
+  builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mremap", {compare(0, SCMP_CMP_GE, kLowestStack)});
+  builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mremap",
+               {compare(0, SCMP_CMP_MASKED_EQ, ~0xffffffull, 0xff000000)});
+#else
+  builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mremap");  // nobody has looked where it is
+#endif
+}
+
 // Deny wins over allow.
 FilterRules settled(FilterRules rules) {
   std::erase_if(rules.allow, [&](const std::string& name) { return contains(rules.deny, name); });
@@ -312,7 +351,32 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
   keep_core_limit(builder, rules.deny);
   if (!denied("fcntl")) refuse_leases(builder);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
+  if (rules.counts_memory) {
+    ask_for_memory(builder, rules);
+    refuse_uncounted_memory(builder, rules);
+  }
   return builder.take();
+}
+
+std::vector<int> counted_calls(const FilterRules& rules) {
+  if (!rules.counts_memory) return {};
+  std::vector<int> numbers{SCMP_SYS(mmap)};
+  for (const char* name : kSharedObjects)
+    if (!rules.shares_host && !contains(rules.deny, name))
+      numbers.push_back(seccomp_syscall_resolve_name(name));
+  return numbers;
+}
+
+std::uint64_t counted_memory(int number, const std::uint64_t* arguments) {
+  constexpr std::uint64_t kQueue = 2 << 20;  // 16384 empty messages, and what holds them
+  constexpr std::uint64_t kSemaphore = 128;
+  // So that the number of such calls, each of which the listener has to answer, is bounded too.
+  constexpr std::uint64_t kLeast = 64 << 10;
+  if (number == SCMP_SYS(msgget)) return kQueue;
+  const std::uint64_t size = number == SCMP_SYS(semget)
+                                 ? static_cast<std::uint32_t>(arguments[1]) * kSemaphore
+                                 : arguments[1];
+  return std::max(size, kLeast);
 }
 
 int refusal_errno(int number) {

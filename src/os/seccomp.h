@@ -21,6 +21,8 @@ using FilterProgram = std::vector<std::uint64_t>;  // one sock_filter each
 struct FilterRules {
   bool inet = false;         // AF_INET, AF_INET6 and route netlink sockets, else AF_UNIX only
   bool shares_host = false;  // no namespaces: refuses what reaches other processes of the user
+  // No memory cgroup: new shared memory is asked of the listener, which counts it (see counted_calls).
+  bool counts_memory = false;
   std::vector<std::string> allow;  // extra; only names for which may_allow() holds
   std::vector<std::string> deny;   // extra; EPERM
 };
@@ -31,7 +33,7 @@ FilterProgram build_lock_filter(const FilterRules& rules);
 
 // The same for rules without extras, made at build time: free.
 std::span<const std::uint64_t> default_filter();
-std::span<const std::uint64_t> default_lock_filter(bool inet);
+std::span<const std::uint64_t> default_lock_filter(bool inet, bool counts_memory = false);
 
 bool is_syscall(const std::string& name);
 // Refused by default and safe to give back: it does not undo another layer.
@@ -39,6 +41,13 @@ bool may_allow(const std::string& name);
 
 // Every call but those that a cell itself needs to start.
 bool may_deny(const std::string& name);
+
+// The calls that a lock filter with counts_memory asks its listener for, and that it may let go on: none that
+// these rules refuse.
+std::vector<int> counted_calls(const FilterRules& rules);
+// What one of them would add to the memory that no process' own limit covers: an upper bound in bytes. The
+// arguments are the call's registers, so the tool can't change them before it goes on.
+std::uint64_t counted_memory(int number, const std::uint64_t* arguments);
 
 // What a listener reports: "mount", "socket(AF_INET)"; and the errno the tool gets.
 std::string describe_refusal(int number, const std::uint64_t* arguments);

@@ -79,14 +79,24 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
   }
 }
 
-bool SlotCgroup::remove() {
-  std::erase_if(directories_, [](const std::string& path) {
+static void remove_all(std::vector<std::string>& directories) {
+  std::erase_if(directories, [](const std::string& path) {
     return rmdir(path.c_str()) == 0 || errno == ENOENT;
   });
-  return directories_.empty();
 }
 
-void SlotCgroup::remove_generation() { rmdir(generation_directory_.c_str()); }
+bool SlotCgroup::remove() {
+  remove_all(older_);
+  remove_all(directories_);
+  return older_.empty() && directories_.empty();
+}
+
+void SlotCgroup::follow(const SlotCgroup& before) {
+  older_ = before.older_;
+  older_.push_back(before.generation_directory_);
+}
+
+void SlotCgroup::remove_older() { remove_all(older_); }
 
 std::optional<std::uint64_t> SlotCgroup::cpu_micros() const {
   if (!cpu_) return std::nullopt;

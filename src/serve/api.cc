@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "serve/embedded.h"
 #include "serve/event_json.h"
 #include "serve/problem.h"
@@ -18,6 +19,7 @@ namespace brig::serve {
 namespace {
 
 constexpr std::chrono::seconds kLongestWait{60};
+constexpr std::size_t kMostEnded = 1000;
 
 Response not_found() { return problem(404, "", "there is nothing at this path"); }
 
@@ -185,12 +187,17 @@ void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
 }
 
 void Api::start(const ExchangePtr& exchange, Order order) {
-  if (exchange->request.accepts("text/event-stream", true))
-    return stream(exchange, std::move(order));
+  const unsigned json = exchange->request.quality_of("application/json"),
+                 events = exchange->request.quality_of("text/event-stream");
+  if (json == 0 && events == 0)
+    return exchange->respond(
+        problem(406, "", "a call is answered as application/json or text/event-stream"));
+  if (events > json) return stream(exchange, std::move(order));
   const std::string trace = order.trace.traceparent();
   Hearing hearing;
   hearing.on_done = [exchange, trace](const ToolResult& result) {
     Response response = problem_of(result).value_or(Response{});
+    response.noted = true;
     if (response.body.empty()) response.body = to_json(result);
     response.headers.push_back({"traceparent", trace});
     exchange->respond(std::move(response));
@@ -223,7 +230,10 @@ void Api::stream(const ExchangePtr& exchange, Order order) {
   };
   hearing.on_done = [out, begin, exchange](const ToolResult& result) {
     if (!out->stream)
-      if (auto response = problem_of(result)) return exchange->respond(std::move(*response));
+      if (auto response = problem_of(result)) {
+        response->noted = true;
+        return exchange->respond(std::move(*response));
+      }
     begin();
     out->stream->send("result", to_json(result), true);
     out->stream->end();
@@ -237,17 +247,32 @@ void Api::stream(const ExchangePtr& exchange, Order order) {
 }
 
 void Api::list_calls(const ExchangePtr& exchange, const CallerPtr& caller) {
+  std::size_t ended = 0;
+  if (const auto asked = exchange->request.parameter("ended")) {
+    const auto [end, fault] = std::from_chars(asked->data(), asked->data() + asked->size(), ended);
+    if (fault != std::errc() || end != asked->data() + asked->size() || ended > kMostEnded)
+      return exchange->respond(
+          problem(422, "invalid-arguments", fmt::format("ended: a number up to {}", kMostEnded)));
+  }
   Json list = Json::array();
   const auto now = std::chrono::system_clock::now();
-  for (const LiveCall& call : service_.calls(*caller))
-    list.push_back(
-        {{"call_id", call.call_id},
-         {"tool", call.tool},
-         {"caller", call.caller},
-         {"status", call.running ? "running" : "queued"},
-         {"started_at", seconds_of(call.since)},
-         {"age_ms", std::chrono::duration<double, std::milli>(now - call.since).count()}});
-  exchange->respond(json_response({{"calls", std::move(list)}}));
+  for (const LiveCall& call : service_.calls(*caller)) {
+    Json form{{"call_id", call.call_id},
+              {"tool", call.tool},
+              {"caller", call.caller},
+              {"status", call.running ? "running" : "queued"},
+              {"started_at", time_text(call.since)},
+              {"age_ms", std::chrono::duration<double, std::milli>(now - call.since).count()}};
+    if (!call.arguments.is_null()) form["arguments"] = call.arguments;
+    list.push_back(std::move(form));
+  }
+  Response response = json_response({{"calls", std::move(list)}});
+  if (ended > 0) {
+    response.body.pop_back();
+    response.body.append(",\"at\":\"").append(time_text(now)).append("\",\"ended\":");
+    response.body.append(service_.ended_calls(caller, ended)).append("}");
+  }
+  exchange->respond(std::move(response));
 }
 
 void Api::cancel_call(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id) {

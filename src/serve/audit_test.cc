@@ -60,6 +60,18 @@ TEST_F(AuditLog, ThatCanNotBeOpenedIsAnErrorThatSaysWhatToDo) {
   }
 }
 
+TEST_F(AuditLog, TellsAtItsEndWhatCouldNotBeWritten) {
+  testing::internal::CaptureStderr();
+  {
+    Audit audit("/dev/full");
+    audit.write(R"({"call_id":"one"})");
+    audit.write(R"({"call_id":"two"})");
+  }
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("No space left"), std::string::npos) << told;
+  EXPECT_NE(told.find("{\"call_id\":\"one\"}\n{\"call_id\":\"two\"}\n"), std::string::npos) << told;
+}
+
 TEST_F(AuditLog, OnAFullDiskDoesNotWork) {
   Audit audit("/dev/full");
   EXPECT_TRUE(audit.works()) << "nothing had to be written yet";
@@ -79,6 +91,27 @@ TEST_F(AuditLog, WhatAFullDiskDidNotTakeIsWrittenLaterInOrder) {
   EXPECT_TRUE(audit.works());
   audit.write("three");
   EXPECT_EQ(text(path_), "one\ntwo\nthree\n");
+}
+
+TEST_F(AuditLog, TellsOfAFullDiskOnceAndWhenItIsOver) {
+  std::filesystem::create_symlink("/dev/full", path_);
+  testing::internal::CaptureStderr();
+  Audit audit(path_);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(audit.write("x"));
+  EXPECT_EQ(audit.failures(), 3u);
+  EXPECT_EQ(audit.unwritten(), 3u);
+  for (int i = 0; i < 10'000; ++i) audit.write("x");
+  EXPECT_EQ(audit.unwritten(), 10'000u) << "not without end";
+  EXPECT_EQ(audit.lost(), 3u);
+  std::filesystem::remove(path_);
+  EXPECT_TRUE(audit.reopen());
+  EXPECT_TRUE(audit.works());
+  EXPECT_EQ(audit.unwritten(), 0u);
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(told,
+            "brig: the audit log '" + path_ +
+                "' can't be written (No space left on device); no call is taken until it can\n"
+                "brig: the audit log is written again; 3 lines are missing in it\n");
 }
 
 TEST_F(AuditLog, IsOpenedAnewAfterARotation) {

@@ -19,6 +19,7 @@ void add_stream(Json& output, const std::string& name, const Output& stream) {
 
 Builtins make_builtins(const Policy& policy, const SandboxOptions& options) {
   Builtins made;
+  made.policy = policy;
   const auto tools = [](bool python) {
     Toolbox toolbox;
     toolbox.add(run_command_tool());
@@ -59,8 +60,12 @@ void present_python(ToolResult& result) {
   result.output = {{"value", std::move(answer["value"])}};
   result.report.exit_code = 0;
   add_streams(result.output, result.report);
-  if (auto images = answer.find("images"); images != answer.end() && images->is_array())
-    result.output["images"] = std::move(*images);
+  for (const char* key : {"images", "files"})
+    if (auto list = answer.find(key); list != answer.end() && list->is_array())
+      result.output[key] = std::move(*list);
+  if (const auto more = answer.find("files_left_out");
+      more != answer.end() && more->is_number_unsigned())
+    result.output["files_left_out"] = *more;
 }
 
 }  // namespace brig::serve

@@ -15,6 +15,7 @@ inline constexpr const char* kRunPython = "run_python";
 struct Builtins {
   std::shared_ptr<Sandbox> sandbox;
   std::string missing;  // why there is no run_python; empty if there is
+  Policy policy;
 };
 
 // Throws Error. The cells are made by programs that are executed for it: none is a copy of this process.

@@ -9,7 +9,7 @@ namespace brig::serve {
 std::string_view openapi_text();
 
 struct EmbeddedFile {
-  std::string_view name, type, bytes;
+  std::string_view name, type, bytes, packed;  // the last by gzip
 };
 // The console's, by name; "index.html" is its page.
 std::span<const EmbeddedFile> console_files();

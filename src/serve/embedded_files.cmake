@@ -5,6 +5,9 @@ set(asm "    .section .rodata\n")
 set(table "")
 set(declarations "")
 set(count 0)
+find_program(brig_gzip gzip REQUIRED)
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/packed)
+set(embedded_packed "")
 set(embedded_inputs ${CMAKE_CURRENT_SOURCE_DIR}/openapi.json)
 foreach(file IN LISTS brig_web_files)
   list(APPEND embedded_inputs ${PROJECT_SOURCE_DIR}/web/${file})
@@ -22,9 +25,17 @@ foreach(path IN LISTS embedded_inputs)
   set(symbol brig_embedded_${count})
   string(APPEND asm "    .global ${symbol}\n    .hidden ${symbol}\n${symbol}:\n    .incbin \"${path}\"\n"
                     "    .global ${symbol}_end\n    .hidden ${symbol}_end\n${symbol}_end:\n    .byte 0\n")
+  # The same by gzip, for who takes it.
+  set(packed ${CMAKE_CURRENT_BINARY_DIR}/packed/${name}.gz)
+  add_custom_command(OUTPUT ${packed} COMMAND sh -c "${brig_gzip} -9nc '${path}' >'${packed}'" DEPENDS ${path} VERBATIM)
+  list(APPEND embedded_packed ${packed})
+  string(APPEND asm "    .global ${symbol}_packed\n    .hidden ${symbol}_packed\n${symbol}_packed:\n    .incbin \"${packed}\"\n"
+                    "    .global ${symbol}_packed_end\n    .hidden ${symbol}_packed_end\n${symbol}_packed_end:\n    .byte 0\n")
+  string(APPEND declarations "extern \"C\" const char ${symbol}_packed[], ${symbol}_packed_end[];\n")
   string(APPEND declarations "extern \"C\" const char ${symbol}[], ${symbol}_end[];\n")
   string(APPEND table "    {\"${name}\", \"${type}; charset=utf-8\", "
-                      "{${symbol}, static_cast<std::size_t>(${symbol}_end - ${symbol})}},\n")
+                      "{${symbol}, static_cast<std::size_t>(${symbol}_end - ${symbol})}, "
+                      "{${symbol}_packed, static_cast<std::size_t>(${symbol}_packed_end - ${symbol}_packed)}},\n")
   math(EXPR count "${count} + 1")
 endforeach()
 string(APPEND asm "    .section .note.GNU-stack, \"\", %progbits\n")
@@ -45,7 +56,7 @@ std::span<const EmbeddedFile> console_files() { return std::span(kFiles).subspan
 
 }  // namespace brig::serve
 " @ONLY)
-set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/embedded.S PROPERTIES OBJECT_DEPENDS "${embedded_inputs}")
+set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/embedded.S PROPERTIES OBJECT_DEPENDS "${embedded_inputs};${embedded_packed}")
 
 # An explicit list can forget a file.
 file(GLOB on_disk RELATIVE ${PROJECT_SOURCE_DIR}/web CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*.html

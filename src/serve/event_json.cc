@@ -3,13 +3,6 @@
 #include "base/text.h"
 
 namespace brig::serve {
-double seconds_of(std::chrono::system_clock::time_point time) {
-  return static_cast<double>(
-             std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch())
-                 .count()) /
-         1e6;
-}
-
 double milliseconds_of(std::chrono::microseconds time) {
   return static_cast<double>(time.count()) / 1000;
 }
@@ -39,8 +32,7 @@ Json data_of(const Event& event) {
 
 Json data_of(const std::vector<Violation>& violations) {
   Json list = Json::array();
-  for (const Violation& each : violations)
-    list.push_back({{"layer", each.layer}, {"what", each.what}, {"count", each.count}});
+  for (const Violation& each : violations) list.push_back(Json::parse(to_json(each)));
   return list;
 }
 

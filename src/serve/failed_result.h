@@ -18,7 +18,7 @@ inline ToolResult failed() {
   result.report.usage.memory_peak = 4096;
   result.report.out.total = 10;
   result.report.err.total = 20;
-  result.report.violations = {{"seccomp", "mount", 3}};
+  result.report.violations = {{.code = "syscall.refused", .what = "mount", .count = 3}};
   return result;
 }
 

@@ -23,7 +23,42 @@ bool is_address(const std::string& name) {
   return inet_pton(AF_INET, name.c_str(), bytes) == 1;
 }
 
+// What a page may read of an answer, and send with a request, beside what any page may.
+constexpr const char* kReadable =
+    "Brig-Call-Id, Date, ETag, Location, Mcp-Session-Id, Mcp-Protocol-Version, Retry-After, "
+    "traceparent, "
+    "WWW-Authenticate";
+constexpr std::string_view kSendable[] = {"accept",        "authorization", "content-type",
+                                          "last-event-id", "traceparent",   "tracestate"};
+
+// Of the names that a browser lists, those that a page may send.
+std::string sendable_of(std::string_view names) {
+  std::string allowed;
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(','), names.size());
+    const std::string name = lower_case(trimmed(names.substr(0, end)));
+    names.remove_prefix(std::min(end + 1, names.size()));
+    const bool is_name =
+        !name.empty() &&
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == std::string::npos;
+    if (is_name && (name.starts_with("mcp-") || std::ranges::count(kSendable, name) > 0))
+      allowed += (allowed.empty() ? "" : ", ") + name;
+  }
+  return allowed;
+}
+
 }  // namespace
+
+bool is_origin(std::string_view text) {
+  const std::string origin = lower_case(text);
+  const std::size_t begin = origin.find("://");
+  if (begin == std::string::npos || begin == 0) return false;
+  const std::string_view scheme = std::string_view(origin).substr(0, begin),
+                         host = std::string_view(origin).substr(begin + 3);
+  return scheme.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.") == std::string::npos &&
+         !host.empty() &&
+         host.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == std::string::npos;
+}
 
 Gate::Gate(GateOptions options, Tokens& tokens) : options_(std::move(options)), tokens_(tokens) {
   for (std::string& name : options_.hosts) name = lower_case(name);
@@ -41,8 +76,15 @@ bool Gate::is_host(std::string_view host) const {
          std::find(options_.hosts.begin(), options_.hosts.end(), name) != options_.hosts.end();
 }
 
+// A page of an origin that the operator has named. Its answer is for that origin alone.
+void Gate::allow_page(Exchange& exchange, const std::string& origin) const {
+  exchange.headers.push_back({"Access-Control-Allow-Origin", origin});
+  exchange.headers.push_back({"Access-Control-Expose-Headers", kReadable});
+}
+
 bool Gate::admit(Exchange& exchange) const {
   const Request& request = exchange.request;
+  if (!options_.origins.empty()) exchange.headers.push_back({"Vary", "Origin"});
   const std::string* host = request.header("host");
   if (host && !host->empty() && !is_host(*host)) {
     exchange.respond(problem(403, "host-not-allowed",
@@ -58,10 +100,23 @@ bool Gate::admit(Exchange& exchange) const {
   if (!origin) return true;
   const std::string own =
       (request.secure ? "https://" : "http://") + (host ? lower_case(*host) : std::string());
-  const auto& allowed = options_.origins;
-  if (lower_case(*origin) == own ||
-      std::find(allowed.begin(), allowed.end(), lower_case(*origin)) != allowed.end())
-    return true;
+  if (std::ranges::count(options_.origins, lower_case(*origin)) > 0) {
+    allow_page(exchange, *origin);
+    const std::string* asked = request.header("access-control-request-headers");
+    if (request.method != "OPTIONS" || !request.header("access-control-request-method"))
+      return true;
+    // It comes without a token, and tells nothing but this.
+    Response response{204,
+                      "",
+                      "",
+                      {{"Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE"},
+                       {"Access-Control-Max-Age", "600"}}};
+    if (const std::string sendable = sendable_of(asked ? *asked : ""); !sendable.empty())
+      response.headers.push_back({"Access-Control-Allow-Headers", sendable});
+    exchange.respond(std::move(response));
+    return false;
+  }
+  if (lower_case(*origin) == own) return true;
   exchange.respond(problem(403, "origin-not-allowed",
                            "pages of " + in_quotes(*origin) +
                                " may not ask this server; if they should: --allow-origin ORIGIN"));

@@ -7,8 +7,8 @@ namespace {
 
 class Asked final : public Exchange {
  public:
-  explicit Asked(std::vector<Header> headers, bool secure = false) {
-    request.headers = std::move(headers);
+  explicit Asked(std::vector<Header> sent, bool secure = false) {
+    request.headers = std::move(sent);
     request.secure = secure;
   }
   void respond(Response response) override {
@@ -97,6 +97,72 @@ TEST_F(GateOf, AnOriginThatIsAllowedMayAsk) {
   EXPECT_EQ(of_origin("https://pages.example.org"), 0u);
   EXPECT_EQ(of_origin("https://pages.example.org.evil.com"), 403u);
   EXPECT_EQ(of_origin("http://pages.example.org"), 403u);
+}
+
+class GatePages : public GateOf {
+ protected:
+  GatePages() { options_.origins = {"https://pages.example.org"}; }
+  // What is sent with whatever is answered, or with the answer.
+  static std::string header(const Asked& asked, const std::string& name) {
+    for (const auto* list : {&asked.headers, &asked.answer.headers})
+      for (const Header& each : *list)
+        if (each.name == name) return each.value;
+    return "";
+  }
+  bool admit(Asked& asked) { return Gate(options_, tokens_).admit(asked); }
+};
+
+TEST_F(GatePages, MayReadTheAnswersOfTheirOriginAlone) {
+  Asked asked({{"host", "localhost"}, {"origin", "https://pages.example.org"}});
+  EXPECT_TRUE(admit(asked));
+  EXPECT_EQ(header(asked, "Access-Control-Allow-Origin"), "https://pages.example.org");
+  EXPECT_NE(header(asked, "Access-Control-Expose-Headers").find("Brig-Call-Id"), std::string::npos);
+  EXPECT_EQ(header(asked, "Vary"), "Origin");
+  EXPECT_EQ(header(asked, "Access-Control-Allow-Credentials"), "");
+  for (const char* origin : {"https://other.example.org", "null", "http://localhost"}) {
+    Asked other({{"host", "localhost"}, {"origin", origin}});
+    admit(other);
+    EXPECT_EQ(header(other, "Access-Control-Allow-Origin"), "") << origin;
+    EXPECT_EQ(header(other, "Vary"), "Origin") << "a cache must not mix them up";
+  }
+}
+
+TEST_F(GatePages, AreToldBeforeTheyAskWhatTheyMaySend) {
+  Asked asked({{"host", "localhost"},
+               {"origin", "https://pages.example.org"},
+               {"access-control-request-method", "POST"},
+               {"access-control-request-headers",
+                "authorization,Content-Type, mcp-param-x,x-evil,cookie,mcp-\r"}});
+  asked.request.method = "OPTIONS";
+  EXPECT_FALSE(admit(asked));
+  EXPECT_EQ(asked.status, 204u);
+  EXPECT_EQ(header(asked, "Access-Control-Allow-Methods"), "GET, HEAD, POST, DELETE");
+  EXPECT_EQ(header(asked, "Access-Control-Allow-Headers"),
+            "authorization, content-type, mcp-param-x");
+  EXPECT_EQ(header(asked, "Access-Control-Allow-Origin"), "https://pages.example.org");
+  Asked other({{"host", "localhost"},
+               {"origin", "https://other.example.org"},
+               {"access-control-request-method", "POST"}});
+  other.request.method = "OPTIONS";
+  EXPECT_FALSE(admit(other));
+  EXPECT_EQ(other.status, 403u);
+  EXPECT_EQ(header(other, "Access-Control-Allow-Methods"), "");
+}
+
+TEST_F(GatePages, WithoutAnyThereAreNoSuchHeaders) {
+  options_.origins.clear();
+  Asked asked({{"host", "localhost"}, {"origin", "http://localhost"}});
+  EXPECT_TRUE(admit(asked));
+  EXPECT_TRUE(asked.headers.empty());
+}
+
+TEST(GateOrigin, IsWrittenAsBrowsersSendIt) {
+  for (const char* good : {"https://example.org", "http://localhost:3000", "http://[::1]:80",
+                           "chrome-extension://abcdef"})
+    EXPECT_TRUE(is_origin(good)) << good;
+  for (const char* bad : {"*", "", "null", "example.org", "https://", "https://example.org/",
+                          "https://*.example.org", "https://a@b", "://x", "https://a b"})
+    EXPECT_FALSE(is_origin(bad)) << bad;
 }
 
 TEST_F(GateOf, ARequestHasOneOrigin) {

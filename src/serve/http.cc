@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 
 namespace brig::serve {
 namespace {
@@ -24,6 +26,42 @@ std::string_view take(std::string_view& list, char separator) {
   return element;
 }
 
+// "0.25" as 250; nothing if it is no weight.
+std::optional<unsigned> weight_of(std::string_view text) {
+  if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1') ||
+      (text.size() > 1 && text[1] != '.'))
+    return {};
+  unsigned weight = text[0] == '1' ? 1000 : 0, unit = 100;
+  for (const char c : text.substr(std::min<std::size_t>(2, text.size()))) {
+    if (c < '0' || c > '9') return {};
+    weight += static_cast<unsigned>(c - '0') * unit;
+    unit /= 10;
+  }
+  return weight > 1000 ? std::optional<unsigned>() : weight;
+}
+
+// Of a header that lists what a client takes: each, and how much it is wanted; one whose weight is none is passed over. False: there is
+// no such header.
+template <typename Job>
+bool for_each_weighted(const Request& request, std::string_view header, const Job& job) {
+  bool any = false;
+  for (const Header& each : request.headers) {
+    if (each.name != header) continue;
+    any = true;
+    for (std::string_view list = each.value; !list.empty();) {
+      std::string_view element = take(list, ',');
+      const std::string_view name = trimmed(take(element, ';'));
+      std::optional<unsigned> weight = 1000;
+      while (!element.empty()) {
+        std::string_view value = take(element, ';');
+        if (same(trimmed(take(value, '=')), "q")) weight = weight_of(trimmed(value));
+      }
+      if (!name.empty() && weight) job(name, *weight);
+    }
+  }
+  return any;
+}
+
 }  // namespace
 
 const std::string* Request::header(std::string_view name) const {
@@ -37,22 +75,45 @@ unsigned Request::count(std::string_view name) const {
       headers.begin(), headers.end(), [&](const Header& each) { return each.name == name; }));
 }
 
-bool Request::accepts(std::string_view type, bool by_name) const {
-  bool any = false;
-  const std::string_view family = type.substr(0, type.find('/') + 1);  // "text/"
+unsigned Request::quality_of(std::string_view type) const {
+  const std::string family = std::string(type.substr(0, type.find('/') + 1)) + "*";  // "text/*"
+  const std::array<std::string_view, 3> ranges{"*/*", family, type};
+  // What is said of it most exactly holds.
+  std::optional<unsigned> said[3];
+  const bool any = for_each_weighted(*this, "accept", [&](std::string_view name, unsigned weight) {
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      if (same(name, ranges[i])) said[i] = std::max(said[i].value_or(0), weight);
+  });
+  if (!any) return 1000;
+  for (const std::size_t i : {2, 1, 0})
+    if (said[i]) return *said[i];
+  return 0;
+}
+
+bool Request::takes_encoding(std::string_view coding) const {
+  std::optional<unsigned> own, star;
+  for_each_weighted(*this, "accept-encoding", [&](std::string_view name, unsigned weight) {
+    if (same(name, coding)) own = weight;
+    if (name == "*") star = weight;
+  });
+  return own.value_or(star.value_or(0)) > 0;
+}
+
+bool Request::knows_tag(std::string_view tag) const {
   for (const Header& each : headers) {
-    if (each.name != "accept") continue;
-    any = true;
-    for (std::string_view list = each.value; !list.empty();) {
-      std::string_view element = take(list, ',');
-      const std::string_view range = trimmed(take(element, ';'));
-      if (same(range, type)) return true;
-      if (!by_name && (range == "*/*" || (range.size() == family.size() + 1 &&
-                                          range.back() == '*' && range.starts_with(family))))
-        return true;
+    if (each.name != "if-none-match") continue;
+    std::string_view list = each.value;
+    if (trimmed(list) == "*") return true;
+    // A comma may stand in a tag, so they are taken by their quotes.
+    while (!list.empty()) {
+      const std::size_t begin = list.find('"');
+      const std::size_t end = begin == std::string_view::npos ? begin : list.find('"', begin + 1);
+      if (end == std::string_view::npos) break;
+      if (list.substr(begin, end + 1 - begin) == tag) return true;
+      list.remove_prefix(end + 1);
     }
   }
-  return !any && !by_name;
+  return false;
 }
 
 bool Request::is_json() const {
@@ -101,6 +162,23 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus) {
     decoded.push_back(c);
   }
   return decoded;
+}
+
+std::string http_date() {
+  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  thread_local std::time_t last = 0;
+  thread_local std::string text;
+  const std::time_t now = std::time(nullptr);
+  if (now == last) return text;
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  text = fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT", kDays[parts.tm_wday], parts.tm_mday,
+                     kMonths[parts.tm_mon], parts.tm_year + 1900, parts.tm_hour, parts.tm_min,
+                     parts.tm_sec);
+  last = now;
+  return text;
 }
 
 std::string_view reason_of(unsigned status) {

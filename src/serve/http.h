@@ -28,8 +28,13 @@ struct Request {
   // The first of that name (in lower case); null if there is none.
   const std::string* header(std::string_view name) const;
   unsigned count(std::string_view name) const;
-  // Whether the client takes that type. Without an Accept header it takes any; `by_name`: only if it says so.
-  bool accepts(std::string_view type, bool by_name = false) const;
+  // How much the client wants that type, by its Accept (RFC 9110): 0, not at all, to 1000. Without one it takes any.
+  unsigned quality_of(std::string_view type) const;
+  bool accepts(std::string_view type) const { return quality_of(type) > 0; }
+  // By its Accept-Encoding; without one, no.
+  bool takes_encoding(std::string_view coding) const;
+  // Whether its If-None-Match names that tag ("\"abc\""). Tags are compared weakly: W/"abc" is the same.
+  bool knows_tag(std::string_view tag) const;
   // By its Content-Type.
   bool is_json() const;
   // Of the query, decoded.
@@ -43,6 +48,8 @@ struct Response {
   std::string type = "application/json";
   std::string body;
   std::vector<Header> headers;
+  std::string problem = {};  // "rate-limited"
+  bool noted = false;        // the audit log has it already
 };
 
 // One request and its answer. Used on the loop's thread alone; an answer to who has left goes nowhere.
@@ -54,6 +61,8 @@ class Exchange {
   Request request;
   // Who asks, once the check of the head has found out.
   std::shared_ptr<Caller> caller;
+  // Of whatever is answered.
+  std::vector<Header> headers;
 
   // The whole answer, once.
   virtual void respond(Response response) = 0;
@@ -75,6 +84,16 @@ class Exchange {
   bool answered_ = false;  // respond or end was
 };
 
+// What is told of every answer, when it begins.
+struct Answered {
+  const Request* request = nullptr;  // null: what came was none
+  const Caller* caller = nullptr;    // null: not known
+  unsigned status = 0;
+  std::string_view problem = {};
+  bool noted = false;
+};
+using AnswerWatch = std::function<void(const Answered&)>;
+
 using ExchangePtr = std::shared_ptr<Exchange>;
 using Handler = std::function<void(const ExchangePtr&)>;
 // Looks at a request whose body has not come. False: it is answered already, and the body is not wanted.
@@ -86,6 +105,8 @@ std::string lower_case(std::string_view text);
 std::string_view trimmed(std::string_view text);
 // "%2F" and the like; nothing if it is malformed or holds a NUL. `plus`: '+' is a space, as in queries.
 std::optional<std::string> percent_decoded(std::string_view text, bool plus = false);
+// "Wed, 18 Nov 2026 09:26:53 GMT", now.
+std::string http_date();
 // "Not Found"
 std::string_view reason_of(unsigned status);
 // One server-sent event; `data` has no line break. Without a name it is "message"; without an id, none is sent.

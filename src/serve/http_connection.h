@@ -31,16 +31,18 @@ using TlsStream = asio::ssl::stream<Socket>;
 
 // What the connections share.
 struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
-  Impl(Loop& loop_, HeadCheck check_, Handler handler_, HttpLimits limits_)
+  Impl(Loop& loop_, HeadCheck check_, Handler handler_, HttpLimits limits_, AnswerWatch watch_)
       : loop(loop_),
         check(std::move(check_)),
         handler(std::move(handler_)),
+        watch(std::move(watch_)),
         limits(limits_),
         places(limits_.connections) {}
 
   Loop& loop;
   HeadCheck check;
   Handler handler;
+  AnswerWatch watch;
   const HttpLimits limits;
   Places places;
   HttpCounts counts;
@@ -145,6 +147,9 @@ class Connection final : public AnyConnection,
 
   const Request* request() const override { return exchange_ ? &exchange_->request : nullptr; }
   const Caller* caller() const override { return place_.caller.get(); }
+  void answers(const Answered& answer) override {
+    if (server_->watch) server_->watch(answer);
+  }
 
   void drain() override {
     if (!exchange_ && !reader_.begun() && out_.empty()) drop();
@@ -265,7 +270,8 @@ class Connection final : public AnyConnection,
                       R"({"type":"urn:brig:problem:too-many-connections","title":)"
                       R"("too-many-connections","status":503,"detail":)"
                       R"("this caller has all the connections that it may have; close some"})",
-                      {{"Retry-After", "1"}}});
+                      {{"Retry-After", "1"}},
+                      "too-many-connections"});
     return false;
   }
 
@@ -362,10 +368,12 @@ class Connection final : public AnyConnection,
     const std::string body =
         fmt::format(R"({{"type":"about:blank","title":"{}","status":{},"detail":"{}"}})",
                     reason_of(status), status, why);
-    send(fmt::format(
-        "HTTP/1.1 {} {}\r\nContent-Type: application/problem+json\r\n"
-        "Content-Length: {}\r\nConnection: close\r\n{}\r\n{}",
-        status, reason_of(status), body.size(), status == 503 ? "Retry-After: 1\r\n" : "", body));
+    answers({.status = status});
+    send(
+        fmt::format("HTTP/1.1 {} {}\r\nContent-Type: application/problem+json\r\n"
+                    "Content-Length: {}\r\nDate: {}\r\nConnection: close\r\n{}\r\n{}",
+                    status, reason_of(status), body.size(), http_date(),
+                    status == 503 ? "Retry-After: 1\r\n" : "", body));
     read();
   }
 

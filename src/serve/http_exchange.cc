@@ -20,8 +20,10 @@ std::string HttpExchange::head_of(const Response& response,
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
   if (!response.type.empty() && response.status != 204 && response.status != 304)
     head += fmt::format("Content-Type: {}\r\n", one_line(response.type));
-  for (const Header& each : response.headers)
-    head += fmt::format("{}: {}\r\n", each.name, one_line(each.value));
+  for (const auto* list : {&response.headers, &headers})
+    for (const Header& each : *list)
+      head += fmt::format("{}: {}\r\n", each.name, one_line(each.value));
+  head += fmt::format("Date: {}\r\n", http_date());
   head += "X-Content-Type-Options: nosniff\r\n";
   if (length && response.status != 204 && response.status != 304)
     head += fmt::format("Content-Length: {}\r\n", *length);
@@ -40,6 +42,7 @@ void HttpExchange::respond(Response response) {
   const auto let_go = std::exchange(gone_, nullptr);
   const auto connection = connection_.lock();
   if (!connection) return;
+  connection->answers({&request, caller.get(), response.status, response.problem, response.noted});
   std::string text = head_of(response, response.body.size());
   if (head_only || response.status == 204) response.body.clear();
   if (response.body.size() < 16 * 1024) {
@@ -59,6 +62,7 @@ void HttpExchange::begin(Response head) {
   if (old) keep_alive = false;  // only the end of the connection tells the end of the answer
   const auto connection = connection_.lock();
   if (!connection) return;
+  connection->answers({&request, caller.get(), head.status, head.problem, head.noted});
   connection->send(head_of(head, {}));
   if (head_only) {
     answered_ = true;

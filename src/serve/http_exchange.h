@@ -27,6 +27,8 @@ class AnyConnection {
   virtual const Request* request() const = 0;
   // Null: not known, so far.
   virtual const Caller* caller() const = 0;
+  // With the head of an answer.
+  virtual void answers(const Answered& answer) = 0;
 };
 
 // A share of a sum that others have a share of too, for as long as it lives.

@@ -23,6 +23,7 @@ class Connected final : public AnyConnection {
   void check_deadline(SteadyClock::time_point) override {}
   void drain() override {}
   const Request* request() const override { return busy ? &asked : nullptr; }
+  void answers(const Answered&) override {}
   const Caller* caller() const override { return place.caller.get(); }
 
   bool busy = false;

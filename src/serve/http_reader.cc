@@ -13,6 +13,27 @@ namespace {
 
 constexpr std::uint64_t kMostSkipped = 64 * 1024;
 
+// Of a target in absolute form ("http://host/path", as to a proxy) the authority is the host that is asked, whatever Host says (RFC 9112,
+// 3.2.2). False: it has no host, or more than that.
+bool take_authority(Request& request, std::string& target) {
+  const std::string scheme = lower_case(std::string_view(target).substr(0, target.find(':')));
+  if ((scheme != "http" && scheme != "https") || target.compare(scheme.size(), 3, "://") != 0)
+    return true;
+  const std::size_t begin = scheme.size() + 3;
+  const std::size_t end = std::min(target.find_first_of("/?#", begin), target.size());
+  const std::string authority = target.substr(begin, end - begin);
+  if (authority.empty() || authority.find('@') != std::string::npos) return false;
+  target.erase(0, end);
+  if (!target.starts_with('/')) target.insert(0, "/");
+  for (Header& each : request.headers)
+    if (each.name == "host") {
+      each.value = authority;
+      return true;
+    }
+  request.headers.push_back({"host", authority});
+  return true;
+}
+
 }  // namespace
 
 void HttpReader::append(const char* bytes, std::size_t size) {
@@ -83,14 +104,15 @@ HttpReader::Step HttpReader::check_head() {
   message_.old = head.version() < 11;
   Request& request = message_.request;
   request.method = std::string(head.method_string());
-  const std::string_view target(head.target().data(), head.target().size());
+  std::string target(head.target().data(), head.target().size());
+  if ((request.count("host") != 1 && !message_.old) || request.count("host") > 1)
+    return refuse(400, "a request has one Host header");
+  if (!take_authority(request, target) || !target.starts_with('/') ||
+      target.find('#') != std::string::npos)
+    return refuse(400, "the target of a request is a path, or http:// with a host and a path");
   const std::size_t question = std::min(target.find('?'), target.size());
   request.path = target.substr(0, question);
   request.query = target.substr(std::min(question + 1, target.size()));
-  if ((request.count("host") != 1 && !message_.old) || request.count("host") > 1)
-    return refuse(400, "a request has one Host header");
-  if (!target.starts_with('/') || target.find('#') != std::string_view::npos)
-    return refuse(400, "the target of a request is a path");
   return Step::head;
 }
 

@@ -97,7 +97,6 @@ TEST(HttpReader, RefusesWhatIsNoRequest) {
   EXPECT_EQ(read("GET / HTTP/1.1\r\n\r\n"), Lines{"400"}) << "no Host";
   EXPECT_EQ(read("GET / HTTP/1.1\r\n" + kHost + kHost + "\r\n"), Lines{"400"}) << "two";
   EXPECT_EQ(read("GET / HTTP/1.0\r\n" + kHost + kHost + "\r\n"), Lines{"400"});
-  EXPECT_EQ(read("GET http://here/ HTTP/1.1\r\n" + kHost + "\r\n"), Lines{"400"});
   EXPECT_EQ(read("OPTIONS * HTTP/1.1\r\n" + kHost + "\r\n"), Lines{"400"});
   EXPECT_EQ(read("GET /#a HTTP/1.1\r\n" + kHost + "\r\n"), Lines{"400"});
   EXPECT_EQ(read("GET / HTTP/1.1\r\nHost: here\n\n"), Lines{"400"}) << "bare line feeds";
@@ -131,6 +130,25 @@ TEST(HttpReader, SaysWhenABodyIsWaitedFor) {
   EXPECT_FALSE(awaits(post(expect + "Content-Length: 3\r\n", "a"))) << "it comes already";
   EXPECT_FALSE(awaits(post(expect + "Content-Length: 0\r\n", ""))) << "there is none";
   EXPECT_FALSE(awaits(post("Content-Length: 3\r\n", "")));
+}
+
+TEST(HttpReaderTarget, OfAnAbsoluteTargetTheAuthorityIsTheHost) {
+  const auto asked = [](const std::string& target) {
+    HttpReader reader(1024, 1024);
+    const std::string text = "GET " + target + " HTTP/1.1\r\nHost: said\r\n\r\n";
+    reader.append(text.data(), text.size());
+    if (reader.next() != HttpReader::Step::head) return std::to_string(reader.refusal().status);
+    const Request& request = reader.head().request;
+    return *request.header("host") + " " + request.path + " " + request.query;
+  };
+  EXPECT_EQ(asked("/a?b"), "said /a b");
+  EXPECT_EQ(asked("http://here:7070/a?b"), "here:7070 /a b");
+  EXPECT_EQ(asked("HTTPS://evil.example.com"), "evil.example.com / ");
+  EXPECT_EQ(asked("http://here?x=/y"), "here / x=/y");
+  EXPECT_EQ(asked("/http://here/"), "said /http://here/ ") << "a path";
+  for (const char* target : {"http://", "http:///a", "http://me@here/", "http://here/#x",
+                             "ftp://here/", "here:80", "http:/here/", "*"})
+    EXPECT_EQ(asked(target), "400") << target;
 }
 
 }  // namespace

@@ -83,10 +83,10 @@ void HttpServer::Impl::accept(Listener& listener) {
     if (places.full() && !make_room()) {
       ++counts.refused;
       if (!listener.tls) {
-        static constexpr std::string_view kFull =
-            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
-            "Connection: close\r\n\r\n";
-        (void)!::send(fd.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const std::string full =
+            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nDate: " +
+            http_date() + "\r\nConnection: close\r\n\r\n";
+        (void)!::send(fd.get(), full.data(), full.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       }
       continue;
     }
@@ -144,8 +144,10 @@ void HttpServer::Impl::shed_soon() {
   });
 }
 
-HttpServer::HttpServer(Loop& loop, HeadCheck check, Handler handler, HttpLimits limits)
-    : impl_(std::make_shared<Impl>(loop, std::move(check), std::move(handler), limits)) {
+HttpServer::HttpServer(Loop& loop, HeadCheck check, Handler handler, HttpLimits limits,
+                       AnswerWatch watch)
+    : impl_(std::make_shared<Impl>(loop, std::move(check), std::move(handler), limits,
+                                   std::move(watch))) {
   impl_->sweep = loop.every(kSweep, [impl = impl_.get()] {
     impl->for_each([now = SteadyClock::now()](AnyConnection& each) { each.check_deadline(now); });
   });
@@ -159,6 +161,7 @@ HttpServer::~HttpServer() {
   impl_->for_each([](AnyConnection& each) { each.drop(); });
   impl_->check = [](const ExchangePtr&) { return true; };
   impl_->handler = [](const ExchangePtr&) {};
+  impl_->watch = {};
 }
 
 void HttpServer::listen(UniqueFd socket, const TlsFiles* tls) {

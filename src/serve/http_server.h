@@ -40,7 +40,9 @@ struct HttpCounts {
 class HttpServer {
  public:
   // `check` is asked of every request at the end of its head, before its body is read; what it lets pass is the handler's.
-  HttpServer(Loop& loop, HeadCheck check, Handler handler, HttpLimits limits = {});
+  // `watch` is told of every answer.
+  HttpServer(Loop& loop, HeadCheck check, Handler handler, HttpLimits limits = {},
+             AnswerWatch watch = {});
   // Closes all connections.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

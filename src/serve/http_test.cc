@@ -14,29 +14,71 @@ Request accepting(std::vector<std::string> values) {
 }
 
 TEST(Request, WithoutAnAcceptHeaderAnythingIsTaken) {
-  EXPECT_TRUE(Request().accepts("text/event-stream"));
-  EXPECT_FALSE(Request().accepts("text/event-stream", true)) << "but it was not asked for";
+  EXPECT_EQ(Request().quality_of("text/event-stream"), 1000u);
 }
 
 TEST(Request, ATypeIsAcceptedByItsNameInAnyCaseAndPlace) {
   for (const char* value :
        {"text/event-stream", "TEXT/Event-Stream", "  text/event-stream\t",
-        "application/json, text/event-stream", "a/b;q=0.1 , text/event-stream;q=0.9;x=y"}) {
-    EXPECT_TRUE(accepting({value}).accepts("text/event-stream", true)) << value;
+        "application/json, text/event-stream", "a/b;q=0.1 , text/event-stream;q=0.9;x=y"})
     EXPECT_TRUE(accepting({value}).accepts("text/event-stream")) << value;
-  }
-  EXPECT_TRUE(accepting({"a/b", "text/event-stream"}).accepts("text/event-stream", true))
+  EXPECT_TRUE(accepting({"a/b", "text/event-stream"}).accepts("text/event-stream"))
       << "in a second header";
 }
 
-TEST(Request, ARangeAcceptsATypeButDoesNotNameIt) {
-  for (const char* value : {"*/*", "text/*", "a/b, */*;q=0.1"}) {
+TEST(Request, ARangeAcceptsItsTypes) {
+  for (const char* value : {"*/*", "text/*", "a/b, */*;q=0.1"})
     EXPECT_TRUE(accepting({value}).accepts("text/event-stream")) << value;
-    EXPECT_FALSE(accepting({value}).accepts("text/event-stream", true)) << value;
-  }
   for (const char* value : {"application/*", "tex/*", "text", "*", "", ",", ";q=1",
                             "text/event-stream-x", "text/event", "xtext/event-stream"})
     EXPECT_FALSE(accepting({value}).accepts("text/event-stream")) << value;
+}
+
+TEST(Request, AnAcceptIsReadByItsWeights) {
+  const auto quality = [](const char* value) {
+    return accepting({value}).quality_of("text/event-stream");
+  };
+  EXPECT_EQ(quality("text/event-stream;q=0"), 0u) << "means no";
+  EXPECT_EQ(quality("text/event-stream;q=0.000, */*"), 0u) << "what is more exact holds";
+  EXPECT_EQ(quality("*/*;q=0.2, text/*;q=0.5"), 500u);
+  EXPECT_EQ(quality("text/*;q=0.5, text/event-stream; Q=0.25"), 250u);
+  EXPECT_EQ(quality("text/event-stream;q=1.000"), 1000u);
+  EXPECT_EQ(quality("application/json, text/event-stream;q=0.001"), 1u);
+  for (const char* wrong : {"2", "1.5", "0.1234", "-1", "x", "", ".5", "0,5"})
+    EXPECT_EQ(quality(("text/event-stream;q="s + wrong).c_str()), 0u) << wrong;
+}
+
+TEST(Request, AnEncodingIsTakenIfItIsNamed) {
+  const auto takes = [](std::vector<Header> headers) {
+    Request request;
+    request.headers = std::move(headers);
+    return request.takes_encoding("gzip");
+  };
+  EXPECT_FALSE(takes({}));
+  EXPECT_TRUE(takes({{"accept-encoding", "gzip, deflate, br"}}));
+  EXPECT_TRUE(takes({{"accept-encoding", "*"}}));
+  EXPECT_FALSE(takes({{"accept-encoding", "gzip;q=0, *"}}));
+  EXPECT_FALSE(takes({{"accept-encoding", "br"}}));
+}
+
+TEST(Request, TagsAreComparedWeakly) {
+  const auto knows = [](const char* value) {
+    Request request;
+    request.headers = {{"if-none-match", value}};
+    return request.knows_tag("\"abc\"");
+  };
+  for (const char* value : {"\"abc\"", "W/\"abc\"", "\"x\", W/\"abc\"", "*", " \"a,b\",\"abc\""})
+    EXPECT_TRUE(knows(value)) << value;
+  for (const char* value : {"", "abc", "\"ab\"", "\"abc", "\"x, \"abc", "W/"})
+    EXPECT_FALSE(knows(value)) << value;
+  EXPECT_FALSE(Request().knows_tag("\"abc\""));
+}
+
+TEST(Http, ADateIsAsTheStandardHasIt) {
+  const std::string date = http_date();
+  ASSERT_EQ(date.size(), 29u) << date;
+  EXPECT_EQ(date.substr(3, 2), ", ");
+  EXPECT_TRUE(date.ends_with(" GMT")) << date;
 }
 
 TEST(Request, AHeaderIsFoundByItsNameTheFirstOfSeveral) {

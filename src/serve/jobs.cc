@@ -4,7 +4,7 @@
 
 #include "base/fair_share.h"
 #include "base/random.h"
-#include "serve/event_json.h"
+#include "base/time_text.h"
 #include "serve/json_line.h"
 
 namespace brig::serve {
@@ -94,7 +94,7 @@ Json Jobs::json_of(const std::string& id, const Job& job) {
           {"tool", job.tool},
           {"call_id", job.call.call_id},
           {"status", kStatus[static_cast<int>(job.status)]},
-          {"created_at", seconds_of(job.created)}};
+          {"created_at", time_text(job.created)}};
 }
 
 // The result is text already: its values would take many times as much, each time that somebody asks.

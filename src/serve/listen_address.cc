@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 
@@ -70,7 +72,12 @@ UniqueFd listen_on_path(const std::string& path) {
   if (fchmod(fd.get(), 0600) != 0) throw_sys("--listen unix:{}: fchmod", path);
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
     throw_sys("--listen unix:{}: bind", path);
-  if (listen(fd.get(), kBacklog) != 0) throw_sys("--listen unix:{}: listen", path);
+  if (listen(fd.get(), kBacklog) != 0) {
+    const int error = errno;
+    unlink(name.sun_path);
+    errno = error;
+    throw_sys("--listen unix:{}: listen", path);
+  }
   return fd;
 }
 

@@ -1,11 +1,13 @@
 #include "serve/loop.h"
 
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-
-#include <sys/epoll.h>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -49,7 +51,12 @@ struct Alarm : std::enable_shared_from_this<Alarm> {
 
 struct Readable : std::enable_shared_from_this<Readable> {
   Readable(asio::io_context& context, int fd, std::function<void()> what)
-      : descriptor(context, fd), job(std::move(what)) {}
+      : descriptor(context), job(std::move(what)) {
+    error_code error;
+    descriptor.assign(fd, error);
+    if (error)
+      throw_sys_error(error.value(), fmt::format("waiting for descriptor {}: epoll_ctl", fd));
+  }
   ~Readable() { descriptor.release(); }  // it is not ours to close
 
   void wait() {
@@ -74,9 +81,34 @@ void next_signal(Loop::Impl& impl, const std::shared_ptr<std::function<void(int)
   });
 }
 
+// Asio does not look whether the kernel took its own descriptors to be watched, and it may not have: it counts what all programs
+// of a user watch. Without signals or timers a server would serve, and not end.
+void check(Loop::Impl& impl) {
+  bool timer_heard = false, signal_heard = false;
+  asio::steady_timer timer(impl.context, std::chrono::milliseconds(0));
+  timer.async_wait([&](error_code error) { timer_heard = !error; });
+  sigset_t blocked;
+  if (pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0 || sigismember(&blocked, SIGCONT)) {
+    signal_heard = true;
+  } else {
+    impl.signals.add(SIGCONT);
+    impl.signals.async_wait([&](error_code error, int) { signal_heard = !error; });
+    raise(SIGCONT);
+  }
+  impl.context.run_for(std::chrono::seconds(2));  // mostly microseconds
+  impl.context.restart();
+  impl.context.poll();  // should this thread have slept for so long
+  impl.context.restart();
+  impl.signals.clear();
+  if (timer_heard && signal_heard) return;
+  throw Error(ErrorKind::resource,
+              "signals and timers can't be waited for: the kernel lets this user watch no more "
+              "descriptors, or has no memory for it (fs.epoll.max_user_watches)");
+}
+
 }  // namespace
 
-Loop::Loop() : impl_(std::make_unique<Impl>()) {}
+Loop::Loop() : impl_(std::make_unique<Impl>()) { check(*impl_); }
 Loop::~Loop() = default;
 
 void Loop::run(const std::function<void(const std::exception&)>& on_defect) {
@@ -112,6 +144,7 @@ Loop::Timer Loop::every(std::chrono::milliseconds time, std::function<void()> jo
 std::shared_ptr<void> Loop::when_readable(int fd, std::function<void()> job) {
   // Asio does not say so of files, and never calls.
   const UniqueFd probe(epoll_create1(EPOLL_CLOEXEC));
+  if (!probe) throw_sys("waiting for descriptor {}: epoll_create1", fd);
   epoll_event event{.events = EPOLLIN, .data = {}};
   if (epoll_ctl(probe.get(), EPOLL_CTL_ADD, fd, &event) != 0)
     throw_sys("waiting for descriptor {}: epoll_ctl", fd);

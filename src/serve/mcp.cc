@@ -23,7 +23,12 @@ constexpr const char* kInstructions =
 
 Json server_info() { return {{"name", "brig"}, {"title", "brig"}, {"version", BRIG_VERSION}}; }
 
-Json capabilities() { return {{"tools", {{"listChanged", true}}}, {"logging", Json::object()}}; }
+// Of resources neither changes are told nor subscriptions taken: they come with the results of calls.
+Json capabilities() {
+  return {{"tools", {{"listChanged", true}}},
+          {"logging", Json::object()},
+          {"resources", Json::object()}};
+}
 
 }  // namespace
 
@@ -31,8 +36,21 @@ bool is_short_text(const Json& value) {
   return value.is_string() && value.get_ref<const std::string&>().size() <= 1024;
 }
 
+namespace {
+
+constexpr std::array<const char*, 4> kLegacy = {kLatestLegacy, "2025-06-18", kWithBatches,
+                                                "2024-11-05"};
+
+}  // namespace
+
 bool is_legacy_version(std::string_view version) {
-  return version == kLatestLegacy || version == "2025-06-18";
+  return std::find(kLegacy.begin(), kLegacy.end(), version) != kLegacy.end();
+}
+
+Json spoken_versions() {
+  Json all = Json::array({kModern});
+  for (const char* each : kLegacy) all.push_back(each);
+  return all;
 }
 
 namespace rpc {
@@ -59,7 +77,8 @@ std::optional<Json> shape_fault(const Json& message) {
   const auto fault = [](const Json& id, const char* why) {
     return rpc::error(id, rpc::kInvalidRequest, why);
   };
-  if (message.is_array()) return fault(nullptr, "one message at a time: batches are not taken");
+  if (message.is_array())
+    return fault(nullptr, "Send one message at a time: only sessions of 2025-03-26 have batches.");
   if (!message.is_object()) return fault(nullptr, "a message is an object");
   Json id;
   if (const auto found = message.find("id"); found != message.end()) {
@@ -82,7 +101,7 @@ std::optional<Json> shape_fault(const Json& message) {
   return {};
 }
 
-Mcp::Mcp(Loop& loop, Service& service) : loop_(loop), service_(service) {}
+Mcp::Mcp(Loop& loop, Service& service) : loop_(loop), service_(service), resources_(loop) {}
 
 Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr& reply) {
   Question question{std::move(message["id"]), Json::object(), {}, false, origin, reply};
@@ -117,6 +136,12 @@ Mcp::Stop Mcp::legacy(Question& question) {
     list_tools(question);
   } else if (method == "tools/call") {
     return call_tool(question);
+  } else if (method == "resources/list") {
+    list_resources(question);
+  } else if (method == "resources/templates/list") {
+    list_templates(question);
+  } else if (method == "resources/read") {
+    read_resource(question);
   } else if (method == "logging/setLevel") {
     set_level(question);
   } else if (method == "server/discover") {
@@ -141,7 +166,7 @@ Mcp::Stop Mcp::modern(Question& question) {
                   "params._meta: io.modelcontextprotocol/clientCapabilities is missing");
   } else if (*version != kModern) {
     question.fail(
-        rpc::kUnsupportedVersion, "that version is not spoken here", 400,
+        rpc::kUnsupportedVersion, "Unsupported protocol version.", 400,
         {{"supported", {kModern}}, {"requested", is_short_text(*version) ? *version : Json()}});
   } else if (method == "server/discover") {
     discover(question);
@@ -151,12 +176,12 @@ Mcp::Stop Mcp::modern(Question& question) {
     return call_tool(question);
   } else if (method == "subscriptions/listen") {
     return listen(question);
+  } else if (method == "resources/list") {
+    list_resources(question);
+  } else if (method == "resources/templates/list") {
+    list_templates(question);
   } else if (method == "resources/read") {
-    // There are none, so none is found.
-    const auto uri = question.params.find("uri");
-    const bool is_short = uri != question.params.end() && is_short_text(*uri);
-    question.fail(rpc::kInvalidParams, "there is no such resource", 200,
-                  {{"uri", is_short ? *uri : Json()}});
+    read_resource(question);
   } else {
     question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
   }
@@ -202,7 +227,14 @@ void Mcp::list_tools(Question& question) {
   }
   const std::size_t end = std::min(first + kPage, tools.size());
   Json list = Json::array();
-  for (std::size_t i = first; i < end; ++i) list.push_back(mcp_tool(*tools[i], question.modern));
+  for (std::size_t i = first; i < end; ++i) {
+    const Tool& tool = *tools[i];
+    list.push_back(
+        mcp_tool(tool, service_.policy_of(tool), question.modern, service_.is_own(tool.name)));
+    // Before 2025-06-18 there were neither output schemas nor what they are of.
+    if (!question.modern && question.origin.session->version < "2025-06-18")
+      list.back().erase("outputSchema");
+  }
   Json result{{"tools", std::move(list)}};
   if (end < tools.size()) result["nextCursor"] = base64(tools[end - 1]->name);
   if (question.modern) {
@@ -210,6 +242,58 @@ void Mcp::list_tools(Question& question) {
     result["cacheScope"] = "private";
   }
   question.answer(std::move(result));
+}
+
+void Mcp::list_resources(Question& question) {
+  std::string after;
+  if (const auto cursor = question.params.find("cursor"); cursor != question.params.end()) {
+    const auto uri =
+        cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
+    if (!uri || uri->empty())
+      return question.fail(rpc::kInvalidParams, "cursor: not one of this server's");
+    after = *uri;
+  }
+  bool more = false;
+  auto list = resources_.list(question.origin.caller, after, more);
+  if (!list)
+    return question.fail(rpc::kInvalidParams,
+                         "cursor: what it stands for is not kept any more; begin anew");
+  Json result{{"resources", std::move(*list)}};
+  if (more) result["nextCursor"] = base64(result["resources"].back()["uri"].get<std::string>());
+  if (question.modern) {
+    result["ttlMs"] = kListLifetime;
+    result["cacheScope"] = "private";
+  }
+  question.answer(std::move(result));
+}
+
+void Mcp::list_templates(Question& question) {
+  Json result{{"resourceTemplates", Json::array()}};
+  if (question.modern) {
+    result["ttlMs"] = kListLifetime;
+    result["cacheScope"] = "private";
+  }
+  question.answer(std::move(result));
+}
+
+void Mcp::read_resource(Question& question) {
+  const auto uri = question.params.find("uri");
+  if (uri == question.params.end() || !uri->is_string())
+    return question.fail(rpc::kInvalidParams, "uri: a string");
+  std::string fault;
+  auto result = is_short_text(*uri) ? resources_.read(question.origin.caller,
+                                                      uri->get_ref<const std::string&>(), fault)
+                                    : std::nullopt;
+  if (!result) {
+    if (fault.empty()) fault = "There is no such resource: its uri is too long.";
+    return question.fail(question.modern ? rpc::kInvalidParams : rpc::kNoResource, fault, 200,
+                         {{"uri", is_short_text(*uri) ? *uri : Json()}});
+  }
+  if (question.modern) {
+    (*result)["ttlMs"] = kListLifetime;
+    (*result)["cacheScope"] = "private";
+  }
+  question.answer(std::move(*result));
 }
 
 std::optional<LogLevel> log_level_of(const Json& name) {
@@ -259,7 +343,9 @@ Mcp::Stop Mcp::listen(Question& question) {
 }
 
 void Mcp::notification(const Json& message, const McpOrigin& origin) {
-  if (message["method"] != "notifications/cancelled" || !origin.session) return;
+  if (!origin.session) return;
+  if (message["method"] == "notifications/initialized") origin.session->ready = true;
+  if (message["method"] != "notifications/cancelled") return;
   const auto params = message.find("params");
   if (params == message.end() || !params->contains("requestId")) return;
   McpSession& session = *origin.session;

@@ -1,4 +1,4 @@
-// Mcp: the Model Context Protocol, whatever carries it. Two eras of it: with a handshake and sessions (2025-11-25, 2025-06-18),
+// Mcp: the Model Context Protocol, whatever carries it. Two eras of it: with a handshake and sessions (2024-11-05 to 2025-11-25),
 // and stateless (2026-07-28). A request says itself which one it is of.
 #pragma once
 
@@ -13,20 +13,24 @@
 
 #include "serve/caller.h"
 #include "serve/loop.h"
+#include "serve/mcp_resources.h"
 #include "serve/service.h"
 
 namespace brig::serve {
 
 inline constexpr const char* kModern = "2026-07-28";
 inline constexpr const char* kLatestLegacy = "2025-11-25";
+inline constexpr const char* kWithBatches = "2025-03-26";  // the one version that has them
 bool is_legacy_version(std::string_view version);
+// All versions that this server speaks, the newest first.
+Json spoken_versions();
 // A string that may be kept and sent back: up to 1024 bytes.
 bool is_short_text(const Json& value);
 
 namespace rpc {
 inline constexpr int kParse = -32700, kInvalidRequest = -32600, kUnknownMethod = -32601,
                      kInvalidParams = -32602, kInternal = -32603, kHeaderMismatch = -32020,
-                     kUnsupportedVersion = -32022;
+                     kUnsupportedVersion = -32022, kNoResource = -32002;
 Json error(const Json& id, int code, const std::string& message, Json data = nullptr);
 Json result(const Json& id, Json value);
 Json notification(const char* method, Json params);
@@ -57,6 +61,7 @@ struct McpSession {
   CallerPtr caller;
   std::string version = kLatestLegacy;
   LogLevel log_level = LogLevel::debug;
+  bool ready = false;  // the client has sent notifications/initialized
   struct Running {
     std::uint64_t call = 0;  // its number; 0: a subscription
     McpReplyPtr reply;
@@ -85,6 +90,9 @@ class Mcp {
   using Stop = std::function<void()>;
   Stop request(Json message, const McpOrigin& origin, const McpReplyPtr& reply);
   void notification(const Json& message, const McpOrigin& origin);
+  // A JSON-RPC batch, in a session of 2025-03-26: the answers come together, as one array. False: there is nothing to answer, and
+  // `reply` is not used.
+  bool batch(Json messages, const McpOrigin& origin, const McpReplyPtr& reply);
   // What ends with its session.
   void end(McpSession& session);
 
@@ -99,14 +107,20 @@ class Mcp {
   void discover(Question& question);
   void list_tools(Question& question);
   void set_level(Question& question);
+  void list_resources(Question& question);
+  void list_templates(Question& question);
+  void read_resource(Question& question);
   Stop call_tool(Question& question);
   Stop listen(Question& question);
 
   Loop& loop_;
   Service& service_;
+  McpResources resources_;
 };
 
 // A fault in the shape of a message: not JSON-RPC, or no id that can be answered to. Nothing if there is none.
 std::optional<Json> shape_fault(const Json& message);
+// The same of a batch as a whole, in a session (or none) of that version.
+std::optional<Json> batch_fault(const Json& messages, const McpSession* session);
 
 }  // namespace brig::serve

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "serve/mcp_question.h"
+#include "serve/mcp_result.h"
 #include "serve/mcp_tool.h"
 
 namespace brig::serve {
@@ -10,7 +11,7 @@ namespace {
 
 // Clients give up on a request of which they hear nothing for a minute.
 constexpr std::chrono::seconds kHeartbeat{10};
-constexpr std::size_t kLongestLine = 8 * 1024;
+constexpr std::size_t kLongestLogLine = 8 * 1024;
 
 // What a client hears before the answer.
 class Commentary final {
@@ -58,7 +59,7 @@ class Commentary final {
         send_line();
       } else {
         line_.push_back(c);
-        if (line_.size() >= kLongestLine) send_line();
+        if (line_.size() >= kLongestLogLine) send_line();
       }
     }
   }
@@ -102,6 +103,8 @@ Mcp::Stop Mcp::call_tool(Question& question) {
   }
   const auto tool = service_.find(order.tool, question.caller());
   if (!tool) {
+    Refusal unknown{404, "unknown-tool", ""};
+    service_.refused(order, unknown);
     question.fail(rpc::kInvalidParams, "unknown tool: " + in_quotes(order.tool), 200);
     return {};
   }
@@ -128,14 +131,21 @@ Mcp::Stop Mcp::call_tool(Question& question) {
 
   Hearing hearing;
   hearing.on_event = [commentary](const Event& event) { commentary->hear(event); };
-  hearing.on_done = [commentary, session, tool, trace, id = question.id, reply = question.reply,
-                     modern = question.modern, name = order.tool](ToolResult result) {
+  McpView view = McpView::of_version(question.modern ? kModern : session->version);
+  view.text = service_.mcp_text();
+  view.keep = [this, caller = question.origin.caller](const std::string& file, std::string type,
+                                                      std::string bytes) {
+    return resources_.keep(caller, file, std::move(type), std::move(bytes));
+  };
+  hearing.on_done = [commentary, session, tool, trace, view, id = question.id,
+                     reply = question.reply, modern = question.modern,
+                     own = service_.is_own(order.tool)](ToolResult result) {
     if (session) {
       session->running.erase(id.dump());
       if (session->cancelled.erase(id.dump()) > 0) return reply->close();
     }
     commentary->finish();
-    Json answer = mcp_result(std::move(result), tool.get(), name, modern);
+    Json answer = mcp_result(std::move(result), tool.get(), own, view);
     answer["_meta"]["traceparent"] = trace;
     if (modern) answer["resultType"] = "complete";
     reply->answer(rpc::result(id, std::move(answer)));

@@ -16,8 +16,10 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kMostSessions = 10'000, kMostOfOne = 2000;
+constexpr std::size_t kMostEnded = 1000, kSessionId = 32;  // digits
 constexpr std::chrono::hours kIdle{1};
-constexpr std::chrono::seconds kPatience{5}, kKeepAlive{15};
+// Until an answer that has not come becomes a stream. In a session soon: a stream can be resumed.
+constexpr std::chrono::seconds kPatience{5}, kPatienceInSession{1}, kKeepAlive{15};
 
 void answer(Exchange& exchange, const Json& message, unsigned status,
             std::vector<Header> headers = {}) {
@@ -27,25 +29,31 @@ void answer(Exchange& exchange, const Json& message, unsigned status,
 // JSON, if the answer is all there is to say; a stream of events if something comes before it, or it takes long.
 class HttpReply final : public McpReply {
  public:
-  HttpReply(Loop& loop, ExchangePtr exchange, std::vector<Header> headers)
-      : exchange_(std::move(exchange)), headers_(std::move(headers)) {
+  // `open`: makes a stream that the client can come back to; null where there are none.
+  using Open = std::function<McpStreamPtr()>;
+  HttpReply(Loop& loop, ExchangePtr exchange, std::vector<Header> headers, Open open = {})
+      : exchange_(std::move(exchange)), headers_(std::move(headers)), open_(std::move(open)) {
     streams_ = exchange_->request.accepts("text/event-stream");
     if (streams_)
-      timer_ = loop.after(kPatience, [this, &loop] {
+      timer_ = loop.after(open_ ? kPatienceInSession : kPatience, [this, &loop] {
         begin();
+        if (stream_) return timer_.reset();
         timer_ = loop.every(kKeepAlive, [this] { exchange_->write(": keep-alive\n\n"); });
       });
   }
 
   bool can_notify() const override { return streams_; }
   void notify(const Json& message) override {
-    if (!streams_ || exchange_->answered() || exchange_->unsent() > kMostUntaken) return;
+    if (!streams_ || (!stream_ && exchange_->answered())) return;
     begin();
+    if (stream_) return stream_->notify(message);
+    if (exchange_->unsent() > kMostUntaken) return;
     exchange_->write(sse_event("message", json_line(message)));
   }
   void answer(const Json& message, unsigned status) override {
     timer_.reset();
     if (!exchange_->request.accepts("application/json")) begin();
+    if (stream_) return stream_->finish(message);
     if (!exchange_->begun())
       return exchange_->respond({status, "application/json", json_line(message), headers_});
     exchange_->write(sse_event("message", json_line(message)));
@@ -54,12 +62,15 @@ class HttpReply final : public McpReply {
   void close() override {
     timer_.reset();
     begin();
+    if (stream_) return stream_->finish(nullptr);
     exchange_->end();
   }
 
  private:
   void begin() {
-    if (exchange_->begun()) return;
+    if (stream_ || exchange_->begun()) return;
+    if (open_) stream_ = open_();
+    if (stream_) return stream_->attach(exchange_, headers_);
     Response head;
     head.type = "text/event-stream";
     head.headers = headers_;
@@ -70,9 +81,36 @@ class HttpReply final : public McpReply {
 
   const ExchangePtr exchange_;
   const std::vector<Header> headers_;
+  const Open open_;
+  McpStreamPtr stream_;
   bool streams_ = false;
   Loop::Timer timer_;
 };
+
+// The stream of what is told without being asked.
+class ListenReply final : public McpReply {
+ public:
+  explicit ListenReply(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
+  void send(const Json& message, const std::string& id) {
+    if (!exchange_->answered() && exchange_->unsent() <= kMostUntaken)
+      exchange_->write(sse_event("message", json_line(message), id));
+  }
+  void notify(const Json& message) override { send(message, ""); }
+  void answer(const Json&, unsigned) override {}
+  void close() override { exchange_->end(); }
+  void keep_alive(Loop& loop) {
+    timer_ = loop.every(kKeepAlive, [this] { exchange_->write(": keep-alive\n\n"); });
+  }
+
+ private:
+  const ExchangePtr exchange_;
+  Loop::Timer timer_;
+};
+
+// As brig makes them: nothing else is taken for one.
+bool is_session_id(const std::string& id) {
+  return id.size() == kSessionId && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
 
 bool is_request(const Json& message) {
   return message.contains("method") && message.contains("id");
@@ -103,18 +141,18 @@ McpOrigin origin_of(const Exchange& exchange, const CallerPtr& caller) {
 
 }  // namespace
 
-McpHttp::McpHttp(Mcp& mcp) : mcp_(mcp) {
+McpHttp::McpHttp(Mcp& mcp) : mcp_(mcp), streams_(mcp.loop()), list_("list-" + random_hex(8)) {
   timer_ = mcp.loop().every(std::chrono::seconds(30), [this] { expire(); });
+  watch_ = mcp.service().on_tools_changed([this] { tools_changed(); });
 }
 
 void McpHttp::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   const std::string& method = exchange->request.method;
   if (method == "POST") return post(exchange, caller);
-  if (method == "GET" && exchange->request.header("mcp-session-id"))
-    return listen(exchange, caller);
+  if (method == "GET" && exchange->request.header("mcp-session-id")) return get(exchange, caller);
   if (method == "DELETE" && exchange->request.header("mcp-session-id"))
     return remove(exchange, caller);
-  Response response = problem(405, "", "here one POSTs, or has a session");
+  Response response = problem(405, "", "Use POST, or send Mcp-Session-Id.");
   response.headers.push_back({"Allow", "POST"});
   exchange->respond(std::move(response));
 }
@@ -130,17 +168,17 @@ void McpHttp::post(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!message)
     return answer(*exchange, rpc::error(nullptr, rpc::kParse, json_refusal("not JSON: ", fault)),
                   400);
+  if (message->is_array()) return batch(exchange, caller, std::move(*message));
   if (const auto wrong = shape_fault(*message)) return answer(*exchange, *wrong, 400);
   const std::string* version = request.header("mcp-protocol-version");
   if (version_in(*message) || (version && *version == kModern))
     return modern(exchange, caller, std::move(*message));
-  if (version && !is_legacy_version(*version) && *version != "2025-03-26")
-    return answer(
-        *exchange,
-        rpc::error(
-            id_of(*message), rpc::kUnsupportedVersion, "MCP-Protocol-Version: not spoken here",
-            {{"supported", {kModern, kLatestLegacy, "2025-06-18"}}, {"requested", *version}}),
-        400);
+  if (version && !is_legacy_version(*version))
+    return answer(*exchange,
+                  rpc::error(id_of(*message), rpc::kUnsupportedVersion,
+                             "MCP-Protocol-Version: unsupported version.",
+                             {{"supported", spoken_versions()}, {"requested", *version}}),
+                  400);
   legacy(exchange, caller, std::move(*message));
 }
 
@@ -172,7 +210,7 @@ void McpHttp::legacy(const ExchangePtr& exchange, const CallerPtr& caller, Json 
   McpOrigin origin = origin_of(*exchange, caller);
   std::vector<Header> headers;
   if (message.contains("method") && message["method"] == "initialize" && is_request(message)) {
-    origin.session = make_session(caller);
+    origin.session = make_session(caller, random_hex(kSessionId / 2));
     if (!origin.session)
       return exchange->respond(problem(
           {503, "too-many-sessions", "too many sessions; end some", std::chrono::seconds(30)}));
@@ -185,77 +223,128 @@ void McpHttp::legacy(const ExchangePtr& exchange, const CallerPtr& caller, Json 
     if (message.contains("method")) mcp_.notification(message, origin);
     return exchange->respond({202, "", "", {}});
   }
-  const auto reply = std::make_shared<HttpReply>(mcp_.loop(), exchange, std::move(headers));
   // Who leaves may still want it to be done: only a notification cancels.
-  mcp_.request(std::move(message), origin, reply);
+  mcp_.request(std::move(message), origin, reply_to(exchange, origin.session, std::move(headers)));
+}
+
+McpReplyPtr McpHttp::reply_to(const ExchangePtr& exchange, const McpSessionPtr& session,
+                              std::vector<Header> headers) {
+  return std::make_shared<HttpReply>(mcp_.loop(), exchange, std::move(headers),
+                                     [this, session] { return streams_.open(session); });
+}
+
+void McpHttp::batch(const ExchangePtr& exchange, const CallerPtr& caller, Json messages) {
+  McpOrigin origin = origin_of(*exchange, caller);
+  if (exchange->request.header("mcp-session-id")) {
+    origin.session = session_of(*exchange, caller, nullptr);
+    if (!origin.session) return;
+  }
+  if (const auto wrong = batch_fault(messages, origin.session.get()))
+    return answer(*exchange, *wrong, 400);
+  if (!mcp_.batch(std::move(messages), origin, reply_to(exchange, origin.session)))
+    exchange->respond({202, "", "", {}});
 }
 
 McpSessionPtr McpHttp::session_of(Exchange& exchange, const CallerPtr& caller, const Json& id) {
   const std::string* given = exchange.request.header("mcp-session-id");
   if (!given) {
     answer(exchange,
-           rpc::error(id, rpc::kInvalidRequest, "Mcp-Session-Id is missing: initialize first"),
+           rpc::error(id, rpc::kInvalidRequest, "Mcp-Session-Id is missing: initialize first."),
            400);
     return nullptr;
   }
-  const auto found = sessions_.find(*given);
-  if (found == sessions_.end() || found->second->caller != caller) {
+  const Key key{caller.get(), *given};
+  McpSessionPtr session;
+  if (const auto found = sessions_.find(key); found != sessions_.end()) {
+    session = found->second;
+  } else if (is_session_id(*given) && exchange.request.method != "DELETE" &&
+             std::find(ended_.begin(), ended_.end(), key) == ended_.end()) {
+    session = make_session(caller, *given);
+    if (session) {
+      const std::string* version = exchange.request.header("mcp-protocol-version");
+      session->version = version && is_legacy_version(*version) ? *version : kWithBatches;
+      session->ready = true;
+    }
+  }
+  if (!session) {
     answer(exchange,
-           rpc::error(id, rpc::kInvalidRequest, "there is no such session: initialize anew"), 404);
+           rpc::error(id, rpc::kInvalidRequest, "There is no such session: initialize anew."), 404);
     return nullptr;
   }
-  found->second->used = std::chrono::steady_clock::now();
-  return found->second;
+  session->used = std::chrono::steady_clock::now();
+  return session;
 }
 
-McpSessionPtr McpHttp::make_session(const CallerPtr& caller) {
+McpSessionPtr McpHttp::make_session(const CallerPtr& caller, std::string id) {
   // Whoever has its share loses the one that was not used for longest: others do not.
   const std::size_t own = caller->holds.sessions;
   if (own >= kMostOfOne || (caller->alone ? sessions_.size() >= kMostSessions
                                           : !is_fair(own, 1, sessions_.size(), kMostSessions))) {
     auto oldest = sessions_.end();
-    for (auto each = sessions_.begin(); each != sessions_.end(); ++each)
-      if (each->second->caller == caller && each->second->running.empty() &&
+    for (auto each = sessions_.lower_bound({caller.get(), ""});
+         each != sessions_.end() && each->first.first == caller.get(); ++each)
+      if (each->second->running.empty() &&
           (oldest == sessions_.end() || each->second->used < oldest->second->used))
         oldest = each;
     if (oldest == sessions_.end()) return nullptr;
     forget(oldest);
   }
   auto session = std::make_shared<McpSession>();
-  session->id = random_hex(16);
+  session->id = std::move(id);
   session->caller = caller;
   session->used = std::chrono::steady_clock::now();
-  sessions_.emplace(session->id, session);
+  sessions_.emplace(Key{caller.get(), session->id}, session);
   ++caller->holds.sessions;
   return session;
 }
 
 McpHttp::Sessions::iterator McpHttp::forget(Sessions::iterator session) {
   --session->second->caller->holds.sessions;
+  streams_.forget(*session->second);
   return sessions_.erase(session);
 }
 
-// The stream of what is told without being asked.
-void McpHttp::listen(const ExchangePtr& exchange, const CallerPtr& caller) {
+// What is told without being asked; or, with the id of an event, the rest of an answer whose stream was lost.
+void McpHttp::get(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!exchange->request.accepts("text/event-stream"))
-    return exchange->respond(problem(406, "", "what is here is a text/event-stream"));
+    return exchange->respond(problem(406, "", "Accept text/event-stream: nothing else is here."));
   const auto session = session_of(*exchange, caller, nullptr);
   if (!session) return;
-  const auto reply = std::make_shared<HttpReply>(mcp_.loop(), exchange, std::vector<Header>{});
+  const std::string* last = exchange->request.header("last-event-id");
+  if (!last || last->starts_with("list-")) return listen(exchange, session);
+  std::uint64_t number = 0;
+  const McpStreamPtr stream = streams_.find(*session, *last, number);
+  if (!stream)
+    return exchange->respond(
+        problem(404, "", "Last-Event-ID: that stream is not kept any more; make the call again."));
+  stream->attach(exchange, {}, number);
+}
+
+void McpHttp::tools_changed() {
+  ++changes_;
+  const Json told = rpc::notification("notifications/tools/list_changed", Json::object());
+  const auto all = listeners_;
+  for (const McpReplyPtr& each : all) static_cast<ListenReply&>(*each).send(told, list_id());
+}
+
+void McpHttp::listen(const ExchangePtr& exchange, const McpSessionPtr& session) {
+  const auto reply = std::make_shared<ListenReply>(exchange);
   Response head;
   head.type = "text/event-stream";
   head.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
   exchange->begin(std::move(head));
   exchange->write(": welcome\n\n");
-  const auto held =
-      std::make_shared<std::shared_ptr<void>>(mcp_.service().on_tools_changed([reply, session] {
-        session->used = std::chrono::steady_clock::now();
-        reply->notify(rpc::notification("notifications/tools/list_changed", Json::object()));
-      }));
+  const std::string* last = exchange->request.header("last-event-id");
+  if (last && *last != list_id())
+    reply->send(rpc::notification("notifications/tools/list_changed", Json::object()), list_id());
+  else if (session->version >= kLatestLegacy)  // an id to come back with
+    exchange->write("id: " + list_id() + "\ndata:\n\n");
+  reply->keep_alive(mcp_.loop());
+  listeners_.insert(reply);
   const std::string key = "GET " + random_hex(8);
-  session->running[key] = {0, reply, {}};
-  exchange->on_gone([held, session, key] {
-    held->reset();
+  session->running[key] = {0, reply, [this, reply] { listeners_.erase(reply); }};
+  exchange->on_gone([this, session, key, reply] {
+    listeners_.erase(reply);
     session->running.erase(key);
   });
 }
@@ -263,7 +352,10 @@ void McpHttp::listen(const ExchangePtr& exchange, const CallerPtr& caller) {
 void McpHttp::remove(const ExchangePtr& exchange, const CallerPtr& caller) {
   const auto session = session_of(*exchange, caller, nullptr);
   if (!session) return;
-  forget(sessions_.find(session->id));
+  const Key key{caller.get(), session->id};
+  forget(sessions_.find(key));
+  ended_.push_back(key);
+  if (ended_.size() > kMostEnded) ended_.pop_front();
   mcp_.end(*session);
   session->running.clear();
   exchange->respond({204, "", "", {}});

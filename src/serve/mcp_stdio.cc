@@ -49,8 +49,11 @@ McpStdio::McpStdio(Mcp& mcp, CallerPtr caller, int in, int out, std::function<vo
   origin_.peer = "stdio";
   origin_.session = std::make_shared<McpSession>();
   origin_.session->caller = origin_.caller;
-  tools_ = mcp_.service().on_tools_changed(
-      [this] { write(rpc::notification("notifications/tools/list_changed", Json::object())); });
+  // Only after a handshake: the stateless era hears of nothing that it has not asked for.
+  tools_ = mcp_.service().on_tools_changed([this] {
+    if (origin_.session->ready)
+      write(rpc::notification("notifications/tools/list_changed", Json::object()));
+  });
   // A file is always readable, and epoll takes none.
   try {
     readable_ = mcp_.loop().when_readable(in_, [this] { read(); });
@@ -102,6 +105,11 @@ void McpStdio::take(std::string line) {
   std::string fault;
   auto message = json_taken_from(std::move(line), fault);
   if (!message) return write(rpc::error(nullptr, rpc::kParse, json_refusal("not JSON: ", fault)));
+  if (message->is_array()) {
+    if (const auto wrong = batch_fault(*message, origin_.session.get())) return write(*wrong);
+    mcp_.batch(std::move(*message), origin_, std::make_shared<Reply>(*this));
+    return;
+  }
   if (const auto wrong = shape_fault(*message)) return write(*wrong);
   if (!message->contains("method")) return;  // an answer, to nothing that was asked
   if (!message->contains("id")) return mcp_.notification(*message, origin_);

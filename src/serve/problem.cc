@@ -12,11 +12,12 @@ Response problem(unsigned status, std::string_view name, const std::string& deta
                   {"title", name.empty() ? std::string(reason_of(status)) : std::string(name)},
                   {"status", status},
                   {"detail", detail}};
-  return {status, "application/problem+json", json_line(body), {}};
+  return {status, "application/problem+json", json_line(body), {}, std::string(name)};
 }
 
 Response problem(const Refusal& refusal) {
   Response response = problem(refusal.status, refusal.name, refusal.detail);
+  response.noted = refusal.noted;
   if (refusal.retry_after)
     response.headers.push_back(
         {"Retry-After", std::to_string((refusal.retry_after->count() + 999) / 1000)});

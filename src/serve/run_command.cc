@@ -2,17 +2,20 @@
 
 #include <chrono>
 #include <filesystem>
-#include <set>
+#include <map>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "serve/builtin.h"
+#include "serve/caller.h"
 #include "tool/command_maker.h"
 
 namespace brig::serve {
 namespace {
 
 constexpr std::size_t kMostImages = 8, kLargestImage = std::size_t{4} << 20, kTypeBytes = 16;
+constexpr std::size_t kMostFiles = 16, kLargestFile = std::size_t{8} << 20,
+                      kMostBytes = std::size_t{16} << 20;
 constexpr std::chrono::seconds kLongestLook{1};
 
 // Of what is there, by its first bytes: a name proves nothing.
@@ -25,21 +28,60 @@ std::string image_type(std::string_view bytes) {
   return "";
 }
 
-// But for those that were given: what comes back is what the command has made.
-Json images_in(const Workspace& workspace, const std::set<std::string>& given) {
+// Files that were given, as they were: what comes back is what the command has made or changed.
+using GivenFiles = std::map<std::string, Digest>;
+
+bool is_given(const GivenFiles& given, const std::string& path, const std::string& bytes) {
+  const auto found = given.find(path);
+  return found != given.end() && found->second == sha256(bytes);
+}
+
+// What programs keep for themselves: .git, .cache, __pycache__.
+bool is_private(const std::string& path) {
+  for (const auto& part : std::filesystem::path(path))
+    if (part.native().starts_with('.') || part == "__pycache__" || part == "node_modules")
+      return true;
+  return false;
+}
+
+// Images that a client can show, and the other files; of those that are too large or too many, that they are there.
+void add_left(Json& output, const Workspace& workspace, const GivenFiles& given) {
   const auto until = std::chrono::steady_clock::now() + kLongestLook;
-  Json images = Json::array();
+  Json images = Json::array(), files = Json::array();
+  std::size_t left = kMostBytes, left_out = 0;
   for (const Workspace::File& file : workspace.files(until)) {
-    if (images.size() == kMostImages || std::chrono::steady_clock::now() >= until) break;
-    if (file.size > kLargestImage || given.contains(file.path)) continue;
+    if (is_private(file.path)) continue;
+    const bool late = std::chrono::steady_clock::now() >= until;
+    if (late || (images.size() == kMostImages && files.size() == kMostFiles)) {
+      left_out += !given.contains(file.path);
+      continue;
+    }
     const auto head = workspace.read(file.path, kTypeBytes);
     const std::string type = head ? image_type(*head) : "";
-    if (type.empty()) continue;
-    const auto bytes = workspace.read(file.path, kLargestImage);
-    if (bytes)
+    const bool image = !type.empty() && file.size <= kLargestImage && images.size() < kMostImages;
+    if (!image && files.size() == kMostFiles) {
+      left_out += !given.contains(file.path);
+      continue;
+    }
+    if (!image && (file.size > kLargestFile || file.size > left)) {
+      files.push_back({{"path", file.path}, {"size", file.size}});
+      continue;
+    }
+    auto bytes = workspace.read(file.path, image ? kLargestImage : kLargestFile);
+    if (!bytes || is_given(given, file.path, *bytes)) continue;
+    if (image) {
       images.push_back({{"path", file.path}, {"mime_type", type}, {"data", base64(*bytes)}});
+      continue;
+    }
+    left -= std::min(left, bytes->size());
+    files.push_back(
+        {{"path", file.path},
+         {"size", bytes->size()},
+         {"bytes", Json::binary(std::vector<std::uint8_t>(bytes->begin(), bytes->end()))}});
   }
-  return images;
+  if (!images.empty()) output["images"] = std::move(images);
+  if (!files.empty()) output["files"] = std::move(files);
+  if (left_out > 0) output["files_left_out"] = left_out;
 }
 
 std::vector<InputFile> files_of(const Json& arguments) {
@@ -75,14 +117,12 @@ MadeCommand make(const Json& arguments) {
   if (const auto input = arguments.find("stdin"); input != arguments.end())
     made.command.stdin_bytes = input->get<std::string>();
   made.files = files_of(arguments);
-  std::set<std::string> given;
-  for (const InputFile& file : made.files) given.insert(file.path);
+  GivenFiles given;
+  for (const InputFile& file : made.files) given.emplace(file.path, sha256(file.bytes));
   made.output = [given = std::move(given)](const Report& report, const Workspace* workspace) {
     Json output{{"exit_code", 0}};
     add_streams(output, report);
-    if (!workspace) return output;
-    if (Json images = images_in(*workspace, given); !images.empty())
-      output["images"] = std::move(images);
+    if (workspace) add_left(output, *workspace, given);
     return output;
   };
   return made;

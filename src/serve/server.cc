@@ -25,6 +25,17 @@ bool is_get(Exchange& exchange) {
   return false;
 }
 
+// A body that is packed would be read as what it is not.
+bool is_plain(Exchange& exchange) {
+  const std::string* coding = exchange.request.header("content-encoding");
+  if (!coding || lower_case(trimmed(*coding)) == "identity") return true;
+  Response response = problem(415, "encoding-not-taken",
+                              "bodies are taken as they are: leave out Content-Encoding");
+  response.headers.push_back({"Accept-Encoding", "identity"});
+  exchange.respond(std::move(response));
+  return false;
+}
+
 }  // namespace
 
 Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, HttpLimits limits)
@@ -38,10 +49,21 @@ Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, H
       mcp_http_(mcp_),
       http_(
           loop, [this](const ExchangePtr& exchange) { return admit(exchange); },
-          [this](const ExchangePtr& exchange) { handle(exchange); }, limits) {}
+          [this](const ExchangePtr& exchange) { handle(exchange); }, limits,
+          [this](const Answered& answer) { note(answer); }) {}
+
+void Server::note(const Answered& answer) {
+  service_.refused(answer);
+  const Request* request = answer.request;
+  service_.metrics().answered(request ? request->method : "", request ? request->path : "",
+                              answer.status);
+}
 
 void Server::replace_tokens(Tokens next) {
-  for (const CallerPtr& gone : tokens_.replace_by(std::move(next))) service_.cancel_all(gone.get());
+  for (const CallerPtr& gone : tokens_.replace_by(std::move(next))) {
+    service_.cancel_all(gone.get());
+    service_.forget(*gone);
+  }
   http_.drop_if([this](const Request& request) {
     const std::string* authorization = request.header("authorization");
     return authorization && !tokens_.find(authorization);
@@ -64,7 +86,7 @@ bool Server::admit(const ExchangePtr& exchange) {
     return false;
   }
   exchange->caller = gate_.identify(*exchange);
-  return exchange->caller != nullptr;
+  return exchange->caller && is_plain(*exchange);
 }
 
 void Server::handle(const ExchangePtr& exchange) {
@@ -90,14 +112,18 @@ void Server::show_console(Exchange& exchange) const {
       exchange.request.path == "/" ? "index.html" : exchange.request.path.substr(9);
   for (const EmbeddedFile& file : console_files()) {
     if (file.name != name) continue;
-    const std::string tag = "\"" + hex_of(sha256(file.bytes)).substr(0, 16) + "\"";
-    const std::string* known = exchange.request.header("if-none-match");
-    Response response{200, std::string(file.type), std::string(file.bytes), {}};
-    if (known && *known == tag) response = {304, "", "", {}};
+    const bool packed = exchange.request.takes_encoding("gzip");
+    const std::string tag =
+        "\"" + hex_of(sha256(file.bytes)).substr(0, 16) + (packed ? "-gzip\"" : "\"");
+    Response response{
+        200, std::string(file.type), std::string(packed ? file.packed : file.bytes), {}};
+    if (exchange.request.knows_tag(tag)) response = {304, "", "", {}};
     response.headers = {{"ETag", tag},
+                        {"Vary", "Accept-Encoding"},
                         {"Content-Security-Policy", kContentPolicy},
                         {"Referrer-Policy", "no-referrer"},
                         {"Cache-Control", "no-cache"}};
+    if (packed && response.status == 200) response.headers.push_back({"Content-Encoding", "gzip"});
     return exchange.respond(std::move(response));
   }
   exchange.respond(problem(404, "", "there is nothing at this path"));
@@ -153,10 +179,12 @@ void Server::show_metrics(Exchange& exchange, const Caller& caller) {
                 .connections = counts.connections,
                 .streams = streams_,
                 .jobs = static_cast<unsigned>(api_.jobs().size()),
-                .http_requests = counts.requests,
                 .http_refused = counts.refused,
                 .http_bytes_in = counts.bytes_in,
-                .http_bytes_out = counts.bytes_out};
+                .http_bytes_out = counts.bytes_out,
+                .audit_failures = service_.audit().failures(),
+                .audit_lost = service_.audit().lost(),
+                .audit_unwritten = service_.audit().unwritten()};
   // The name of a tool that a token may not call is not for its holder.
   const auto shows = [&](const std::string& tool) { return caller.admin || caller.may_call(tool); };
   exchange.respond({200,
@@ -197,6 +225,7 @@ Json Server::status(const Caller& caller) const {
           {"sessions", mcp_http_.sessions()},
           {"jobs", api_.jobs().size()},
           {"builtins", service_.has_builtins()},
+          {"arguments", to_string(service_.arguments_shown())},
           {"auth", tokens_.required()}};
 }
 

@@ -23,6 +23,8 @@ class Server {
   // At the end of a request's head. False: it is answered.
   bool admit(const ExchangePtr& exchange);
   void handle(const ExchangePtr& exchange);
+  // For the audit log and the counts.
+  void note(const Answered& answer);
   void show_console(Exchange& exchange) const;
   void show_events(const ExchangePtr& exchange, const CallerPtr& caller);
   void show_metrics(Exchange& exchange, const Caller& caller);

@@ -9,15 +9,24 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "serve/event_json.h"
 #include "serve/json_line.h"
+#include "serve/manifest_watch.h"
 #include "tool/json_text.h"
+#include "tool/python.h"
 #include "tool/tool_formats.h"
 
 namespace brig::serve {
 namespace {
 
 constexpr std::size_t kWatchBuffer = 2048, kMostAtOnce = std::size_t{1} << 20, kLongestId = 128;
+constexpr std::size_t kLongestWord = 100,
+                      kLongestPath = 200;  // of what a client made up, in a line of the audit log
+// Bytes: arguments in a line of the audit log, and in an event; what is kept of a call that has ended.
+constexpr std::size_t kMostInAudit = 64 * 1024, kMostInEvents = 4 * 1024,
+                      kMostOutputKept = 2 * 1024, kMostOfACall = 16 * 1024;
+constexpr int kMostViolationsKept = 20;
 
 bool is_call_id(std::string_view id) {
   return id.size() <= kLongestId &&
@@ -53,6 +62,7 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
     : loop_(loop),
       options_(std::move(options)),
       audit_(options_.audit),
+      refusals_(loop, [this](const Json& line) { audit_.write(json_line(line)); }),
       tellers_(std::make_shared<std::list<Teller>>()),
       on_tools_(std::make_shared<std::list<std::function<void()>>>()),
       give_back_(loop),
@@ -60,8 +70,14 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
   concurrency_ = options_.sandbox.concurrency
                      ? options_.sandbox.concurrency
                      : 2 * std::max(1u, std::thread::hardware_concurrency());
-  if (builtins.sandbox) builtins_ = box_of(std::move(builtins.sandbox));
-  if (has_manifest()) tools_ = box_of(make_sandbox(options_.manifest));
+  if (builtins.sandbox) builtins_ = box_of(std::move(builtins.sandbox), builtins.policy);
+  loaded_ = ManifestWatch::now();
+  if (has_manifest()) {
+    Policy policy;
+    auto sandbox =
+        make_sandbox(options_.manifest, builtins_ ? builtins_->sandbox.get() : nullptr, policy);
+    tools_ = box_of(std::move(sandbox), std::move(policy));
+  }
 }
 
 Service::~Service() {
@@ -71,18 +87,22 @@ Service::~Service() {
     if (box) box->readable.reset();
 }
 
-std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path) const {
+std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path, const Sandbox* beside,
+                                               Policy& policy) const {
   Manifest manifest = manifest_from_toml_file(path);
-  auto made =
-      std::make_shared<Sandbox>(std::move(manifest.tools), manifest.policy, options_.sandbox);
+  policy = manifest.policy;
+  SandboxOptions options = options_.sandbox;
+  options.beside = beside;
+  auto made = std::make_shared<Sandbox>(std::move(manifest.tools), manifest.policy, options);
   for (const auto& tool : made->list_tools())
     if (builtins_ && is_builtin(tool->name))
       throw_error(ErrorKind::config, "{}: '{}' is the name of a built-in tool", path, tool->name);
   return made;
 }
 
-std::shared_ptr<Service::Box> Service::box_of(std::shared_ptr<Sandbox> sandbox) {
+std::shared_ptr<Service::Box> Service::box_of(std::shared_ptr<Sandbox> sandbox, Policy policy) {
   auto box = std::make_shared<Box>();
+  box->policy = std::move(policy);
   box->sandbox = std::move(sandbox);
   for (const auto& tool : box->sandbox->list_tools()) box->tools.emplace(tool->name, tool);
   box->watch = box->sandbox->watch(kWatchBuffer);
@@ -123,6 +143,10 @@ std::shared_ptr<Service::Box> Service::box_with(const std::string& tool) const {
   return builtins_ && is_builtin(tool) ? builtins_ : tools_ ? tools_ : builtins_;
 }
 
+Policy Service::policy_of(const Tool& tool) const {
+  return tool.options.policy ? *tool.options.policy : box_with(tool.name)->policy;
+}
+
 std::optional<Refusal> Service::refusal_of(const Order& order) {
   if (draining_)
     return Refusal{503, "draining", "the server is stopping; try another, or again later",
@@ -144,11 +168,71 @@ std::optional<Refusal> Service::refusal_of(const Order& order) {
     return Refusal{429, "rate-limited",
                    fmt::format("'{}' may make {} calls per second", caller.name, caller.rate),
                    wait};
-  if (!audit_.works())
-    return Refusal{503, "no-audit",
-                   "the audit log can't be written, and no call is made without it",
-                   std::chrono::seconds(5)};
+  if (!find(order.tool, caller))
+    return Refusal{404, "unknown-tool",
+                   "unknown tool: " + in_quotes(order.tool.substr(0, kLongestWord))};
   return {};
+}
+
+Json Service::line_of(const char* event, const Order& order) {
+  Json line{{"event", event},
+            {"at", time_text(std::chrono::system_clock::now())},
+            {"call_id", order.call_id.substr(0, kLongestId)},
+            {"caller", order.caller->name},
+            {"peer", order.peer},
+            {"via", order.via},
+            {"tool", order.tool.substr(0, kLongestWord)}};
+  if (order.call_id.empty()) line.erase("call_id");
+  return line;
+}
+
+// What is left of a call that ends with the server.
+std::string Service::start_line(const Order& order, const std::string& hash) const {
+  Json line = line_of("start", order);
+  line["arguments_sha256"] = hash;
+  if (Json shown = shown_arguments(order.arguments, options_.arguments, kMostInAudit);
+      !shown.is_null())
+    line["arguments"] = std::move(shown);
+  line["span"] = {{"trace_id", order.trace.trace_id}, {"span_id", order.trace.span_id}};
+  if (!order.trace.parent_id.empty()) line["span"]["parent_id"] = order.trace.parent_id;
+  return json_line(line);
+}
+
+void Service::refused(const Order& order, Refusal& refusal) {
+  metrics_.refused(refusal.name);
+  Json line = line_of("refused", order);
+  line["status"] = refusal.status;
+  line["why"] = refusal.name;
+  refusals_.note(order.caller->name, order.peer, std::move(line));
+  refusal.noted = true;
+}
+
+void Service::refused(const Answered& answer) {
+  if (answer.noted || !answer.request) return;
+  switch (answer.status) {
+    case 401:
+    case 403:
+    case 404:
+    case 409:
+    case 415:
+    case 422:
+    case 429:
+    case 503: break;
+    default: return;
+  }
+  const Request& request = *answer.request;
+  // A name that is known: why something was refused is not the client's to word.
+  if (!answer.problem.empty()) metrics_.refused(std::string(answer.problem).c_str());
+  Json line{{"event", "refused"},
+            {"at", time_text(std::chrono::system_clock::now())},
+            {"peer", request.peer},
+            {"via", "http"},
+            {"method", request.method.substr(0, kLongestWord)},
+            {"path", request.path.substr(0, kLongestPath)},
+            {"status", answer.status}};
+  if (answer.caller) line["caller"] = answer.caller->name;
+  if (!answer.problem.empty()) line["why"] = std::string(answer.problem);
+  refusals_.note(answer.caller ? answer.caller->name : "", request.peer, std::move(line));
 }
 
 std::string Service::new_id(const Caller& caller) const {
@@ -159,22 +243,37 @@ std::string Service::new_id(const Caller& caller) const {
 }
 
 std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
-  if (auto refusal = refusal_of(order)) {
-    metrics_.refused(refusal->name);
+  auto refusal = refusal_of(order);
+  const std::string hash = refusal ? "" : hash_of(order.arguments);
+  if (!refusal) {
+    if (order.call_id.empty()) order.call_id = new_id(*order.caller);
+    // A call that would leave no trace is not made.
+    if (!audit_.works() || !audit_.write(start_line(order, hash)))
+      refusal =
+          Refusal{503, "no-audit", "the audit log can't be written, and no call is made without it",
+                  std::chrono::seconds(5)};
+  }
+  if (refusal) {
+    refused(order, *refusal);
     return std::move(*refusal);
   }
-  std::string id = order.call_id.empty() ? new_id(*order.caller) : std::move(order.call_id);
+  std::string id = std::move(order.call_id);
   const std::uint64_t number = next_number_++;
   named_[{order.caller.get(), id}] = number;
   Live& call = live_[number];
-  call.told = {id, order.tool, order.caller->name, false, std::chrono::system_clock::now()};
+  call.told = {id,
+               order.tool,
+               order.caller->name,
+               false,
+               std::chrono::system_clock::now(),
+               shown_arguments(order.arguments, options_.arguments, kMostInEvents)};
   call.box = box_with(order.tool);
   call.caller = order.caller;
   call.hearing = std::move(hearing);
   call.trace = std::move(order.trace);
   call.peer = std::move(order.peer);
   call.via = std::move(order.via);
-  call.arguments_hash = hash_of(order.arguments);
+  call.arguments_hash = hash;
   ++call.caller->running;
   CallOptions options;
   options.call_id = std::to_string(number);
@@ -272,7 +371,11 @@ void Service::hear_of(Event event) {
   event.call_id = call.told.call_id;
   if (event.kind == Event::Kind::started) call.told.running = true;
   if (call.hearing.on_event) call.hearing.on_event(event);
-  if (!tellers_->empty()) tell(to_string(event.kind), &call, event.tool, data_of(event));
+  if (tellers_->empty()) return;
+  Json data = data_of(event);
+  if (event.kind == Event::Kind::queued && !call.told.arguments.is_null())
+    data["arguments"] = call.told.arguments;
+  tell(to_string(event.kind), &call, event.tool, std::move(data));
 }
 
 void Service::end(std::uint64_t number, ToolResult result) {
@@ -286,9 +389,13 @@ void Service::end(std::uint64_t number, ToolResult result) {
   --call.caller->running;
   result.call_id = call.told.call_id;
   if (call.told.tool == kRunPython && call.box == builtins_) present_python(result);
+  // Files of the workspace are MCP's to hand out.
+  if (call.box == builtins_ && call.via != "mcp" && result.output.is_object())
+    for (const char* key : {"files", "files_left_out"}) result.output.erase(key);
   const bool known = result.report.outcome != Outcome::unknown_tool;
   metrics_.called(known ? call.told.tool : "", result);
   record(call, result);
+  keep(call, result);
   if (!tellers_->empty()) tell("finished", &call, call.told.tool, data_of(result));
   call.hearing.on_done(std::move(result));
   call.box.reset();
@@ -298,7 +405,9 @@ void Service::end(std::uint64_t number, ToolResult result) {
 
 void Service::record(const Live& call, const ToolResult& result) {
   const Report& report = result.report;
-  Json line{{"at", seconds_of(call.told.since)},
+  Json line{{"event", "end"},
+            {"at", time_text(std::chrono::system_clock::now())},
+            {"started_at", time_text(call.told.since)},
             {"call_id", call.told.call_id},
             {"caller", call.caller->name},
             {"peer", call.peer},
@@ -324,10 +433,37 @@ void Service::record(const Live& call, const ToolResult& result) {
   audit_.write(json_line(line));
 }
 
+void Service::keep(const Live& call, const ToolResult& result) {
+  Json data = data_of(result);
+  data["call_id"] = call.told.call_id;
+  data["tool"] = call.told.tool;
+  data["caller"] = call.told.caller;
+  data["started_at"] = time_text(call.told.since);
+  data["ended_at"] = time_text(std::chrono::system_clock::now());
+  if (!call.told.arguments.is_null()) data["arguments"] = call.told.arguments;
+  const auto add_end = [&](const char* name, const std::string& bytes) {
+    std::string_view end = bytes;
+    end.remove_prefix(end.size() - std::min(end.size(), kMostOutputKept));
+    end.remove_prefix(utf8_cut_at_start(end));
+    if (!end.empty() && is_valid_utf8(end)) data[name] = std::string(end);
+  };
+  add_end("stdout_end", result.report.out.bytes);
+  add_end("stderr_end", result.report.err.bytes);
+  std::string text = json_line(data);
+  if (text.size() > kMostOfACall) {  // a long message, or many violations
+    data["message"] = data["message"].get<std::string>().substr(0, kMostOutputKept);
+    if (data["violations"].size() > kMostViolationsKept)
+      data["violations"].erase(data["violations"].begin() + kMostViolationsKept,
+                               data["violations"].end());
+    text = json_line(data);
+  }
+  if (text.size() <= 4 * kMostOfACall) history_.add(call.caller, std::move(text));
+}
+
 void Service::tell(const std::string& kind, const Live* call, const std::string& tool, Json data) {
   if (tellers_->empty()) return;
   data["kind"] = kind;
-  data["at"] = seconds_of(std::chrono::system_clock::now());
+  data["at"] = time_text(std::chrono::system_clock::now());
   if (!tool.empty()) data["tool"] = tool;
   Telling telling{kind, "", tool, nullptr, {}};
   if (call) {
@@ -383,6 +519,35 @@ void Service::sweep_retired() {
   std::erase(retired_, nullptr);
 }
 
+namespace {
+
+// Where the cause of a failed load may be mended: beside what is imported, too.
+std::vector<std::string> causes_in(const std::string& path) {
+  std::vector<std::string> found;
+  try {
+    const Manifest manifest = manifest_from_toml_file(path);
+    for (const auto& library : manifest.tools.libraries()) found.push_back(library.path);
+    for (const auto& each : manifest.tools.python_modules())
+      for (const auto& list : {python_sources(each.python), python_directories(each.python)})
+        found.insert(found.end(), list.begin(), list.end());
+  } catch (const std::exception&) {
+    // The manifest itself.
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> Service::sources() const {
+  std::vector<std::string> list{options_.manifest};
+  const auto add = [&](const std::vector<std::string>& more) {
+    list.insert(list.end(), more.begin(), more.end());
+  };
+  if (tools_) add(tools_->sandbox->sources());
+  add(may_help_);
+  return list;
+}
+
 void Service::reload(const std::function<void(std::string)>& done) {
   if (!has_manifest()) return done("there is no manifest to reload");
   if (reloading_) {
@@ -390,20 +555,28 @@ void Service::reload(const std::function<void(std::string)>& done) {
     return;
   }
   reloading_ = true;
-  std::function<void()> job = [this, done] {
+  // Calls of the tools as they were go on, and count beside those of the new ones.
+  std::function<void()> job = [this, done, beside = tools_->sandbox.get()] {
     std::string fault;
+    std::vector<std::string> may_help;
     std::shared_ptr<Sandbox> made;
+    Policy policy;
+    const timespec began = ManifestWatch::now();
     try {
-      made = make_sandbox(options_.manifest);
-      if (builtins_)
-        builtins_->sandbox->set_policy(manifest_from_toml_file(options_.manifest).policy);
+      made = make_sandbox(options_.manifest, beside, policy);
+      if (builtins_) builtins_->sandbox->set_policy(policy);
     } catch (const std::exception& error) {
       fault = error.what();
       made = nullptr;
+      may_help = causes_in(options_.manifest);
     }
-    loop_.post([this, done, fault, made] {
+    loop_.post([this, done, fault, made, began, may_help, policy] {
       reloading_ = false;
-      if (made) swap_in(box_of(made));
+      loaded_ = began;
+      may_help_ = may_help;
+      metrics_.reloaded(made != nullptr);
+      if (made && builtins_) builtins_->policy = policy;
+      if (made) swap_in(box_of(made, policy));
       done(fault);
       if (std::exchange(reload_again_, false)) reload(done);
     });
@@ -425,8 +598,8 @@ SandboxState Service::state() const {
   for (const auto& box : {builtins_, tools_}) {
     if (!box) continue;
     const SandboxState state = box->sandbox->state();
-    sum.running += state.running;
-    sum.waiting += state.waiting;
+    sum.running = state.running;  // of all that share their places
+    sum.waiting = state.waiting;
     sum.ready += state.ready;
   }
   return sum;

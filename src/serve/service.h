@@ -5,6 +5,8 @@
 #include <brig/manifest.h>
 #include <brig/sandbox.h>
 
+#include <time.h>
+
 #include <chrono>
 #include <functional>
 #include <list>
@@ -22,8 +24,13 @@
 #include "serve/caller.h"
 #include "serve/give_back.h"
 #include "serve/handover.h"
+#include "serve/history.h"
+#include "serve/http.h"
 #include "serve/loop.h"
+#include "serve/mcp_text.h"
 #include "serve/metrics.h"
+#include "serve/refusal_log.h"
+#include "serve/shown_arguments.h"
 #include "serve/trace.h"
 
 namespace brig::serve {
@@ -32,6 +39,9 @@ struct ServiceOptions {
   std::string manifest;  // empty: none
   SandboxOptions sandbox;
   std::string audit = "none";
+  ArgumentsShown arguments =
+      ArgumentsShown::off;            // in the audit log, in events and in what is kept of calls
+  std::size_t mcp_text = kUsualText;  // bytes of text in a result of MCP
 };
 
 // A call as it is asked for.
@@ -51,6 +61,7 @@ struct Refusal {
   const char* name;  // "rate-limited"
   std::string detail;
   std::optional<std::chrono::milliseconds> retry_after = {};
+  bool noted = false;  // the audit log has it
 };
 
 // A call that was taken. Its id is the caller's word for it, and another caller may use the same; its number is the server's
@@ -83,6 +94,7 @@ struct LiveCall {
   std::string call_id, tool, caller;
   bool running = false;  // or it waits
   std::chrono::system_clock::time_point since;
+  Json arguments = nullptr;  // as far as they are shown
 };
 
 class Service {
@@ -101,6 +113,10 @@ class Service {
 
   // An id is taken only while the same caller has a call of that id: what others use neither matters nor shows.
   std::variant<Taken, Refusal> start(Order order, Hearing hearing);
+  // What was refused elsewhere, for the audit log and the counts; start() does so itself.
+  void refused(const Order& order, Refusal& refusal);
+  // The same of an answer over HTTP that is no call's.
+  void refused(const Answered& answer);
   // SIGTERM, the grace period, SIGKILL, or the last at once. False: it has ended.
   bool cancel(std::uint64_t number, bool at_once = false);
   // By the caller's own word for it. An admin's may be another caller's too, called `of` if that is not empty; `several`: more
@@ -108,6 +124,13 @@ class Service {
   enum class Cancelled { yes, none, several };
   Cancelled cancel(const std::string& call_id, const Caller& caller, const std::string& of = "");
   std::vector<LiveCall> calls(const Caller& caller) const;
+  // Those that ended, the newest first, as a list in JSON.
+  std::string ended_calls(const CallerPtr& caller, std::size_t most) const {
+    return history_.list(caller, most);
+  }
+  // Nothing is kept of a caller that is no more.
+  void forget(const Caller& caller) { history_.forget(caller); }
+  ArgumentsShown arguments_shown() const { return options_.arguments; }
 
   // Until the handle goes.
   using Teller = std::function<void(const Telling&)>;
@@ -117,6 +140,10 @@ class Service {
 
   // Reads the manifest again, beside the calls; `done` hears what is wrong, or "". What was there stays if anything is.
   void reload(const std::function<void(std::string)>& done);
+  // The manifest, and what its tools are loaded from. If the last reload failed, also what could make the next one work.
+  std::vector<std::string> sources() const;
+  // When the last reload, or the first load, began.
+  const timespec& loaded() const { return loaded_; }
   bool has_manifest() const { return !options_.manifest.empty(); }
 
   // No call is taken any more; `done` when the last has ended.
@@ -131,6 +158,11 @@ class Service {
   // Those that the caller may call.
   std::size_t tool_count(const Caller& caller) const;
   bool has_builtins() const { return builtins_ != nullptr; }
+  // What calls of that tool may use.
+  Policy policy_of(const Tool& tool) const;
+  // Whether that is run_command or run_python, and not a tool of the manifest that is called so.
+  bool is_own(const std::string& tool) const { return builtins_ && is_builtin(tool); }
+  std::size_t mcp_text() const { return options_.mcp_text; }
   Metrics& metrics() { return metrics_; }
   Audit& audit() { return audit_; }
 
@@ -138,6 +170,7 @@ class Service {
   // A sandbox, and what is heard of it.
   struct Box {
     std::shared_ptr<Sandbox> sandbox;
+    Policy policy;  // of tools that have none of their own
     std::map<std::string, std::shared_ptr<const Tool>> tools;  // its own; they never change
     std::shared_ptr<Watch> watch;
     std::shared_ptr<void> readable;
@@ -150,9 +183,13 @@ class Service {
     Trace trace;
     std::string peer, via, arguments_hash;
   };
+  static Json line_of(const char* event, const Order& order);
+  std::string start_line(const Order& order, const std::string& hash) const;
 
-  std::shared_ptr<Box> box_of(std::shared_ptr<Sandbox> sandbox);
-  std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest) const;
+  std::shared_ptr<Box> box_of(std::shared_ptr<Sandbox> sandbox, Policy policy);
+  // `beside`: whose places it shares. Sets `policy`, too.
+  std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest, const Sandbox* beside,
+                                        Policy& policy) const;
   std::shared_ptr<Box> box_with(const std::string& tool) const;
   std::optional<Refusal> refusal_of(const Order& order);
   void hear(Box& box, bool all);
@@ -160,6 +197,7 @@ class Service {
   std::string new_id(const Caller& caller) const;
   void end(std::uint64_t number, ToolResult result);
   void record(const Live& call, const ToolResult& result);
+  void keep(const Live& call, const ToolResult& result);
   void tell(const std::string& kind, const Live* call, const std::string& tool, Json data);
   void swap_in(std::shared_ptr<Box> next);
   void sweep_retired();
@@ -168,7 +206,9 @@ class Service {
   const ServiceOptions options_;
   unsigned concurrency_ = 0;
   Audit audit_;
+  RefusalLog refusals_;
   Metrics metrics_;
+  History history_;
   // By number, which is also what the sandboxes know them by: nothing that a caller sends is a key of what others have.
   std::map<std::uint64_t, Live> live_;
   std::uint64_t next_number_ = 1;
@@ -181,6 +221,8 @@ class Service {
   Handover handover_;
   GiveBack give_back_;
   std::shared_ptr<Box> builtins_, tools_;
+  timespec loaded_{};
+  std::vector<std::string> may_help_;          // after a reload that failed: files and directories
   std::vector<std::shared_ptr<Box>> retired_;  // until their last calls have ended
   std::unique_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox
 };

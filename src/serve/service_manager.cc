@@ -34,6 +34,8 @@ std::vector<UniqueFd> inherited_sockets() {
   return sockets;
 }
 
+bool has_manager() { return std::getenv("NOTIFY_SOCKET") != nullptr; }
+
 void notify_manager(const std::string& state) {
   const char* path = std::getenv("NOTIFY_SOCKET");
   if (!path || (path[0] != '/' && path[0] != '@')) return;

@@ -10,6 +10,8 @@ namespace brig::serve {
 
 // Those given by socket activation; none if there are none. They are then no longer offered to children.
 std::vector<UniqueFd> inherited_sockets();
+// Whether somebody wants to know.
+bool has_manager();
 // "READY=1" and the like; nothing happens where nobody wants to know.
 void notify_manager(const std::string& state);
 

@@ -64,7 +64,7 @@ TEST_F(SseStreamOf, WhoIsTooSlowIsToldHowMuchWasLost) {
   reader_->waiting = 0;
   stream_.send("b", std::string("y"));
   EXPECT_EQ(reader_->text,
-            "id: 1\nevent: lost\ndata: {\"dropped\":3,\"kind\":\"lost\"}\n\n"
+            "id: 1\nevent: lost\ndata: {\"kind\":\"lost\",\"dropped\":3}\n\n"
             "id: 2\nevent: b\ndata: y\n\n");
 }
 

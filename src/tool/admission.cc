@@ -7,7 +7,8 @@
 
 namespace brig {
 
-std::uint64_t Admission::enter(const Caller& caller, Clock::time_point deadline, Decide decide) {
+std::uint64_t Admission::enter(const Caller& caller, Clock::time_point deadline, Decide decide,
+                               const void* owner) {
   std::unique_lock lock(mutex_);
   const std::uint64_t ticket = next_ticket_++;
   Verdict verdict;
@@ -19,7 +20,7 @@ std::uint64_t Admission::enter(const Caller& caller, Clock::time_point deadline,
   } else {
     std::deque<Entry>& line = waiting_[caller.name];
     if (line.empty()) turns_.push_back(caller.name);
-    line.push_back({ticket, caller.shares, deadline, std::move(decide)});
+    line.push_back({ticket, caller.shares, deadline, std::move(decide), owner});
     ++waiting_count_;
     return ticket;
   }
@@ -129,8 +130,9 @@ Admission::Clock::time_point Admission::expire(Clock::time_point now) {
   return soonest;
 }
 
-void Admission::close() {
-  for (const Decide& decide : take_if([](const Entry&) { return true; }, true))
+void Admission::close(const void* owner) {
+  for (const Decide& decide :
+       take_if([&](const Entry& entry) { return entry.owner == owner; }, true))
     decide(Verdict::cancelled);
 }
 

@@ -30,8 +30,9 @@ class Admission {
     bool shares = false;
   };
 
-  // Asks for a turn; `decide` may be called at once. The ticket is for cancel().
-  std::uint64_t enter(const Caller& caller, Clock::time_point deadline, Decide decide);
+  // Asks for a turn; `decide` may be called at once. The ticket is for cancel(), `owner` for close().
+  std::uint64_t enter(const Caller& caller, Clock::time_point deadline, Decide decide,
+                      const void* owner = nullptr);
   // A turn at once, if there is room for this caller, and none of its calls waits.
   bool try_enter(const Caller& caller);
   // A call of that caller is over: the next ones, if there are any.
@@ -40,8 +41,8 @@ class Admission {
   bool cancel(std::uint64_t ticket);
   // Those whose deadline has passed while they waited; when to ask again.
   Clock::time_point expire(Clock::time_point now);
-  // All that wait are cancelled.
-  void close();
+  // All of that owner's that wait are cancelled.
+  void close(const void* owner = nullptr);
 
   unsigned running() const;
   unsigned waiting() const;
@@ -52,6 +53,7 @@ class Admission {
     bool shares;
     Clock::time_point deadline;
     Decide decide;
+    const void* owner;
   };
   bool may_wait(const std::string& caller) const;
   bool may_run(const std::string& caller, bool shares) const;

@@ -30,7 +30,7 @@ std::string too_many_text() {
 
 // What a value takes beside its strings' bytes, at the worst moment of reading and of destroying it: a
 // vector that grows has its elements twice, and nlohmann moves them all into another to destroy them.
-constexpr std::size_t kElementCost = 48, kMemberCost = 112, kObjectCost = 64, kArrayCost = 32,
+constexpr std::size_t kElementCost = 48, kMemberCost = 128, kObjectCost = 80, kArrayCost = 32,
                       kStringCost = 64;
 
 // What small values took is not the kernel's again by itself.

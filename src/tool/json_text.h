@@ -16,7 +16,7 @@ namespace brig {
 inline constexpr unsigned kMaxJsonDepth = 128;
 
 // What the values of a text may take in memory, beside the bytes of their strings: this, and twice the
-// size of the text. `{},` is 3 bytes of text and 112 of memory, so a limit of bytes alone bounds nothing.
+// size of the text. `{},` is 3 bytes of text and 128 of memory, so a limit of bytes alone bounds nothing.
 inline constexpr std::size_t kJsonAllowance = 64 << 20;
 
 // The value that Json::parse gives. Nothing, and why not in `fault`, for what is not JSON, is nested

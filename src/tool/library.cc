@@ -1,6 +1,8 @@
 #include "tool/library.h"
 
+#include <atomic>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,7 +16,7 @@ extern "C" const char brig_loader_end[];
 namespace brig {
 namespace {
 
-constexpr std::size_t kMaxTools = 10'000;
+constexpr std::size_t kMaxTools = 10'000, kMaxFiles = 2000, kMostHeldLibrary = 256 << 20;
 
 bool flag(const Json& json, const char* name, bool otherwise) {
   const auto found = json.find(name);
@@ -40,22 +42,49 @@ std::string library_path(const std::string& path) {
     throw_error(ErrorKind::config, "library {}: {}", in_quotes(path), errno_text(error.value()));
   if (!std::filesystem::is_regular_file(real, error))
     throw_error(ErrorKind::config, "library {}: it is not a file", in_quotes(path));
-  (void)open_trusted({real.string(), "library"});
   return real.string();
 }
 
-std::shared_ptr<const Payload> library_payload(const std::string& path) {
+LoadedLibrary load_library(const std::string& path) {
+  static std::atomic<unsigned> made{0};
   auto payload = std::make_shared<Payload>();
   payload->title = "library " + in_quotes(path);
   payload->library = path;
-  return payload;
+  auto held = std::make_shared<HeldFile>();
+  held->path = path;
+  held->bytes = read_trusted({path, "library"}, kMostHeldLibrary);
+  if (held->bytes.size() <= kMostHeldLibrary) payload->held.push_back(std::move(held));
+  return {fmt::format("library {}, {}", path, ++made), std::move(payload)};
+}
+
+namespace {
+
+// An array of tools, or {"tools": [...], "files": [...]}.
+std::optional<Json> list_in(const Answer& catalog, const char* name, std::string& fault) {
+  if (catalog.kind != Answer::Kind::result) return std::nullopt;
+  std::optional<Json> list = json_from(catalog.bytes, fault);
+  if (list && list->is_object()) list = list->value(name, Json());
+  return list && list->is_array() ? list : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> files_of(const Answer& catalog) {
+  std::vector<std::string> files;
+  std::string fault;
+  if (const auto list = list_in(catalog, "files", fault))
+    for (const Json& each : *list)
+      if (each.is_string() && files.size() < kMaxFiles &&
+          std::filesystem::path(each.get_ref<const std::string&>()).is_absolute() &&
+          each.get_ref<const std::string&>().find('\0') == std::string::npos)
+        files.push_back(each.get<std::string>());
+  return files;
 }
 
 std::vector<Tool> tools_of(const Answer& catalog, const Tool& any, const std::string& title) {
   std::string fault;
-  const auto list = catalog.kind == Answer::Kind::result ? json_from(catalog.bytes, fault)
-                                                         : std::optional<Json>();
-  if (!list || !list->is_array() || list->size() > kMaxTools)
+  const auto list = list_in(catalog, "tools", fault);
+  if (!list || list->size() > kMaxTools)
     throw_error(ErrorKind::config, "{}: its list of tools can't be read {}", title, fault);
   std::vector<Tool> tools;
   for (const Json& each : *list) {

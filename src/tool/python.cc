@@ -26,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostHeldModule = 16 << 20;
+
 // Runs before there is a line of anybody else's.
 constexpr const char* kBoot =
     "import sys; sys.path.insert(0, '/proc/self/fd/7'); from brig._cell import main; main()";
@@ -131,35 +133,26 @@ std::vector<std::string> installation_of(const std::string& interpreter) {
 // The first part of a module's name.
 std::string top_of(const std::string& module) { return module.substr(0, module.find('.')); }
 
-// What is imported first, if it is there, must be of somebody's own writing: a file, or a package.
-void check_trusted_module(const fs::path& top) {
+// What is imported first, if it is there, must be of somebody's own writing: a file, or a package. A file's bytes
+// are held, where the file alone is to be seen.
+void check_trusted_module(const fs::path& top, std::vector<std::shared_ptr<const HeldFile>>* held) {
   std::error_code error;
   if (fs::is_directory(top, error)) {
     check_trusted_directory(top, "python package");
     if (fs::exists(top / "__init__.py", error))
       (void)open_trusted({top / "__init__.py", "python module"});
   } else if (const std::string file = top.string() + ".py"; fs::exists(file, error)) {
-    (void)open_trusted({file, "python module"});
+    auto read = std::make_shared<HeldFile>();
+    read->path = file;
+    read->bytes = read_trusted({file, "python module"}, kMostHeldModule);
+    if (held && read->bytes.size() <= kMostHeldModule) held->push_back(std::move(read));
   }
 }
 
-}  // namespace
-
-bool is_module_name(const std::string& name) {
-  bool first = true;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '.' ? first : !(c == '_' || byte >= 0x80 || (first ? isalpha(byte) : isalnum(byte))))
-      return false;
-    first = c == '.';
-  }
-  return !first && name.size() <= 255 && is_valid_utf8(name);
-}
-
-std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
-                                                    const std::string& interpreter,
-                                                    const std::vector<std::string>& read,
-                                                    const Json& spec) {
+std::shared_ptr<PythonRuntime> make_runtime(const std::string& title,
+                                            const std::string& interpreter,
+                                            const std::vector<std::string>& read, const Json& spec,
+                                            std::vector<std::shared_ptr<const HeldFile>> held) {
   static std::atomic<unsigned> made{0};
   if (!fs::path(interpreter).is_absolute() || !is_program(interpreter))
     throw_error(ErrorKind::config,
@@ -186,8 +179,47 @@ std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
   std::vector<std::string> paths = installation_of(interpreter);
   paths.insert(paths.end(), read.begin(), read.end());
   runtime->read = to_mount(std::move(paths));
+  payload->held = std::move(held);
   runtime->payload = std::move(payload);
   return runtime;
+}
+
+}  // namespace
+
+bool is_module_name(const std::string& name) {
+  bool first = true;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '.' ? first : !(c == '_' || byte >= 0x80 || (first ? isalpha(byte) : isalnum(byte))))
+      return false;
+    first = c == '.';
+  }
+  return !first && name.size() <= 255 && is_valid_utf8(name);
+}
+
+std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
+                                                    const std::string& interpreter,
+                                                    const std::vector<std::string>& read,
+                                                    const Json& spec) {
+  return make_runtime(title, interpreter, read, spec, {});
+}
+
+std::vector<std::string> python_directories(const Python& python) {
+  std::vector<std::string> found = python.path;
+  if (!python.home.empty()) found.push_back(python.home);
+  return found;
+}
+
+std::vector<std::string> python_sources(const Python& python) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const fs::path directory : python_directories(python))
+    for (const std::string& module : python.modules) {
+      const fs::path top = directory / top_of(module), file = top.string() + ".py";
+      if (fs::is_directory(top, error)) found.push_back(top);
+      if (fs::exists(file, error)) found.push_back(file);
+    }
+  return found;
 }
 
 std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
@@ -212,12 +244,15 @@ std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
       read.push_back(top.string() + ".py");
     }
   }
+  std::vector<std::shared_ptr<const HeldFile>> held;
+  const std::string alone = python.home.empty() ? "" : search.back();
   for (const std::string& directory : search)
     for (const std::string& module : python.modules)
-      check_trusted_module(fs::path(directory) / top_of(module));
-  return python_runtime("python module " + in_quotes(python.modules[0]),
-                        python.interpreter.empty() ? find_interpreter() : python.interpreter, read,
-                        {{"path", search}, {"discover", python.modules}});
+      check_trusted_module(fs::path(directory) / top_of(module),
+                           directory == alone ? &held : nullptr);
+  return make_runtime("python module " + in_quotes(python.modules[0]),
+                      python.interpreter.empty() ? find_interpreter() : python.interpreter, read,
+                      {{"path", search}, {"discover", python.modules}}, std::move(held));
 }
 
 }  // namespace brig

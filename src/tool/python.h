@@ -23,6 +23,11 @@ bool is_module_name(const std::string& name);
 // One that imports the modules, and lists their tools. Throws Error(config) for what is not there.
 std::shared_ptr<const PythonRuntime> python_runtime(const Python& python);
 
+// The files and package directories that its modules are, as far as that is seen from outside.
+std::vector<std::string> python_sources(const Python& python);
+// The directories in which they may lie.
+std::vector<std::string> python_directories(const Python& python);
+
 // One that does what `spec` says (python/brig/_cell.py has its members). `interpreter` is absolute; `read` is
 // what it needs of the host's files, and as much of it as exists is used.
 std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,

@@ -25,16 +25,26 @@ SandboxOptions checked(SandboxOptions options) {
 }  // namespace
 
 Sandbox::Impl::Impl(Toolbox tools, Policy policy, SandboxOptions options)
-    : options_(checked(options)),
-      admission_(options_.concurrency, options_.queue),
+    : options_(checked(options.beside ? as_beside(options) : options)),
+      admission_(options.beside
+                     ? options.beside->impl_->admission_
+                     : std::make_shared<Admission>(options_.concurrency, options_.queue)),
       policy_(std::move(policy)) {
   validate(policy_);
   load_all(tools);
   thread_ = OwnThread([this] { work(); });
 }
 
+SandboxOptions Sandbox::Impl::as_beside(SandboxOptions options) {
+  const SandboxOptions& other = options.beside->impl_->options_;
+  options.concurrency = other.concurrency;
+  options.queue = other.queue;
+  options.beside = nullptr;
+  return options;
+}
+
 Sandbox::Impl::~Impl() {
-  admission_.close();
+  admission_->close(this);
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, flight] : flights_) stop(*flight, false);
@@ -58,13 +68,13 @@ void Sandbox::Impl::work() {
   Clock::time_point until = Clock::time_point::max();
   for (;;) {
     const auto ready = [&] {
-      return !jobs_.empty() || deadlines_ || (stopping_ && flights_.empty());
+      return !jobs_.empty() || deadlines_ || (stopping_ && flights_.empty() && deciding_ == 0);
     };
     if (until == Clock::time_point::max())
       wake_.wait(lock, ready);
     else
       wake_.wait_until(lock, until, ready);
-    if (jobs_.empty() && stopping_ && flights_.empty()) return;
+    if (jobs_.empty() && stopping_ && flights_.empty() && deciding_ == 0) return;
     deadlines_ = false;
     std::deque<std::function<void()>> jobs;
     jobs.swap(jobs_);
@@ -73,7 +83,7 @@ void Sandbox::Impl::work() {
       job();
       job = nullptr;  // what it held may be a Warden: it goes here, not under the lock
     }
-    until = admission_.expire(Clock::now());
+    until = admission_->expire(Clock::now());
     lock.lock();
   }
 }
@@ -128,13 +138,18 @@ std::shared_ptr<void> Sandbox::watch(std::function<void(const Event&)> callback,
 
 SandboxState Sandbox::state() const {
   SandboxState state;
-  state.running = impl_->admission_.running();
-  state.waiting = impl_->admission_.waiting();
+  state.running = impl_->admission_->running();
+  state.waiting = impl_->admission_->waiting();
   std::set<const Warden*> seen;  // tools share them
   const std::lock_guard lock(impl_->mutex_);
   for (const auto& [name, prepared] : impl_->prepared_)
     if (seen.insert(prepared->warden.get()).second) state.ready += prepared->warden->ready();
   return state;
+}
+
+std::vector<std::string> Sandbox::sources() const {
+  const std::lock_guard lock(impl_->mutex_);
+  return impl_->sources_;
 }
 
 void Sandbox::set_policy(Policy policy) { impl_->set_policy(std::move(policy)); }

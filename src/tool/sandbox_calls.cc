@@ -37,7 +37,7 @@ std::string wider(const CallLimits& own, const Limits& policy) {
   };
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
   constexpr std::uint64_t kLeastMemory = 4_MiB;
-  check("wall_time", own.wall_time, policy.wall_time, format_duration);
+  check("timeout", own.wall_time, policy.wall_time, format_duration);
   check("cpu_time", own.cpu_time, policy.cpu_time.value_or(policy.wall_time * 10'000),
         format_duration);
   check("memory", own.memory, policy.memory, format_size);
@@ -201,19 +201,21 @@ UniqueFd Sandbox::Impl::take_event() {
 }
 
 Admission::Verdict Sandbox::Impl::await_turn(Flight& flight) {
-  if (admission_.try_enter(flight.caller)) return Admission::Verdict::admitted;
+  if (admission_->try_enter(flight.caller)) return Admission::Verdict::admitted;
   struct Turn {
     std::mutex mutex;
     std::condition_variable decided;
     std::optional<Admission::Verdict> verdict;
   };
   const auto turn = std::make_shared<Turn>();
-  const std::uint64_t ticket =
-      admission_.enter(flight.caller, flight.deadline, [turn](Admission::Verdict verdict) {
+  const std::uint64_t ticket = admission_->enter(
+      flight.caller, flight.deadline,
+      [turn](Admission::Verdict verdict) {
         const std::lock_guard lock(turn->mutex);
         turn->verdict = verdict;
         turn->decided.notify_one();
-      });
+      },
+      this);
   has_ticket(flight, ticket);
   std::unique_lock lock(turn->mutex);
   const auto decided = [&] { return turn->verdict.has_value(); };
@@ -221,7 +223,7 @@ Admission::Verdict Sandbox::Impl::await_turn(Flight& flight) {
   // No signal ends this wait: who wants to know is asked now and then.
   while (interrupted && !turn->decided.wait_for(lock, std::chrono::milliseconds(100), decided)) {
     lock.unlock();
-    if (interrupted()) admission_.cancel(ticket);
+    if (interrupted()) admission_->cancel(ticket);
     lock.lock();
   }
   turn->decided.wait(lock, decided);
@@ -244,12 +246,12 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight) {
   if (verdict != Admission::Verdict::admitted) {
     refuse(*flight, verdict);
   } else if (cancelled) {
-    admission_.leave(flight->caller);
+    admission_->leave(flight->caller);
     refuse(*flight, Admission::Verdict::cancelled);
   } else {
     if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
     CellResult cell = flight->tool->warden->run(std::move(flight->request), output_teller(*flight));
-    admission_.leave(flight->caller);
+    admission_->leave(flight->caller);
     land(*flight, std::move(cell));
   }
   delist(entry);
@@ -257,6 +259,21 @@ ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight) {
 }
 
 // --- the warden's thread drives it ---
+
+struct Sandbox::Impl::Deciding {
+  explicit Deciding(Impl& owner) : impl(owner) {
+    const std::lock_guard lock(impl.mutex_);
+    ++impl.deciding_;
+  }
+  ~Deciding() {
+    const std::lock_guard lock(impl.mutex_);
+    --impl.deciding_;
+    if (impl.stopping_) impl.wake_.notify_all();
+  }
+  Deciding(const Deciding&) = delete;
+  Deciding& operator=(const Deciding&) = delete;
+  Impl& impl;
+};
 
 void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
   const auto entry = enlist(flight);
@@ -269,7 +286,7 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
                                  keeps_place = to_read > kShortResult] {
       how(*ending);
       if (keeps_place)
-        admission_.leave(ending->caller);  // whoever hears of the end may make the next call
+        admission_->leave(ending->caller);  // whoever hears of the end may make the next call
       {
         const std::lock_guard lock(mutex_);
         ending->over = true;
@@ -289,13 +306,14 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
     later(std::move(job), to_read > kLongResult);
   };
   const auto run = [this, flight, end] {
+    const Deciding stays(*this);
     if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
     const std::uint64_t id = flight->tool->warden->submit(
         std::move(flight->request), output_teller(*flight),
         [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
           const std::size_t size =
               cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
-          if (size <= kShortResult) admission_.leave(held->caller);
+          if (size <= kShortResult) admission_->leave(held->caller);
           end(
               std::move(held),
               [this, result = std::make_shared<CellResult>(std::move(cell))](Flight& ended) {
@@ -307,12 +325,14 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
     flight->warden_call = id;
     if (flight->cancelled) stop(*flight, flight->at_once);
   };
-  const std::uint64_t ticket = admission_.enter(
-      flight->caller, flight->deadline, [this, flight, run, end](Admission::Verdict verdict) {
+  const std::uint64_t ticket = admission_->enter(
+      flight->caller, flight->deadline,
+      [this, flight, run, end](Admission::Verdict verdict) {
         if (verdict == Admission::Verdict::admitted) return run();
         end(
             flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, std::nullopt);
-      });
+      },
+      this);
   has_ticket(*flight, ticket);
 }
 
@@ -345,7 +365,7 @@ void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
     deadlines_ = true;
     wake_.notify_all();
   }
-  if (cancelled) admission_.cancel(ticket);  // before it had one
+  if (cancelled) admission_->cancel(ticket);  // before it had one
 }
 
 void Sandbox::Impl::stop(Flight& flight, bool at_once) {
@@ -372,7 +392,7 @@ bool Sandbox::Impl::cancel(const std::string& call_id, bool at_once) {
       if (flight.ticket) tickets.push_back(flight.ticket);
     }
   }
-  for (const std::uint64_t ticket : tickets) admission_.cancel(ticket);
+  for (const std::uint64_t ticket : tickets) admission_->cancel(ticket);
   return any;
 }
 

@@ -58,6 +58,7 @@ struct Flight {
 struct Sandbox::Impl {
   Impl(Toolbox tools, Policy policy, SandboxOptions options);
   ~Impl();
+  static SandboxOptions as_beside(SandboxOptions options);
 
   // Null if the result is there already: no such tool, or arguments that it does not take.
   std::shared_ptr<Flight> board(const std::string& tool, Json arguments, CallOptions options,
@@ -94,10 +95,13 @@ struct Sandbox::Impl {
 
   void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
   void later(std::function<void()> job, bool is_long);
+  // While a thread, maybe another Sandbox's, starts a flight: that may be over, and off the list, before the thread is done with this.
+  struct Deciding;
 
   const SandboxOptions options_;
   Watchers watchers_;
-  Admission admission_;
+  // Shared with the Sandboxes beside it: a thread of another's may decide over a flight of this one.
+  const std::shared_ptr<Admission> admission_;
 
   std::mutex changing_;  // one change of toolbox or policy at a time
   Tools tools_;
@@ -105,15 +109,18 @@ struct Sandbox::Impl {
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<Nursery> nursery_;
   std::vector<std::pair<ZygoteKey, std::shared_ptr<Warden>>> wardens_;
+  std::map<std::string, LoadedLibrary> libraries_;  // by path
 
   mutable std::mutex mutex_;  // all below
   std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
+  std::vector<std::string> sources_;
   Flights flights_;
   std::vector<UniqueFd> idle_events_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
   bool deadlines_ = false;  // someone waits with one
   bool stopping_ = false;
+  unsigned deciding_ = 0;
   OwnThread thread_;
   Worker long_jobs_;  // so that they keep nobody waiting
 };

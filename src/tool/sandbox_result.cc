@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "tool/json_text.h"
 #include "tool/sandbox_impl.h"
 
@@ -101,12 +102,12 @@ std::string head_of(const ToolResult& result) {
   std::string fault;
   return fmt::format(
       R"({{"call_id":{},"ok":{},"output":{},"error":{},"error_type":{},"traceback":{},"denied":{},)"
-      R"("reason":{},"duration_ms":{:.3f},"started_at":"{:.3f}")",
+      R"("reason":{},"duration_ms":{:.3f},"started_at":"{}")",
       quoted(result.call_id), result.ok, json_text(result.output, fault).value_or("null"),
       quoted(result.error, !result.ok), quoted(result.error_type, !result.error_type.empty()),
       quoted(result.traceback, !result.traceback.empty()), result.denied,
       quoted(result.reason, result.denied), static_cast<double>(result.duration.count()) / 1000,
-      std::chrono::duration<double>(result.started_at.time_since_epoch()).count());
+      time_text(result.started_at));
 }
 
 }  // namespace
@@ -114,7 +115,7 @@ std::string head_of(const ToolResult& result) {
 std::string to_json(const ToolResult& result, int indent) {
   std::string text = head_of(result) + ",\"report\":" + to_json(result.report) + "}";
   if (indent < 0) return text;
-  return nlohmann::ordered_json::parse(text).dump(indent, ' ', false);
+  return Json::parse(text).dump(indent, ' ', false);
 }
 
 std::string to_json_lines(const ToolResult& result) {

@@ -49,18 +49,19 @@ Json defaults_of(const Tool& tool) {
 }  // namespace
 
 std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy policy) {
-  const std::string runtime = tool.call               ? kFunction
-                              : tool.python           ? tool.python->key
-                              : !tool.library.empty() ? "library " + tool.library
-                              : tool.maker            ? "command, then a look"
-                                                      : "command";
+  const LoadedLibrary* library = tool.library.empty() ? nullptr : &libraries_.at(tool.library);
+  const std::string runtime = tool.call     ? kFunction
+                              : tool.python ? tool.python->key
+                              : library     ? library->key
+                              : tool.maker  ? "command, then a look"
+                                            : "command";
   Origin origin;
   origin.shows_workspace = tool.maker != nullptr;
   if (tool.call) origin.nursery = nursery_;
-  if (!tool.library.empty()) {
+  if (library) {
     policy.files.read.push_back(tool.library);
     origin.loader = loader_image();
-    origin.payload = library_payload(tool.library);
+    origin.payload = library->payload;
   }
   if (tool.python) {
     add_missing(policy.files.read, tool.python->read);
@@ -149,25 +150,40 @@ void Sandbox::Impl::load(const Tool& any, const std::string& title, Tools& tools
 // All that a toolbox has, its libraries and modules loaded.
 void Sandbox::Impl::load_all(const Toolbox& toolbox) {
   Tools all;
+  std::vector<std::string> sources;
   bool functions = false;
   for (const auto& tool : toolbox.list()) {
     all.emplace(tool->name, tool);
     functions |= static_cast<bool>(tool->call);
   }
-  if (functions) install(all);  // first: it has to fork
+  if (functions) {  // first: it has to fork; what is there beside them can be called meanwhile
+    Tools first = all;
+    first.insert(tools_.begin(), tools_.end());
+    install(std::move(first));
+  }
   for (const Toolbox::Library& library : toolbox.libraries()) {
     Tool any;
     any.library = library_path(library.path);
+    libraries_[any.library] = load_library(any.library);
+    sources.push_back(library.path);
     any.options.policy = library.policy;
     load(any, "library " + in_quotes(any.library), all);
   }
   for (const Toolbox::PythonModules& modules : toolbox.python_modules()) {
     Tool any;
     any.python = python_runtime(modules.python);
+    add_missing(sources, python_sources(modules.python));
     any.options.policy = modules.policy;
     load(any, any.python->payload->title, all);
   }
   install(std::move(all));
+  std::erase_if(libraries_, [&](const auto& each) {
+    return std::none_of(tools_.begin(), tools_.end(),
+                        [&](const auto& tool) { return tool.second->library == each.first; });
+  });
+  for (const auto& [key, warden] : wardens_) add_missing(sources, files_of(warden->catalog()));
+  const std::lock_guard lock(mutex_);
+  sources_ = std::move(sources);
 }
 
 void Sandbox::Impl::set_policy(Policy policy) {
@@ -250,9 +266,11 @@ bool is_same(const Tool& a, const Tool& b) {
 void Sandbox::set_tools(const Toolbox& tools) {
   const std::lock_guard lock(impl_->changing_);
   const Impl::Tools before = impl_->tools_;
+  const auto libraries = impl_->libraries_;
   try {
     impl_->load_all(tools);
   } catch (...) {
+    impl_->libraries_ = libraries;
     impl_->install(before);
     throw;
   }

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as brig from './support.mjs';
 
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const answers = []; // all that curl got
 
 // Sends a request with curl; gives status, headers (in lower case) and body, parsed if it is JSON.
@@ -403,6 +404,10 @@ describe('curl: tokens that allow less', { timeout: 60_000 }, () => {
     };
     const session = { 'Mcp-Session-Id': (await mcp('one', initialize)).headers['mcp-session-id'] };
     const ping = { jsonrpc: '2.0', id: 2, method: 'ping' };
+    // The same id of another's is a session of its own: what it ends is not the first one.
+    assert.equal((await mcp('other', ping, session)).status, 200);
+    const gone = await curl('/mcp', { base: server.url, method: 'DELETE', headers: { ...as('other').headers, ...session } });
+    assert.ok(gone.status < 300, `${gone.status}`);
     assert.equal((await mcp('other', ping, session)).status, 404);
     assert.equal((await mcp('one', ping, session)).status, 200);
   });
@@ -535,7 +540,7 @@ describe('the description of the API', { timeout: 120_000 }, () => {
   });
 
   test('says what the answers to all requests above were', () => {
-    const ajv = new Ajv2020({ strict: false });
+    const ajv = new Ajv2020({ formats: { 'date-time': TIME }, strict: false });
     ajv.addSchema(description, 'description');
     const whole = (node) =>
       node?.$ref

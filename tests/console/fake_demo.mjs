@@ -26,7 +26,10 @@ export function demo(server) {
     const took =
       Math.exp(Math.random() * Math.random() * 6) * 1.8 + (Math.random() < 0.03 ? 4000 * Math.random() : 0);
     ++server.total;
-    server.emit('queued', common);
+    server.emit('queued', {
+      ...common,
+      arguments: { path: 'src/serve/http.cc', query: 'Accept', options: { case: false, most: 20 }, number },
+    });
     const start = () => {
       ++running;
       server.emit('started', common);
@@ -47,8 +50,8 @@ export function demo(server) {
         const violations =
           bad?.[0] === 'denied'
             ? [
-                { layer: 'network', what: 'connect to 93.184.216.34:443', count: 2 },
-                { layer: 'seccomp', what: 'io_uring_setup', count: 1 },
+                { code: 'network.refused', what: 'socket(AF_INET)', count: 2 },
+                { code: 'syscall.refused', what: 'ptrace', count: 1 },
               ]
             : [];
         server.emit('finished', {

@@ -32,6 +32,7 @@ export class FakeServer {
     this.token = token;
     this.watchers = new Set();
     this.calls = new Map(); // id → {call, cancel()}
+    this.ended = []; // the newest first
     this.total = 0;
     this.extra = {}; // over the status
     this.began = Date.now();
@@ -84,7 +85,7 @@ export class FakeServer {
 
   // To all that watch.
   emit(kind, data) {
-    const text = frame(++this.serial, kind, { kind, tool: '', at: Date.now() / 1000, ...data });
+    const text = frame(++this.serial, kind, { kind, tool: '', at: new Date().toISOString(), ...data });
     for (const watcher of this.watchers) watcher.write(text);
   }
 
@@ -125,6 +126,8 @@ export class FakeServer {
             status: 'running',
             age_ms: Date.now() - call.began,
           })),
+          at: new Date().toISOString(),
+          ended: this.ended.slice(0, Number(url.searchParams.get('ended') ?? 0)),
         });
       case '/v1/capabilities':
         return json(response, 200, {
@@ -159,7 +162,7 @@ export class FakeServer {
     this.watchers.add(response);
     response.on('close', () => this.watchers.delete(response));
     response.write(
-      frame(++this.serial, 'status', { kind: 'status', at: Date.now() / 1000, ...this.status() }),
+      frame(++this.serial, 'status', { kind: 'status', at: new Date().toISOString(), ...this.status() }),
     );
   }
 
@@ -207,19 +210,21 @@ export class FakeServer {
     const began = Date.now();
     let cancel;
     const cancelled = new Promise((resolve) => (cancel = resolve));
-    this.calls.set(id, { call: { ...common, began, started_at: began / 1000 }, cancel });
+    const started_at = new Date(began).toISOString();
+    const shown = { arguments: Object.keys(args).length > 0 ? args : null };
+    this.calls.set(id, { call: { ...common, ...shown, began, started_at }, cancel });
     const say = (kind, data = {}) => {
       this.emit(kind, { ...common, ...data });
       tell(kind, data);
     };
-    say('queued');
+    this.emit('queued', { ...common, ...shown });
+    tell('queued', {}); // who asks knows the arguments
     say('started');
     const ran = await runFake(name, args, say, cancelled);
     this.calls.delete(id);
     const result = report(id, ran, Date.now() - began);
     const { outcome, message, violations, steps } = result.report;
-    this.emit('finished', {
-      ...common,
+    const told = {
       outcome,
       message,
       violations,
@@ -228,7 +233,18 @@ export class FakeServer {
       usage: { cpu_ms: 1.2, memory_peak: 3145728, processes_peak: 2 },
       stdout_bytes: result.report.stdout_bytes,
       stderr_bytes: result.report.stderr_bytes,
+    };
+    this.emit('finished', { ...common, ...told });
+    this.ended.unshift({
+      ...common,
+      ...shown,
+      ...told,
+      started_at,
+      ended_at: new Date().toISOString(),
+      stdout_end: ran.stdout.slice(-2048),
+      stderr_end: ran.stderr.slice(-2048),
     });
+    this.ended.splice(1000);
     return result;
   }
 }
@@ -257,7 +273,7 @@ function report(id, ran, took) {
     denied: ran.outcome === 'denied',
     reason: null,
     duration_ms: duration,
-    started_at: String(Date.now() / 1000),
+    started_at: new Date(Date.now() - duration).toISOString(),
     report: {
       outcome: ran.outcome,
       exit_code: ran.exit_code ?? null,

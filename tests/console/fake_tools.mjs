@@ -1,4 +1,5 @@
 // The fake server's tools. None of them runs anything.
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const text = (description, more = {}) => ({ type: 'string', description, ...more });
@@ -160,14 +161,15 @@ export async function runFake(name, args, say, cancelled) {
         outcome: 'denied',
         message: `the tool may not: ${HOSTILE}`,
         ...printed,
-        violations: [{ layer: 'seccomp', what: `ptrace ${HOSTILE}`, count: 3 }],
+        violations: [{ code: 'syscall.refused', what: `ptrace ${HOSTILE}`, count: 3 }],
       };
     default:
       return command(args.command ?? (args.argv ?? []).join(' '), print, printed, cancelled, () => stop);
   }
 }
 
-// A shell line of `echo WORDS`, `echo WORDS >&2`, `sleep SECONDS` and `exit CODE`, with ; between.
+// A shell line of `echo WORDS`, `echo WORDS >&2`, `sleep SECONDS`, `exit CODE` and `until [ -e FILE ]; do …; done`, with ;
+// between.
 async function command(line, print, printed, cancelled, stopped) {
   for (const part of line
     .split(';')
@@ -176,7 +178,9 @@ async function command(line, print, printed, cancelled, stopped) {
     const [word, ...rest] = part.split(/\s+/);
     if (word === 'sleep')
       await Promise.race([pause(Number(rest[0]) * 1000, null, { ref: false }), cancelled]);
-    else if (word === 'exit')
+    else if (word === 'until') {
+      while (!stopped() && !existsSync(rest[2])) await Promise.race([pause(20, null, { ref: false }), cancelled]);
+    } else if (word === 'exit')
       return {
         outcome: 'exit',
         message: `the command exited with code ${rest[0]}`,

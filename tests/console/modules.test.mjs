@@ -90,7 +90,7 @@ inPage(
       ended: 2001,
       kept: true,
       twice: ['done', 'running'],
-      most: 500,
+      most: 1000,
       live: ['w1999', 'new'],
     });
   },

@@ -1,6 +1,8 @@
 // What the console's tests share: a server (BRIG_URL, or the fake with BRIG_FAKE=1), a browser, and pages that are
 // watched: whatever the browser complains about fails the test.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { after, before } from 'node:test';
 import { chromium } from 'playwright-core';
 import { LAUNCH } from './browser.mjs';
@@ -94,12 +96,28 @@ export async function ask(world, method, path, body) {
 export const callTool = (world, name, args, callId) =>
   ask(world, 'POST', `/v1/tools/${name}/call`, { arguments: args, call_id: callId });
 
+// A directory that the server's cells can read: commands wait there for what a test makes.
+const gates = process.env.BRIG_GATE ?? (isFake ? mkdtempSync(`${tmpdir()}/brig-gates-`) : '');
+export const gatesOnly = gates ? false : 'needs BRIG_GATE: a directory that cells of the server can read';
+if (isFake && !process.env.BRIG_GATE) after(() => rmSync(gates, { recursive: true }));
+
+// A command with `wait` in it goes on when the test has called open(), however fast or slow the page is.
+export function newGate() {
+  const path = `${gates}/${newId()}`;
+  return {
+    wait: `until [ -e ${path} ]; do sleep 0.05; done`,
+    open: () => writeFileSync(path, ''),
+  };
+}
+
 let calls = 0;
 export const newId = () => `test-${process.pid}-${Date.now().toString(36)}-${++calls}`;
 
 // The row of a call, found by its id.
 export async function rowOf(page, id) {
   await page.fill('#call-filter', id);
+  const isFiltered = (text) => document.getElementById('rows').dataset.filter === text;
+  await page.waitForFunction(isFiltered, id.toLowerCase());
   const row = page.locator('#rows tr');
   await row.first().waitFor();
   return row.first();

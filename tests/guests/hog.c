@@ -1,8 +1,13 @@
 // Using up the machine, within bounds that hold even if the cell's do not. Arguments: what, how much.
 #include <pthread.h>
+#include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "guest.h"
@@ -46,6 +51,86 @@ int main(int argc, char** argv) {
       touch(block, 16 * mib);
       shmdt(block);
     }
+  } else if (is(what, "small-shared")) {  // as many mappings as there are MiB
+    for (size_t i = 0; i < amount; ++i) {
+      char* block = mmap(0, mib, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      if (block == MAP_FAILED) return printf("mmap: refused at %zu MiB\n", i), 3;
+      touch(block, mib);
+    }
+  } else if (is(what, "downwards")) {  // the kernel takes it for a stack
+    char* block = mmap(0, amount * mib, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0);
+    if (block == MAP_FAILED) return printf("mmap: refused\n"), 3;
+    touch(block, amount * mib);
+  } else if (is(what, "remapped-stack") || is(what, "remapped-heap")) {  // a page of it grows
+    char block[1 << 20];
+    touch(block, sizeof block);
+    char* page = (char*)(((uintptr_t)block + (64 << 10)) & ~(uintptr_t)4095);
+    if (is(what, "remapped-heap"))
+      page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char* moved = mremap(page, 4096, amount * mib, MREMAP_MAYMOVE);
+    if (moved == MAP_FAILED) return printf("mremap: refused\n"), 3;
+    touch(moved, amount * mib);
+  } else if (is(what, "spliced")) {  // a byte in a pipe keeps a huge page that is unmapped
+    const uintptr_t huge = 2 * mib;
+    char* space = mmap(0, 2 * huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char* block = (char*)(((uintptr_t)space + huge - 1) & ~(huge - 1));
+    size_t held = 0;
+    for (int ends[2], full = 0; held < amount && pipe(ends) == 0; full = 0)
+      while (!full && held < amount) {
+        if (mmap(block, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                 0) != block)
+          return printf("mmap: refused\n"), 3;
+        madvise(block, huge, MADV_HUGEPAGE);
+        touch(block, huge);
+        const struct iovec byte = {block, 1};
+        const int given = vmsplice(ends[1], &byte, 1, SPLICE_F_NONBLOCK) == 1;
+        full = !given && errno == EAGAIN;
+        if (!given && !full) return printf("vmsplice: refused %s\n", error_name(errno)), 3;
+        if (given) held += 2;
+      }
+  } else if (is(what, "zero")) {  // a shared mapping of it is shared memory without a name
+    const int fd = open("/dev/zero", O_RDWR);
+    if (fd < 0) return printf("zero: refused %s\n", error_name(errno)), 3;
+    char* block = mmap(0, amount * mib, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (block == MAP_FAILED) return printf("mmap: refused\n"), 3;
+    touch(block, amount * mib);
+  } else if (is(what, "queues")) {  // of 16384 empty messages each, more than a MiB of the kernel's
+    for (size_t i = 0; i < amount; ++i) {
+      const int id = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+      if (id < 0) return printf("queues: refused at %zu MiB\n", i), 3;
+      const long empty = 1;
+      while (msgsnd(id, &empty, 0, IPC_NOWAIT) == 0) {
+      }
+    }
+  } else if (is(what, "semaphores")) {  // of 64 bytes or more each
+    for (size_t i = 0; i < amount; ++i)
+      if (semget(IPC_PRIVATE, 16384, IPC_CREAT | 0600) < 0)
+        return printf("semaphores: refused at %zu MiB\n", i), 3;
+  } else if (is(what, "tables")) {  // pages that are only read cost a page of tables in 2 MiB
+    for (size_t i = 0; i < amount; ++i) {
+      const size_t size = (size_t)512 * mib;
+      char* block = mmap(0, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (block == MAP_FAILED) return printf("tables: refused at %zu MiB\n", i), 3;
+      madvise(block, size, MADV_NOHUGEPAGE);
+      for (size_t at = 0; at < size; at += 2 * mib) (void)*(volatile char*)(block + at);
+    }
+  } else if (is(what,
+                "pipes")) {  // KiB of data that pipes hold, of which the kernel counts the pages
+    static char block[64 << 10];
+    size_t held = 0;
+    for (int ends[2]; held < amount << 10 && pipe2(ends, O_NONBLOCK) == 0;)
+      for (ssize_t got; (got = write(ends[1], block, sizeof block)) > 0;) held += (size_t)got >> 10;
+    return printf("pipes: hold %zu KiB\n", held), held < amount << 10 ? 3 : 0;
+  } else if (is(what, "sockets")) {
+    static char block[64 << 10];
+    size_t held = 0;
+    for (int ends[2];
+         held < amount << 10 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0;)
+      for (int end = 0; end < 2; ++end)
+        for (ssize_t got; (got = write(ends[end], block, sizeof block)) > 0;)
+          held += (size_t)got >> 10;
+    return printf("sockets: hold %zu KiB\n", held), held < amount << 10 ? 3 : 0;
   } else if (is(what, "tmpfs")) {
     const int fd = open("/tmp/hog", O_WRONLY | O_CREAT, 0600);
     static char block[1 << 20];
@@ -123,9 +208,9 @@ int main(int argc, char** argv) {
     while ((size_t)used.tv_sec * 1000 + (size_t)used.tv_nsec / 1000000 < amount);
     puts("burnt");
     if (is(what, "burn-stay")) pause();
-  } else if (is(what, "spin")) {  // every core, for `amount` seconds at most
+  } else if (is(what, "spin")) {  // by 8 children, or so many, for `amount` seconds at most
     alarm((unsigned)amount);
-    for (int i = 0; i < 8; ++i)
+    for (int i = argc > 3 ? atoi(argv[3]) : 8; i > 0; --i)
       if (fork() == 0) {
         alarm((unsigned)amount);
         for (;;) {

@@ -14,9 +14,10 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #if defined(HABIT_OUTSIDE) || defined(HABIT_POLICY) || defined(HABIT_GROW) || \
-    defined(HABIT_PROGRAM) || defined(HABIT_VALUES)
+    defined(HABIT_PROGRAM) || defined(HABIT_VALUES) || defined(HABIT_VERSION)
 #include <brig/progress.h>
 #include <brig/toolbox.h>
 #else
@@ -35,8 +36,13 @@ static std::string seen() {
   return text + "pid " + std::to_string(getpid());
 }
 static const std::string g_seen = seen();
+static const bool g_wrote = (std::ofstream("/tmp/at-load") << "kept").good();
 extern "C" void brig_register(brig::Toolbox& tools) {
   tools.add("seen", "What it saw when it was loaded.", {}, [] { return g_seen; });
+  tools.add("scratch", "Whether it could write when it was loaded, and whether that is here.", {},
+            [] {
+              return std::vector{g_wrote, std::ifstream("/tmp/at-load").good()};
+            });
   tools.add("count", "Counts its calls.", {}, [] {
     static int calls = 0;
     return ++calls;
@@ -102,6 +108,10 @@ extern "C" void brig_register(brig::Toolbox& tools) {
 // What small values there are: taken, given, told.
 extern "C" void brig_register(brig::Toolbox& tools) {
   tools.add("take", "Takes anything.", {"value"}, [](const brig::Json&) { return true; });
+  tools.add("same", "Gives what it was given, and the text of it.", {"value"},
+            [](const brig::Json& value) {
+              return brig::Json{{"value", value}, {"text", value.dump()}};
+            });
   tools.add("take_lists", "Takes lists by name.", {"lists"},
             [](const std::map<std::string, std::vector<int>>& lists) { return lists.size(); });
   tools.add("give", "Gives an array of that item, as many as there is room for in so much text.",
@@ -111,6 +121,15 @@ extern "C" void brig_register(brig::Toolbox& tools) {
   tools.add("chat", "Tells its progress so often.", {"count"}, [](int count) {
     for (int i = 1; i <= count; ++i) brig::progress(1.0 * i / count, std::string(1000, 'x'));
     return true;
+  });
+}
+#elif defined(HABIT_VERSION)
+// A test changes the number in the file.
+extern "C" const char brig_version_of_test[] = "version 1000";
+extern "C" void brig_register(brig::Toolbox& tools) {
+  tools.add("version", "Which one this is.", {}, [] {
+    const char* volatile text = brig_version_of_test;
+    return atoi(text + sizeof "version");
   });
 }
 #elif defined(HABIT_POLICY)

@@ -1,0 +1,263 @@
+// brig::OrderedMap: the members of a JSON object, in the order in which they were added. Finding one takes
+// as long as in a std::map, whatever the keys are: a caller chooses them, so nothing is hashed, and nothing
+// is searched one by one. A reference to a member holds until that member goes.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace brig {
+
+// As nlohmann::basic_json wants it: the interface of a std::map, as far as it is used there. Less is
+// ignored: keys are compared by operator<.
+template <typename Key, typename T, typename Less = std::less<>,
+          typename Allocator = std::allocator<std::pair<const Key, T>>>
+class OrderedMap {
+ public:
+  using key_type = Key;
+  using mapped_type = T;
+  using value_type = std::pair<const Key, T>;
+  using key_compare = std::less<>;
+  using allocator_type = Allocator;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+  using reference = value_type&;
+  using const_reference = const value_type&;
+
+ private:
+  struct Link {
+    Link* before;
+    Link* after;
+  };
+  struct Node : Link {
+    template <typename K, typename... Values>
+    explicit Node(K&& key, Values&&... values)
+        : Link{},
+          member(std::piecewise_construct, std::forward_as_tuple(std::forward<K>(key)),
+                 std::forward_as_tuple(std::forward<Values>(values)...)) {}
+    value_type member;
+  };
+  struct ByKey {
+    using is_transparent = void;
+    static const Key& key_of(const Node& node) { return node.member.first; }
+    template <typename K>
+    static const K& key_of(const K& key) {
+      return key;
+    }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return key_of(a) < key_of(b);
+    }
+  };
+  using Index =
+      std::set<Node, ByKey, typename std::allocator_traits<Allocator>::template rebind_alloc<Node>>;
+
+  template <bool kConst>
+  class Iterator {
+   public:
+    using iterator_category = std::bidirectional_iterator_tag;
+    using value_type = OrderedMap::value_type;
+    using difference_type = std::ptrdiff_t;
+    using pointer = std::conditional_t<kConst, const value_type*, value_type*>;
+    using reference = std::conditional_t<kConst, const value_type&, value_type&>;
+
+    Iterator() = default;
+    template <bool kOther>
+    requires(kConst && !kOther)
+        // NOLINTNEXTLINE(google-explicit-constructor): as every container's
+        Iterator(const Iterator<kOther>& other)
+        : link_(other.link_) {}
+
+    reference operator*() const { return static_cast<Node*>(link_)->member; }
+    pointer operator->() const { return &**this; }
+    Iterator& operator++() {
+      link_ = link_->after;
+      return *this;
+    }
+    Iterator& operator--() {
+      link_ = link_->before;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator old = *this;
+      ++*this;
+      return old;
+    }
+    Iterator operator--(int) {
+      Iterator old = *this;
+      --*this;
+      return old;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    friend OrderedMap;
+    friend Iterator<true>;
+    explicit Iterator(Link* link) : link_(link) {}
+    Link* link_ = nullptr;
+  };
+
+ public:
+  using iterator = Iterator<false>;
+  using const_iterator = Iterator<true>;
+
+  OrderedMap() = default;
+  template <typename Input>
+  OrderedMap(Input first, Input last) {
+    insert(first, last);
+  }
+  OrderedMap(std::initializer_list<value_type> members) { insert(members.begin(), members.end()); }
+  OrderedMap(const OrderedMap& other) { insert(other.begin(), other.end()); }
+  OrderedMap(OrderedMap&& other) noexcept { swap(other); }
+  OrderedMap& operator=(OrderedMap other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~OrderedMap() = default;
+
+  void swap(OrderedMap& other) noexcept {
+    index_.swap(other.index_);
+    std::swap(ends_, other.ends_);
+    hold_ends();
+    other.hold_ends();
+  }
+  friend void swap(OrderedMap& a, OrderedMap& b) noexcept { a.swap(b); }
+
+  [[nodiscard]] bool empty() const { return index_.empty(); }
+  [[nodiscard]] size_type size() const { return index_.size(); }
+  [[nodiscard]] size_type max_size() const { return index_.max_size(); }
+  iterator begin() { return iterator(ends_.after); }
+  iterator end() { return iterator(&ends_); }
+  const_iterator begin() const { return const_iterator(ends_.after); }
+  const_iterator end() const { return const_iterator(&ends_); }
+  const_iterator cbegin() const { return begin(); }
+  const_iterator cend() const { return end(); }
+
+  template <typename K>
+  iterator find(const K& key) {
+    return iterator(link_of(index_.find(key)));
+  }
+  template <typename K>
+  const_iterator find(const K& key) const {
+    return const_iterator(link_of(index_.find(key)));
+  }
+  template <typename K>
+  size_type count(const K& key) const {
+    return index_.count(key);
+  }
+  template <typename K>
+  bool contains(const K& key) const {
+    return index_.contains(key);
+  }
+  template <typename K>
+  T& at(const K& key) {
+    return found(find(key)).second;
+  }
+  template <typename K>
+  const T& at(const K& key) const {
+    return found(find(key)).second;
+  }
+  template <typename K>
+  T& operator[](K&& key) {
+    return try_emplace(std::forward<K>(key)).first->second;
+  }
+
+  // A new member goes to the end. One that is there stays as it is, where it is.
+  template <typename K, typename... Values>
+  std::pair<iterator, bool> try_emplace(K&& key, Values&&... values) {
+    const auto place = index_.lower_bound(key);
+    if (place != index_.end() && !ByKey()(key, *place)) return {iterator(link_of(place)), false};
+    Link* const link =
+        link_of(index_.emplace_hint(place, std::forward<K>(key), std::forward<Values>(values)...));
+    link->after = &ends_;
+    link->before = ends_.before;
+    link->before->after = ends_.before = link;
+    return {iterator(link), true};
+  }
+  template <typename K, typename V>
+  std::pair<iterator, bool> emplace(K&& key, V&& value) {
+    return try_emplace(std::forward<K>(key), std::forward<V>(value));
+  }
+  std::pair<iterator, bool> insert(const value_type& member) {
+    return try_emplace(member.first, member.second);
+  }
+  std::pair<iterator, bool> insert(value_type&& member) {
+    return try_emplace(member.first, std::move(member.second));
+  }
+  template <typename Input>
+  void insert(Input first, Input last) {
+    for (; first != last; ++first) try_emplace(first->first, first->second);
+  }
+
+  iterator erase(const_iterator at) {
+    Link* const link = at.link_;
+    const iterator next(link->after);
+    link->before->after = link->after;
+    link->after->before = link->before;
+    index_.erase(index_.find(at->first));
+    return next;
+  }
+  iterator erase(const_iterator first, const_iterator last) {
+    while (first != last) first = erase(first);
+    return iterator(last.link_);
+  }
+  template <typename K>
+  requires(!std::is_convertible_v<const K&, const_iterator>) size_type erase(const K& key) {
+    const const_iterator at = find(key);
+    if (at == end()) return 0;
+    erase(at);
+    return 1;
+  }
+  void clear() noexcept {
+    index_.clear();
+    hold_ends();
+  }
+
+  // JSON's: the order of members is kept, but means nothing.
+  friend bool operator==(const OrderedMap& a, const OrderedMap& b) {
+    if (a.size() != b.size()) return false;
+    for (auto one = a.index_.begin(), other = b.index_.begin(); one != a.index_.end();
+         ++one, ++other)
+      if (one->member != other->member) return false;
+    return true;
+  }
+  friend std::partial_ordering operator<=>(const OrderedMap& a, const OrderedMap& b) {
+    auto one = a.index_.begin(), other = b.index_.begin();
+    for (; one != a.index_.end() && other != b.index_.end(); ++one, ++other)
+      if (const auto order = one->member <=> other->member; std::is_neq(order)) return order;
+    return a.size() <=> b.size();
+  }
+
+ private:
+  // A set shows its elements as const for the sake of their order, which hangs on the key alone.
+  Link* link_of(typename Index::const_iterator at) const {
+    return at == index_.end() ? &ends_ : const_cast<Node*>(&*at);
+  }
+  template <typename At>
+  decltype(auto) found(At at) const {
+    if (at == end()) throw std::out_of_range("the object has no such member");
+    return *at;
+  }
+  // Makes the first and the last member know where this map is.
+  void hold_ends() noexcept {
+    if (index_.empty())
+      ends_ = {&ends_, &ends_};
+    else
+      ends_.after->before = ends_.before->after = &ends_;
+  }
+
+  Index index_;
+  // Before the first member and after the last: what end() gives, also of a map that is const.
+  mutable Link ends_{&ends_, &ends_};
+};
+
+}  // namespace brig

@@ -1,0 +1,158 @@
+"""run_python, in a cell: what models write, and what they are told."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, Iterator
+
+import pytest
+
+import brig
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[Any]:
+    with brig.Sandbox(modules=["brig._builtin"], timeout=60) as made:
+        yield made
+
+
+def run(box: Any, code: str, **files: str) -> Any:
+    named = {name.replace("__", "."): text for name, text in files.items()}
+    return box.call_sync("run_python", {"code": textwrap.dedent(code).strip("\n"), "files": named})
+
+
+def value(box: Any, code: str, **files: str) -> Any:
+    result = run(box, code, **files)
+    assert result.ok, result.traceback or result.error
+    return result.output["value"]
+
+
+def test_await_stands_anywhere(box: Any) -> None:
+    assert value(box, "import asyncio\nawait asyncio.sleep(0, 42)") == 42
+    assert value(box, "import asyncio\nx = await asyncio.sleep(0, 20)\nx + 1") == 21
+    code = """
+        import asyncio
+        async def numbers():
+            for i in range(3):
+                yield i
+        async with asyncio.Lock():
+            found = [i async for i in numbers()]
+        found
+    """
+    assert value(box, code) == [0, 1, 2]
+    # A loop that the code makes itself is its own.
+    assert value(box, "import asyncio\nasync def f(): return 7\nasyncio.run(f())") == 7
+
+
+def test_the_value_is_that_of_a_last_expression(box: Any) -> None:
+    assert value(box, "x = 1\nx + 1") == 2
+    assert value(box, "x = 1") is None
+    assert value(box, "") is None
+    assert value(box, "'''text'''") == "text"
+
+
+def test_an_exception_shows_the_codes_own_lines(box: Any) -> None:
+    result = run(box, "def f(x):\n    return 1 / x\n\nf(0)")
+    assert result.error == "ZeroDivisionError: division by zero"
+    lines = result.traceback.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1] == '  File "<code>", line 4, in <module>', result.traceback
+    assert "    f(0)" in lines and "    return 1 / x" in lines
+    assert "brig" not in result.traceback and "ast.py" not in result.traceback
+
+
+def test_carets_stand_below_what_they_mean(box: Any) -> None:
+    for code in ("x = [1]\nx[0] + x[7]", "x = [1]\nif x:\n    y = x[0] + x[7]"):
+        lines = run(box, code).traceback.splitlines()
+        at = next(i for i, line in enumerate(lines) if "x[7]" in line)
+        if "^" not in lines[at + 1]:
+            pytest.skip("this Python has no carets")
+        marks = lines[at + 1]
+        assert len(marks) - len(marks.lstrip()) == lines[at].index("x[7]"), lines
+        assert marks.rindex("^") == lines[at].index("x[7]") + 3, lines
+
+
+def test_separators_that_are_no_ends_of_lines_do_not_shift_them(box: Any) -> None:
+    result = run(box, "a = '\x0c \u2028'\nb = 1\nraise ValueError('here')")
+    assert '  File "<code>", line 3, in <module>\n    raise ValueError' in result.traceback
+
+
+def test_a_syntax_error_has_nothing_but_the_code(box: Any) -> None:
+    result = run(box, "x = 1\nprint('a' 'b'\ny = (2")
+    assert result.error.startswith("SyntaxError")
+    assert result.traceback.splitlines()[0].strip().startswith('File "<code>", line ')
+    assert "brig" not in result.traceback and "ast.py" not in result.traceback
+    lines = run(box, "value = 1 +* 2").traceback.splitlines()
+    assert lines[1] == "    value = 1 +* 2"
+    assert lines[2].index("^") == lines[1].index("*")
+
+
+def test_an_exception_below_await_shows_the_codes_own_lines(box: Any) -> None:
+    result = run(
+        box,
+        """
+        import asyncio
+        async def f():
+            await asyncio.sleep(0)
+            raise KeyError("x")
+        await f()
+        """,
+    )
+    lines = result.traceback.splitlines()
+    assert lines[1] == '  File "<code>", line 5, in <module>', result.traceback
+    assert "asyncio/" not in result.traceback and "brig" not in result.traceback
+
+
+def test_an_end_is_no_failure(box: Any) -> None:
+    for end in ("import sys; sys.exit(0)", "exit()", "raise SystemExit", "import sys; sys.exit()"):
+        result = run(box, f"print('done')\n{end}")
+        assert result.ok and result.output["value"] is None, (end, result.error)
+        assert result.report.stdout == b"done\n"
+    result = run(box, "import sys\nsys.exit(3)")
+    assert not result.ok and (result.report.outcome, result.report.exit_code) == ("exit", 3)
+
+
+def test_the_code_is_the_main_module(box: Any) -> None:
+    failing = """
+        import unittest
+        class T(unittest.TestCase):
+            def test_a(self): self.assertEqual(1, 2)
+            def test_b(self): pass
+        unittest.main()
+    """
+    result = run(box, failing)
+    assert (result.report.outcome, result.report.exit_code) == ("exit", 1)
+    assert b"Ran 2 tests" in result.report.stderr and b"failures=1" in result.report.stderr
+    assert run(box, failing.replace("1, 2", "1, 1")).ok
+    assert value(box, 'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\nimport doctest\n'
+                 "doctest.testmod(report=False).failed") == 1  # fmt: skip
+    code = """
+        from dataclasses import dataclass, fields
+        from typing import ClassVar, get_type_hints
+        import pickle
+        @dataclass
+        class P:
+            x: int
+            count: ClassVar[int] = 0
+        again = pickle.loads(pickle.dumps(P(3)))
+        [again.x, len(fields(P)), get_type_hints(P)["x"] is int, P.__module__, __name__]
+    """
+    assert value(box, code) == [3, 1, True, "__main__", "__main__"]
+    assert value(box, "from __future__ import annotations\ndef f(x: int): pass\nf.__annotations__") == {"x": "int"}
+    assert value(box, "def f(x: int): pass\nf.__annotations__['x'] is int") is True
+
+
+def test_modules_in_the_workspace_can_be_imported(box: Any) -> None:
+    assert value(box, "import helper\nhelper.N", helper__py="N = 5\n") == 5
+    assert value(box, "open('made.py', 'w').write('N = 6')\nimport made\nmade.N") == 6
+
+
+def test_images_are_those_of_the_workspace(box: Any) -> None:
+    code = r"""
+        import os
+        os.makedirs("plots")
+        open("plots/a.png", "wb").write(b"\x89PNG\r\n\x1a\n")
+        os.chdir("/usr")
+        None
+    """
+    assert [image["path"] for image in run(box, code).output["images"]] == ["plots/a.png"]

@@ -1,0 +1,213 @@
+#include "cell/violation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "os/seccomp.h"
+
+namespace brig {
+namespace {
+
+// As a TOML string: what JSON writes is one, and keeps every path readable.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+// "syscalls.deny = ["ptrace"]"
+std::string list_of(const char* key, const std::string& item) {
+  return fmt::format("{} = [{}]", key, quoted(item));
+}
+
+// "limits.memory = "512M"": sizes as a policy file has them.
+std::string size_line(const char* key, std::uint64_t size) {
+  constexpr const char* kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
+  unsigned unit = 0;
+  while (unit < 6 && size >= 1024 && size % 1024 == 0) size /= 1024, ++unit;
+  return fmt::format("{} = \"{}{}\"", key, size, kUnits[unit]);
+}
+
+bool is_network(const std::string& what) {
+  return what == "socket(AF_INET)" || what == "socket(AF_INET6)";
+}
+
+}  // namespace
+
+const char* to_string(Retry retry) {
+  switch (retry) {
+    case Retry::never: return "never";
+    case Retry::after_grant: return "after_grant";
+    case Retry::may_help: return "may_help";
+  }
+  return "never";
+}
+
+Violation refused_call(const std::string& what, std::uint64_t count, Network network,
+                       const Syscalls& syscalls) {
+  Violation violation;
+  violation.what = what;
+  violation.count = count;
+  const std::string name = what.substr(0, what.find('('));
+  const auto& denied = syscalls.deny;
+  if (std::find(denied.begin(), denied.end(), name) != denied.end()) {
+    violation.code = "syscall.refused";
+    violation.rule = list_of("syscalls.deny", name);
+    violation.retry = Retry::never;
+  } else if (is_network(what)) {
+    violation.code = "network.refused";
+    violation.rule = fmt::format("network = \"{}\"", to_string(network));
+    violation.grant = "network = \"loopback\"";
+    violation.retry = Retry::after_grant;
+  } else {
+    violation.code = "syscall.refused";
+    violation.rule = "the system calls that are refused by default";
+    if (name == what && may_allow(name)) {
+      violation.grant = list_of("syscalls.allow", name);
+      violation.retry = Retry::after_grant;
+    }
+  }
+  return violation;
+}
+
+Violation killed_for_memory(std::uint64_t count, std::uint64_t memory) {
+  return {"memory.killed",
+          "killed by the out-of-memory killer",
+          "",
+          size_line("limits.memory", memory),
+          "limits.memory",
+          Retry::after_grant,
+          count,
+          true};
+}
+
+Violation refused_memory(std::uint64_t count, std::uint64_t memory) {
+  return {"memory.refused", "refused more shared memory", "",    size_line("limits.memory", memory),
+          "limits.memory",  Retry::after_grant,           count, true};
+}
+
+Violation refused_process(std::uint64_t count, std::uint32_t processes) {
+  return {"processes.refused",
+          "refused a new process",
+          "",
+          fmt::format("limits.processes = {}", processes),
+          "limits.processes",
+          Retry::after_grant,
+          count,
+          true};
+}
+
+Violation may_lack_memory(std::uint64_t memory) {
+  return {"memory.refused",
+          "may have been refused memory",
+          "",
+          size_line("limits.memory", memory),
+          "limits.memory",
+          Retry::after_grant,
+          1,
+          false};
+}
+
+Violation may_lack_process(std::uint32_t processes) {
+  return {"processes.refused",
+          "may have been refused a process or thread",
+          "",
+          fmt::format("limits.processes = {}", processes),
+          "limits.processes",
+          Retry::after_grant,
+          1,
+          false};
+}
+
+Violation may_lack_scratch(std::uint64_t scratch) {
+  return {"scratch.full",
+          "may have filled its scratch space",
+          "",
+          size_line("limits.scratch", scratch),
+          "limits.scratch",
+          Retry::after_grant,
+          1,
+          false};
+}
+
+Violation not_in_cell(std::string path, const char* key) {
+  Violation violation{.code = "file.not_in_cell", .what = "named a path that is not in the cell"};
+  violation.rule = "files.read and files.write do not list it";
+  if (key) {
+    violation.grant = list_of(key, path);
+    violation.retry = Retry::after_grant;
+  }
+  violation.target = std::move(path);
+  violation.certain = false;
+  return violation;
+}
+
+Violation read_only(std::string path, bool can_be_given) {
+  Violation violation{.code = "file.read_only", .what = "could not write to a path"};
+  violation.rule =
+      can_be_given ? "files.read lists it, files.write does not" : "the system is read-only";
+  if (can_be_given) {
+    violation.grant = list_of("files.write", path);
+    violation.retry = Retry::after_grant;
+  }
+  violation.target = std::move(path);
+  violation.certain = false;
+  return violation;
+}
+
+Violation hidden(std::string path) {
+  Violation violation{.code = "file.hidden", .what = "named a path that is hidden"};
+  violation.rule = "files.hide lists it, or a directory above it";
+  violation.target = std::move(path);
+  violation.certain = false;
+  return violation;
+}
+
+std::string sentence(const Violation& violation) {
+  const std::string& code = violation.code;
+  const std::string target = in_quotes(violation.target);
+  const auto raise = [&] { return fmt::format("; raise {}", violation.grant); };
+  if (code == "network.refused")
+    return fmt::format(
+        "it tried to use the network, which {} forbids; network = \"loopback\" gives it 127.0.0.1 "
+        "of its own, network = \"host\" the machine's whole network",
+        violation.rule);
+  if (code == "file.not_in_cell")
+    return violation.grant.empty()
+               ? fmt::format("{} is not in the cell, and can't be given to it", target)
+               : fmt::format("{} is not in the cell; if it exists, {} gives it", target,
+                             violation.grant);
+  if (code == "file.read_only")
+    return violation.grant.empty()
+               ? fmt::format("{} can't be written to: {}", target, violation.rule)
+               : fmt::format("{} is read-only in the cell; {} lets it write there", target,
+                             violation.grant);
+  if (code == "file.hidden") return fmt::format("{} is hidden from the cell by files.hide", target);
+  if (code == "memory.killed")
+    return fmt::format("processes of it were killed at {}{}", violation.rule, raise());
+  if (code == "memory.refused" && violation.certain)
+    return fmt::format("it was refused more shared memory than {}{}", violation.rule, raise());
+  if (code == "memory.refused")
+    return fmt::format("it may have run out of memory, {}{}", violation.rule, raise());
+  if (code == "processes.refused")
+    return violation.certain
+               ? fmt::format("it was refused more processes than {}{}", violation.rule, raise())
+               : fmt::format("it may have been refused a process or thread, {}{}", violation.rule,
+                             raise());
+  if (code == "scratch.full")
+    return fmt::format("it may have filled its private file space, {}{}", violation.rule, raise());
+  const std::string times = violation.count > 1 ? fmt::format(" ({} times)", violation.count) : "";
+  if (!violation.grant.empty())
+    return fmt::format("it was refused the system call {}{}; {} gives it back", violation.what,
+                       times, violation.grant);
+  return fmt::format("it was refused the system call {}{}, which {}", violation.what, times,
+                     violation.rule.starts_with("syscalls.deny") ? violation.rule + " forbids"
+                                                                 : "no policy allows");
+}
+
+}  // namespace brig

@@ -1,0 +1,64 @@
+#include "cell/violation.h"
+
+#include <gtest/gtest.h>
+
+namespace brig {
+namespace {
+
+TEST(Violation, OfTheNetworkNamesTheLeastThatAllowsTheCall) {
+  const Violation made = refused_call("socket(AF_INET)", 3, Network::none, {});
+  EXPECT_EQ(made.code, "network.refused");
+  EXPECT_EQ(made.rule, "network = \"none\"");
+  EXPECT_EQ(made.grant, "network = \"loopback\"");
+  EXPECT_EQ(made.retry, Retry::after_grant);
+  EXPECT_EQ(made.count, 3u);
+  EXPECT_TRUE(made.certain);
+}
+
+TEST(Violation, OfACallIsGrantedOnlyIfAPolicyCan) {
+  EXPECT_EQ(refused_call("ptrace", 1, Network::none, {}).grant, "syscalls.allow = [\"ptrace\"]");
+  for (const char* name : {"mount", "clone(CLONE_NEW*)", "ioctl(TIOCSTI)", "socket(AF_NETLINK)"}) {
+    const Violation made = refused_call(name, 1, Network::none, {});
+    EXPECT_EQ(made.code, "syscall.refused") << name;
+    EXPECT_EQ(made.grant, "") << name;
+    EXPECT_EQ(made.retry, Retry::never) << name;
+  }
+  const Violation denied = refused_call("ptrace", 1, Network::none, {{}, {"ptrace"}});
+  EXPECT_EQ(denied.rule, "syscalls.deny = [\"ptrace\"]");
+  EXPECT_EQ(denied.grant, "");
+}
+
+TEST(Violation, OfALimitNamesTheKeyToRaise) {
+  const Violation made = killed_for_memory(1, std::uint64_t{512} << 20);
+  EXPECT_EQ(made.rule, "limits.memory = \"512M\"");
+  EXPECT_EQ(made.grant, "limits.memory");
+  EXPECT_EQ(sentence(made),
+            "processes of it were killed at limits.memory = \"512M\"; raise limits.memory");
+}
+
+TEST(Violation, AGrantIsALineOfThePolicy) {
+  const Violation made = not_in_cell("/srv/a \"b\"", "files.read");
+  EXPECT_EQ(made.grant, R"(files.read = ["/srv/a \"b\""])");
+  for (const auto& [key, files] :
+       {std::pair("files.read", &Files::read), {"files.write", &Files::write}})
+    EXPECT_EQ(policy_from_toml(not_in_cell("/usr/share", key).grant).files.*files,
+              std::vector<std::string>{"/usr/share"});
+  EXPECT_EQ(policy_from_toml(refused_call("socket(AF_INET)", 1, Network::none, {}).grant).network,
+            Network::loopback);
+  EXPECT_EQ(policy_from_toml(refused_call("ptrace", 1, Network::none, {}).grant).syscalls.allow,
+            std::vector<std::string>{"ptrace"});
+  EXPECT_FALSE(made.certain);
+  EXPECT_EQ(sentence(not_in_cell("/srv/a", "files.read")),
+            "'/srv/a' is not in the cell; if it exists, files.read = [\"/srv/a\"] gives it");
+}
+
+TEST(Violation, IsOneJsonObject) {
+  EXPECT_EQ(
+      to_json(not_in_cell("/srv/a", "files.read")),
+      R"({"code":"file.not_in_cell","what":"named a path that is not in the cell",)"
+      R"("target":"/srv/a","rule":"files.read and files.write do not list it",)"
+      R"("grant":"files.read = [\"/srv/a\"]","retry":"after_grant","count":1,"certain":false})");
+}
+
+}  // namespace
+}  // namespace brig

@@ -1,0 +1,89 @@
+#include "cli/policy_options.h"
+
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace brig::cli {
+namespace {
+
+[[noreturn]] void bad(const char* option, const std::string& value, const char* expected) {
+  throw_error(ErrorKind::config, "{}: '{}' is not {}", option, value, expected);
+}
+
+}  // namespace
+
+void set_size(const char* option, const std::string& value, std::uint64_t& target) {
+  const auto size = parse_size(value);
+  if (!size) bad(option, value, "a size such as 512M or 100K");
+  target = *size;
+}
+
+std::chrono::milliseconds duration_of(const char* option, const std::string& value) {
+  const auto duration = parse_duration(value);
+  if (!duration) bad(option, value, "a duration such as 10s, 500ms or 2m");
+  return *duration;
+}
+
+std::string absolute(const std::string& path) {
+  std::string full = path;
+  if (path.empty() || path[0] != '/') {
+    const std::unique_ptr<char, decltype(&free)> here(get_current_dir_name(), free);
+    if (!here) throw_sys("getting the current directory");
+    full = std::string(here.get()) + "/" + path;
+  }
+  std::string result;
+  std::size_t at = 0;
+  while (at < full.size()) {
+    const std::size_t slash = std::min(full.find('/', at), full.size());
+    const std::string part = full.substr(at, slash - at);
+    if (!part.empty() && part != ".") result += "/" + part;
+    at = slash + 1;
+  }
+  return result.empty() ? "/" : result;
+}
+
+const char* PolicyOptions::given() const {
+  if (!policy_file.empty()) return "--policy";
+  if (!read.empty()) return "--read";
+  if (!write.empty()) return "--write";
+  if (!net.empty()) return "--net";
+  if (!memory.empty()) return "--memory";
+  if (!timeout.empty()) return "--timeout";
+  return nullptr;
+}
+
+Policy PolicyOptions::policy() const {
+  Policy policy = policy_file.empty() ? Policy{} : policy_from_toml_file(policy_file);
+  if (!timeout.empty()) policy.limits.wall_time = duration_of("--timeout", timeout);
+  if (!memory.empty()) set_size("--memory", memory, policy.limits.memory);
+  for (const std::string& path : read) policy.files.read.push_back(absolute(path));
+  for (const std::string& path : write) policy.files.write.push_back(absolute(path));
+  for (const Network each : {Network::none, Network::loopback, Network::host})
+    if (net == to_string(each)) policy.network = each;
+  return policy;
+}
+
+void add_policy_options(CLI::App& app, PolicyOptions& options) {
+  app.add_option("--policy", options.policy_file,
+                 "Policy file (TOML) for run_command and run_python; the options below come on top")
+      ->type_name("FILE");
+  const auto list = [&](const char* name, std::vector<std::string>& target, const char* help) {
+    app.add_option(name, target, help)->type_name("PATH")->expected(1)->take_all();
+  };
+  list("--read", options.read, "Let them read PATH (repeatable)");
+  list("--write", options.write, "Let them write PATH too (repeatable)");
+  app.add_option("--net", options.net, "none, loopback or host [none]")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"none", "loopback", "host"}));
+  app.add_option("--memory", options.memory, "Memory of a call [512M]")->type_name("SIZE");
+  app.add_option("--timeout", options.timeout, "Wall time of a call [30s]")->type_name("TIME");
+}
+
+}  // namespace brig::cli

@@ -1,0 +1,68 @@
+#include "os/surroundings.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "os/sys.h"
+
+namespace brig {
+
+bool in_container() {
+  return access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0 ||
+         std::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
+}
+
+bool in_firejail() {
+  const char* container = std::getenv("container");
+  return container && !std::strcmp(container, "firejail");
+}
+
+bool in_cell() {
+  return under_filter() &&
+         read_text("/etc/passwd").find("\nbrig:x:1000:1000:brig:") != std::string::npos;
+}
+
+bool in_chroot() {
+  struct statx info {};
+  return statx(AT_FDCWD, "/", 0, STATX_BASIC_STATS, &info) == 0 &&
+         (info.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) &&
+         !(info.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+bool under_filter() {
+  return read_text("/proc/self/status").find("\nSeccomp:\t2") != std::string::npos;
+}
+
+std::string apparmor_profile() {
+  const std::string profile = read_text("/proc/self/attr/current");
+  const std::size_t mode = profile.find(" (enforce)");
+  return mode == std::string::npos ? "" : profile.substr(0, mode);
+}
+
+std::string covered_in_proc() {
+  const std::string mounts = read_text("/proc/self/mountinfo");
+  // "id parent major:minor root PLACE ..."
+  const std::size_t found = mounts.find(" /proc/");
+  if (found == std::string::npos) return "";
+  return mounts.substr(found + 1, mounts.find(' ', found + 1) - found - 1);
+}
+
+int try_user_namespace() {
+  const pid_t pid = sys::clone_process(CLONE_NEWUSER | SIGCHLD, nullptr);
+  if (pid < 0) return errno;
+  if (pid == 0) _exit(0);
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return 0;
+}
+
+}  // namespace brig

@@ -1,0 +1,21 @@
+// What is shown of the arguments of a call, in the audit log and in the console: the operator's choice.
+#pragma once
+
+#include <brig/json.h>
+
+#include <optional>
+#include <string_view>
+
+namespace brig::serve {
+
+enum class ArgumentsShown { off, redacted, full };
+
+// "off", "redacted", "full"
+std::optional<ArgumentsShown> arguments_shown_of(std::string_view word);
+const char* to_string(ArgumentsShown how);
+
+// Null if nothing is to be shown. Redacted: names, types and sizes, no values, and only as much of a large structure as a person
+// reads. In full up to `most` bytes as JSON; what is larger is redacted.
+Json shown_arguments(const Json& arguments, ArgumentsShown how, std::size_t most);
+
+}  // namespace brig::serve

@@ -1,0 +1,136 @@
+#include <brig/json.h>
+#include <brig/ordered_map.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace brig {
+namespace {
+
+using Map = OrderedMap<std::string, int>;
+
+std::string keys_of(const Map& map) {
+  std::string keys;
+  for (const auto& [key, value] : map) keys += key;
+  return keys;
+}
+
+std::string keys_backwards(const Map& map) {
+  std::string keys;
+  for (auto at = map.end(); at != map.begin();) keys += (--at)->first;
+  return keys;
+}
+
+TEST(OrderedMap, KeepsTheOrderInWhichMembersCame) {
+  Map map{{"z", 1}, {"a", 2}};
+  map["m"] = 3;
+  map["a"] = 4;  // which stays where it is
+  EXPECT_FALSE(map.try_emplace("z", 9).second);
+  EXPECT_EQ(keys_of(map), "zam");
+  EXPECT_EQ(keys_backwards(map), "maz");
+  EXPECT_EQ(map.at("z"), 1);
+  EXPECT_EQ(map.at("a"), 4);
+  EXPECT_THROW((void)map.at("b"), std::out_of_range);
+  EXPECT_EQ(map.count("m") + map.count("n"), 1u);
+}
+
+TEST(OrderedMap, WhatIsErasedLeavesTheRestInOrder) {
+  Map map{{"d", 1}, {"c", 2}, {"b", 3}, {"a", 4}};
+  EXPECT_EQ(map.erase(map.find("c"))->first, "b");
+  EXPECT_EQ(map.erase("x"), 0u);
+  EXPECT_EQ(map.erase("d"), 1u);
+  EXPECT_EQ(keys_of(map), "ba");
+  map["c"] = 5;
+  EXPECT_EQ(keys_of(map), "bac");
+  EXPECT_EQ(map.erase(std::next(map.begin()), map.end()), map.end());
+  EXPECT_EQ(keys_of(map), "b");
+  map.clear();
+  EXPECT_TRUE(map.empty());
+  EXPECT_EQ(map.begin(), map.end());
+  map["z"] = 1;
+  EXPECT_EQ(keys_of(map) + keys_backwards(map), "zz");
+}
+
+TEST(OrderedMap, IsCopiedMovedAndSwapped) {
+  Map map{{"b", 1}, {"a", 2}}, none;
+  const int* const where = &map.at("a");
+  Map copy = map;
+  Map moved = std::move(map);
+  EXPECT_EQ(&moved.at("a"), where);  // members stay where they are
+  EXPECT_EQ(keys_of(copy) + keys_of(moved) + keys_backwards(moved), "babaab");
+  moved.swap(none);
+  EXPECT_EQ(keys_of(moved) + keys_backwards(moved), "");
+  EXPECT_EQ(keys_of(none) + keys_backwards(none), "baab");
+  moved["x"] = 1;
+  none["y"] = 1;
+  EXPECT_EQ(keys_of(moved) + keys_of(none), "xbay");
+  copy = none;
+  EXPECT_EQ(keys_of(copy), "bay");
+  map = std::move(copy);
+  EXPECT_EQ(keys_of(map), "bay");
+}
+
+TEST(OrderedMap, TheOrderMakesNoOtherValue) {
+  const Map one{{"b", 1}, {"a", 2}}, other{{"a", 2}, {"b", 1}};
+  EXPECT_EQ(one, other);
+  EXPECT_EQ(one <=> other, std::partial_ordering::equivalent);
+  EXPECT_NE(one, (Map{{"a", 2}, {"b", 2}}));
+  EXPECT_NE(one, (Map{{"a", 2}, {"c", 1}}));
+  EXPECT_LT(one, (Map{{"b", 2}, {"a", 2}}));
+  EXPECT_LT((Map{{"a", 2}}), one);
+}
+
+TEST(OrderedMap, AgreesWithAMapAndAList) {
+  std::mt19937 random(20260711);
+  Map map;
+  std::map<std::string, int> values;
+  std::vector<std::string> order;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string key(1, static_cast<char>('a' + random() % 26));
+    if (random() % 3) {
+      if (!values.contains(key)) order.push_back(key);
+      map[key] = values[key] = i;
+    } else {
+      std::erase(order, key);
+      ASSERT_EQ(map.erase(key), values.erase(key));
+    }
+    if (random() % 64 == 0) {
+      Map next = random() % 2 ? map : std::move(map);
+      map = std::move(next);
+    }
+    ASSERT_EQ(map.size(), order.size());
+    if (i % 16) continue;
+    std::string in_order;
+    for (const std::string& each : order) in_order += each;
+    ASSERT_EQ(keys_of(map), in_order);
+    std::reverse(in_order.begin(), in_order.end());
+    ASSERT_EQ(keys_backwards(map), in_order);
+    for (const auto& [each, value] : values) ASSERT_EQ(map.at(each), value);
+  }
+}
+
+TEST(Json, AnObjectOfNlohmannsBecomesOneAndBack) {
+  const Json ours{{"z", 1}, {"a", {{"y", 2}, {"b", 3}}}};
+  EXPECT_EQ(ours.dump(), R"({"z":1,"a":{"y":2,"b":3}})");
+  const nlohmann::json theirs = ours;
+  EXPECT_EQ(theirs.dump(), R"({"a":{"b":3,"y":2},"z":1})");
+  EXPECT_EQ(Json(theirs), ours);
+}
+
+TEST(Json, IsChangedMemberByMember) {
+  Json value{{"z", 1}, {"a", 2}, {"m", 3}};
+  value.erase("a");
+  value.update(Json{{"z", 5}, {"b", 6}});
+  value["a"] = 7;
+  EXPECT_EQ(value.dump(), R"({"z":5,"m":3,"b":6,"a":7})");
+  EXPECT_EQ(value, (Json{{"a", 7}, {"b", 6}, {"m", 3}, {"z", 5}}));
+  const Json patched = value.patch(Json::parse(R"([{"op":"remove","path":"/m"}])"));
+  EXPECT_EQ(patched.dump(), R"({"z":5,"b":6,"a":7})");
+}
+
+}  // namespace
+}  // namespace brig

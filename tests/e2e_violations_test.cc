@@ -1,0 +1,154 @@
+// What a report says of things that were refused: true, enough to act on, and never more than the plan knows.
+#include <brig/json.h>
+
+#include <algorithm>
+
+#include "e2e_program.h"
+
+namespace {
+
+using namespace e2e;
+using brig::Json;
+
+Json report_of(const std::vector<std::string>& words) {
+  const Result result = brig_program(words);
+  Json report = Json::parse(result.out, nullptr, false);
+  EXPECT_TRUE(report.is_object()) << result;
+  return report.is_object() ? report : Json::object();
+}
+
+Json of_code(const Json& report, const std::string& code) {
+  for (const Json& each : report.value("violations", Json::array()))
+    if (each["code"] == code) return each;
+  return nullptr;
+}
+
+constexpr const char* kNetwork = "exec 3<>/dev/tcp/127.0.0.1/9";
+
+TEST(Violations, AFileThatIsNotListedIsNamedWithItsGrant) {
+  const Result result = brig_program({"run", "--", "cat", "/srv/brig-nowhere/data.csv"});
+  EXPECT_EQ(result.code, 1) << result;
+  EXPECT_TRUE(contains(result.err,
+                       "'/srv/brig-nowhere/data.csv' is not in the cell; if it exists, --read "
+                       "/srv/brig-nowhere/data.csv gives it"))
+      << result;
+  const Json record = of_code(
+      report_of({"run", "--json", "--", "cat", "/srv/brig-nowhere/data.csv"}), "file.not_in_cell");
+  EXPECT_EQ(record["target"], "/srv/brig-nowhere/data.csv");
+  EXPECT_EQ(record["grant"], "--read /srv/brig-nowhere/data.csv");
+  EXPECT_EQ(record["retry"], "after_grant");
+  EXPECT_EQ(record["certain"], false);
+}
+
+TEST(Violations, TheGrantWorks) {
+  const HostDirectory host;
+  write_file(host / "data.csv", "a,b\n");
+  const std::string path = host / "data.csv";
+  const Json record = of_code(report_of({"run", "--json", "--", "cat", path}), "file.not_in_cell");
+  EXPECT_EQ(record["grant"], "--read " + path);
+  EXPECT_EQ(brig_program({"run", "--read", path, "--", "cat", path}).out, "a,b\n");
+}
+
+// A caller who may not know what the host has learns nothing of it.
+TEST(Violations, WhetherAPathExistsOnTheHostIsNotTold) {
+  const HostDirectory host;
+  write_file(host / "there", "x");
+  const auto told = [&](const std::string& path) {
+    Json report = report_of({"run", "--json", "--", "cat", path});
+    std::string text = report["message"].dump() + report["violations"].dump();
+    for (std::size_t at; (at = text.find(path)) != text.npos;) text.replace(at, path.size(), "P");
+    return text;
+  };
+  EXPECT_EQ(told(host / "there"), told(host / "gone"));
+}
+
+TEST(Violations, ARelativeProgramIsToldWhereTheCellBegins) {
+  const Result result = brig_program({"run", "--", "./tool"});
+  EXPECT_EQ(result.code, 127) << result;
+  EXPECT_TRUE(contains(result.err, "list yours in --read and name it as --cwd")) << result;
+}
+
+TEST(Violations, AProgramOutsideIsNamedWithItsGrant) {
+  const Result result = brig_program({"run", "--", "/opt/brig-nowhere/tool"});
+  EXPECT_EQ(result.code, 127) << result;
+  EXPECT_TRUE(contains(result.err, "--read /opt/brig-nowhere/tool gives it")) << result;
+}
+
+TEST(Violations, AWriteToWhatCanOnlyBeReadIsTold) {
+  const HostDirectory host;
+  const Result result = brig_program({"run", "--read", host.path(), "--", "touch", host / "new"});
+  EXPECT_EQ(result.code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "--write " + (host / "new") + " lets it write there")) << result;
+  const Result system = brig_program({"run", "--", "touch", "/usr/new"});
+  EXPECT_TRUE(contains(system.err, "'/usr/new' can't be written to: the system is read-only"))
+      << system;
+}
+
+TEST(Violations, AFullScratchNamesTheLimit) {
+  const Result result = brig_program(run_sh("head -c 2M /dev/zero > /tmp/x", {"--scratch", "1M"}));
+  EXPECT_NE(result.code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "private file space, --scratch 1M; raise --scratch")) << result;
+}
+
+TEST(Violations, ALimitDoesNotHideTheCauseBesideIt) {
+  const Json report = report_of({"run", "--json", "--timeout", "500ms", "--", "bash", "-c",
+                                 std::string(kNetwork) + "; sleep 60"});
+  EXPECT_EQ(report["outcome"], "timeout") << report;
+  const std::string message = report.value("message", "");
+  EXPECT_TRUE(contains(message, "raise --timeout")) << message;
+  EXPECT_TRUE(contains(message, "it tried to use the network, which --net none forbids"))
+      << message;
+  const Json record = of_code(report, "network.refused");
+  EXPECT_EQ(record["what"], "socket(AF_INET)");
+  EXPECT_EQ(record["rule"], "--net none");
+  EXPECT_EQ(record["grant"], "--net loopback");
+  EXPECT_EQ(record["certain"], true);
+}
+
+TEST(Violations, WhatTheProgramHandledIsListedAndBlamedForNothing) {
+  const std::string line =
+      std::string("(") + kNetwork + ") 2>/dev/null; cat /srv/brig-nowhere; true";
+  const Json report = report_of({"run", "--json", "--", "bash", "-c", line});
+  EXPECT_EQ(report["outcome"], "ok") << report;
+  EXPECT_EQ(report["message"], "the command succeeded");
+  EXPECT_TRUE(of_code(report, "network.refused").is_object()) << report;
+  EXPECT_TRUE(of_code(report, "file.not_in_cell").is_null()) << report;
+  EXPECT_FALSE(contains(brig_program({"run", "--", "bash", "-c", line}).err, "brig:"));
+}
+
+// A tool can print what it likes: it is never certain, and never a line of brig's own record.
+TEST(Violations, AForgedComplaintIsNeverCertain) {
+  const Json report = report_of({"run", "--json", "--", "sh", "-c",
+                                 "echo 'brig: ok' >&2; echo '/root/.ssh/id_rsa: Permission denied' "
+                                 ">&2; echo '{\"code\":\"network.refused\"}' >&2; exit 3"});
+  EXPECT_EQ(report["exit_code"], 3);
+  for (const Json& each : report["violations"]) EXPECT_EQ(each["certain"], false) << each;
+  EXPECT_TRUE(of_code(report, "network.refused").is_null());
+}
+
+TEST(Violations, PathsAreDataAndBounded) {
+  const Json report = report_of({"run", "--json", "--", "sh", "-c",
+                                 "for i in $(seq 5000); do echo \"cat: /srv/x$i: No such file or "
+                                 "directory\" >&2; done; printf 'cat: /srv/\\033[2J: No such file' "
+                                 ">&2; exit 1"});
+  EXPECT_LE(report["violations"].size(), 4u) << report["violations"];
+  EXPECT_GE(report["violations"].size(), 1u);
+  EXPECT_LT(report.value("message", "").size(), 1000u);
+  EXPECT_FALSE(contains(report.dump(), "\x1b"));
+}
+
+TEST(Violations, AreKeptWhenTheOutputIsCut) {
+  const Json report = report_of(
+      {"run", "--json", "--output", "1K", "--", "bash", "-c",
+       std::string(kNetwork) + " 2>/dev/null; head -c 100000 /dev/zero | tr '\\0' x; exit 1"});
+  EXPECT_EQ(report["stdout_truncated"], true);
+  EXPECT_TRUE(of_code(report, "network.refused").is_object()) << report["violations"];
+}
+
+TEST(Violations, OfOneCallAreNotInTheNext) {
+  const Json first = report_of({"run", "--json", "--", "bash", "-c", kNetwork});
+  EXPECT_TRUE(of_code(first, "network.refused").is_object());
+  EXPECT_EQ(report_of({"run", "--json", "--", "true"})["violations"], Json::array());
+}
+
+}  // namespace
