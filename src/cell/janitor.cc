@@ -112,25 +112,44 @@ bool remove_cgroups(const Plan& plan, const CgroupTree& tree) {
   return true;
 }
 
-void grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
+// False if there is no zygote any more. That is no failure of this slot: the host hears why it ended.
+bool grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   wire::Message message{};
   message.tag = Tag::new_slot;
   message.index = slot;
   int fds[kMaxPacketFds] = {slot_socket}, count = 1;
+  Stage failed = Stage::cgroup;
+  errno = EINVAL;
   bool ok = slot < kMaxSlots && plan.cgroups.count < kMaxPacketFds;
   for (unsigned i = 0; ok && i < plan.cgroups.count; ++i) {
     const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
     ok = make_cgroup(plan, tree, slot, 0) && (fds[count] = open_entrance(plan, tree, slot, 0)) >= 0;
     if (ok) ++count;
   }
-  ok = ok && send_packet(zygote_socket, &message, sizeof message, fds, count);
-  if (!ok) {
+  bool ended = false;
+  if (ok) {
+    failed = Stage::sockets;
+    ok = send_packet(zygote_socket, &message, sizeof message, fds, count);
+    ended = !ok && (errno == EPIPE || errno == ECONNRESET);
+  }
+  if (!ok && !ended) {
     message.tag = Tag::failed;
-    message.stage = Stage::cgroup;
+    message.stage = failed;
     message.error = errno;
     send_packet(slot_socket, &message, sizeof message, nullptr, 0);
   }
   for (int i = 0; i < count; ++i) close(fds[i]);
+  return !ended;
+}
+
+// Hands on to the host what the zygote says: that it is ready, or why it is not. False if it says nothing.
+bool hand_on(int zygote_socket, int host_socket) {
+  wire::Message message;
+  const Packet packet = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
+  if (packet.size != sizeof message) return false;
+  if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
+    send_packet(host_socket, &message, sizeof message, nullptr, 0);
+  return true;
 }
 
 // pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup: its
@@ -277,20 +296,15 @@ void janitor_main(int host_socket, int host_pidfd) {
                     {zygote_pidfd, POLLIN, 0}};
   for (;;) {
     if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
-    if (polls[2].revents & POLLIN) {
-      const Packet from_zygote = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
-      // Its last words come before its end is looked at.
-      if (from_zygote.size == sizeof message) {
-        if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
-          send_packet(host_socket, &message, sizeof message, nullptr, 0);
-        continue;
-      }
-    }
+    // Its socket closes before its process is gone, which under load takes long.
+    bool zygote_ended = !plan.single && ((polls[2].revents & POLLHUP) || polls[3].revents);
+    // Its last words come before its end is looked at.
+    if ((polls[2].revents & POLLIN) && hand_on(zygote_socket, host_socket)) continue;
     if (polls[0].revents & POLLIN) {
       Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
       if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
       if (asked.size == sizeof message && message.tag == Tag::grow && asked.fd_count == 1)
-        grow(plan, zygote_socket, message.index, asked.fds[0].release());
+        zygote_ended |= !grow(plan, zygote_socket, message.index, asked.fds[0].release());
       else if (asked.size == sizeof message && message.tag == Tag::refresh_pids &&
                message.index < kMaxSlots)
         refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
@@ -303,9 +317,13 @@ void janitor_main(int host_socket, int host_pidfd) {
         close(g_cell_socket);
       }
     }
-    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents ||
-        (polls[3].revents && !plan.single))
+    if (zygote_ended) {
+      // It may have said them after its socket was looked at.
+      while (hand_on(zygote_socket, host_socket)) {
+      }
       finish(plan, zygote_pidfd);
+    }
+    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents) finish(plan, zygote_pidfd);
   }
 }
 
