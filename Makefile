@@ -7,7 +7,7 @@ PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
-.PHONY: fuzz soak build deps run test test-sanitized test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-all bench tsan tidy format format-check lint install clean help
+.PHONY: fuzz soak build deps run test test-sanitized test-faults test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-all bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -44,6 +44,13 @@ test-sanitized:  ## the same tests with ASan and UBSan
 	@$(MAKE) --no-print-directory build
 	@scripts/test dev
 
+test-faults:  ## calls of a cell's set-up and of a server fail, one per run: nothing fails open, nothing is told wrongly
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build
+	@cmake --build --preset release --parallel $(JOBS) --target faults
+	@scripts/test-faults
+	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then sudo -n scripts/test-faults; fi
+
 test-python:  ## the Python package: every CPython that is here, a venv, an installed one
 	@scripts/deps build python
 	@$(MAKE) --no-print-directory build
@@ -75,7 +82,7 @@ test-systemd:  ## a login session and the service, on a machine with systemd: vi
 	@scripts/test-systemd
 
 test-all:  ## everything: what CI runs, containers, systemd, matrices, every fault, TSan, the long soaks
-	@BRIG_FAULTS=all scripts/run-parts test test-sanitized test-python test-clients test-matrix test-containers test-systemd format-check lint test-vm tsan soak
+	@BRIG_FAULTS=all scripts/run-parts test test-sanitized test-faults test-python test-clients test-matrix test-containers test-systemd format-check lint test-vm tsan soak
 
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build

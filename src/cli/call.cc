@@ -28,7 +28,7 @@ namespace {
 constexpr int kToolFailed = 1;
 constexpr std::size_t kMaxArguments = 64_MiB;
 
-struct Options {
+struct CallOptions {
   std::string manifest, tool, arguments = "{}";
   bool json = false, watch = false;
 };
@@ -179,7 +179,7 @@ int print(const ToolResult& result, bool json, int signals) {
   return code_of(result, signals);
 }
 
-int call_tool(const Options& options) {
+int call_tool(const CallOptions& options) {
   const Manifest manifest = manifest_of(options.manifest);
   if (!manifest.tools.find(options.tool) && !has_loaded(manifest))
     return print(refused(Outcome::unknown_tool, unknown(options.tool, manifest.tools)),
@@ -199,7 +199,7 @@ int call_tool(const Options& options) {
 }  // namespace
 
 void add_call(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CallOptions>();
   CLI::App* call = app.add_subcommand("call", "Calls a tool of a manifest in a cell of its own.");
   call->add_option("NAME", options->tool, "The tool")->required();
   call->add_option("ARGUMENTS", options->arguments,

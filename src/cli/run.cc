@@ -27,7 +27,7 @@
 namespace brig::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string policy_file, timeout, grace, cpu_time, memory, output, output_total, scratch,
       file_size, net, cwd, root, isolation;
   std::optional<unsigned> processes, open_files;
@@ -36,7 +36,7 @@ struct Options {
   bool json = false, tty = false;
 };
 
-Policy policy_of(const Options& options) {
+Policy policy_of(const RunOptions& options) {
   Policy policy =
       options.policy_file.empty() ? Policy{} : policy_from_toml_file(options.policy_file);
   Limits& limits = policy.limits;
@@ -87,7 +87,7 @@ int code_of(const Report& report, int signal_descriptor) {
   }
 }
 
-int run_command(const Options& options) {
+int run_command(const RunOptions& options) {
   const Policy policy = policy_of(options);
   Command command;
   command.argv = options.command;
@@ -130,7 +130,7 @@ int run_command(const Options& options) {
 }  // namespace
 
 CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "Runs a command in a cell of its own.");
   run->add_option("--policy", options->policy_file,
                   "Policy file (TOML); the options below come on top")

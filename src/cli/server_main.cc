@@ -32,7 +32,7 @@ using namespace brig::serve;
 
 constexpr std::chrono::seconds kToEndCalls{5};
 
-struct Options {
+struct ServerOptions {
   std::string manifest, audit, arguments = "off", mcp_text = "25K";
   PolicyOptions policy;  // of mcp
   bool builtins = false;
@@ -98,7 +98,7 @@ ArgumentsShown shown_by(const std::string& word) {
   return *how;
 }
 
-std::size_t mcp_text_of(const Options& options) {
+std::size_t mcp_text_of(const ServerOptions& options) {
   const auto size = parse_size(options.mcp_text);
   if (!size || *size < 1024 || *size > 1_MiB)
     throw_error(ErrorKind::config, "--mcp-text {}: give a size from 1K to 1M",
@@ -108,7 +108,7 @@ std::size_t mcp_text_of(const Options& options) {
 
 // What both need, in the order in which it must be made.
 struct Parts {
-  explicit Parts(const Options& options) {
+  explicit Parts(const ServerOptions& options) {
     Builtins builtins;
     if (options.manifest.empty() || options.builtins) {
       const Policy policy = options.manifest.empty()
@@ -158,7 +158,7 @@ struct Parts {
   bool told_unwatched = false;
 };
 
-void add_common(CLI::App& app, Options& options) {
+void add_common(CLI::App& app, ServerOptions& options) {
   app.add_option("--manifest,-m", options.manifest,
                  "Declares the tools; without it there are run_command and run_python")
       ->type_name("FILE");
@@ -184,7 +184,7 @@ void add_common(CLI::App& app, Options& options) {
       ->type_name("SIZE");
 }
 
-int run_mcp(const Options& options) {
+int run_mcp(const ServerOptions& options) {
   if (const char* option = options.policy.given(); option && !options.manifest.empty())
     throw_error(ErrorKind::config,
                 "{} and --manifest can't be combined: what a manifest's tools may use stands in "
@@ -207,7 +207,7 @@ int run_mcp(const Options& options) {
   return 0;
 }
 
-Tokens tokens_of(const Options& options) {
+Tokens tokens_of(const ServerOptions& options) {
   if (options.token_file.empty()) return {};
   const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
   try {
@@ -221,7 +221,7 @@ Tokens tokens_of(const Options& options) {
   }
 }
 
-int run_serve(const Options& options) {
+int run_serve(const ServerOptions& options) {
   if (has_manager()) move_into_own_leaf();
   for (const std::string& origin : options.gate.origins)
     if (!is_origin(origin))
@@ -318,7 +318,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
   app.require_subcommand(1);
   set_words(app);
-  Options options;
+  ServerOptions options;
   int exit_code = 0;
   CLI::App& serve = *app.add_subcommand("serve", "Serves tools over MCP and HTTP, with a console");
   add_common(serve, options);

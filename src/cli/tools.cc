@@ -19,7 +19,7 @@ namespace {
 
 using Tools = std::vector<std::shared_ptr<const Tool>>;
 
-struct Options {
+struct ToolsOptions {
   std::string manifest, query, format = "table";
 };
 
@@ -70,7 +70,7 @@ void print_table(const Tools& tools) {
   }
 }
 
-int list(const Options& options) {
+int list(const ToolsOptions& options) {
   const Manifest manifest = manifest_of(options.manifest);
   Tools tools = manifest.tools.list(options.query);
   // What shells ask for at every TAB: nobody has said yet that code may run.
@@ -126,7 +126,7 @@ Toolbox loaded_of(const Manifest& manifest) {
 }
 
 void add_tools(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ToolsOptions>();
   CLI::App* tools = app.add_subcommand("tools", "Lists the tools that a manifest declares.");
   tools->add_option("--manifest", options->manifest, "Manifest [brig.toml]")->type_name("FILE");
   tools->add_option("--query", options->query, "Only those with TEXT in name or description")
