@@ -8,7 +8,7 @@ include(CheckPIESupported)
 check_pie_supported()
 
 # Most of a file's time goes to the headers that it shares with its neighbours. That each file also stands
-# alone is what lint shows, which compiles them one by one.
+# alone is what `make fuzz` shows, which compiles them one by one.
 if(BRIG_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)

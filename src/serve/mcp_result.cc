@@ -77,6 +77,7 @@ class ResultContent {
   };
   void add_texts(std::vector<Text> texts) {
     std::vector<std::size_t> sizes;
+    sizes.reserve(texts.size());
     for (const Text& each : texts)
       sizes.push_back(each.stream ? each.stream->bytes.size() : each.text.size());
     const auto shares = shares_of(sizes, left_);

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
+#include <sstream>
 
 #include "base/text.h"
 
@@ -130,8 +130,8 @@ struct Metrics::Impl {
       };
       raise(cpu, in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime));
     }
-    unsigned long long size = 0, pages = 0;
-    if (std::sscanf(read_text("/proc/self/statm").c_str(), "%llu %llu", &size, &pages) == 2) {
+    if (std::uint64_t size = 0, pages = 0;
+        std::istringstream(read_text("/proc/self/statm")) >> size >> pages) {
       const double page = static_cast<double>(sysconf(_SC_PAGESIZE));
       virtual_memory.Set(static_cast<double>(size) * page);
       resident.Set(static_cast<double>(pages) * page);

@@ -16,7 +16,7 @@ RefusalLog::RefusalLog(Loop& loop, Write write) : write_(std::move(write)) {
 
 RefusalLog::~RefusalLog() { flush(); }
 
-void RefusalLog::note(const std::string& caller, const std::string& peer, Json line) {
+void RefusalLog::note(const std::string& caller, const std::string& peer, const Json& line) {
   const bool known = !caller.empty();
   std::string who = known ? caller : address_in(peer);
   if (!known && !strangers_.contains(who) && strangers_.size() >= kAddresses) who = "";

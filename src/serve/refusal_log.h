@@ -23,7 +23,7 @@ class RefusalLog {
   RefusalLog& operator=(const RefusalLog&) = delete;
 
   // `caller`: its name; empty: nobody is known by that request, and `peer` ("127.0.0.1:4711") is who counts.
-  void note(const std::string& caller, const std::string& peer, Json line);
+  void note(const std::string& caller, const std::string& peer, const Json& line);
   // The second is over.
   void flush();
 
