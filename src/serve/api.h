@@ -11,12 +11,11 @@ namespace brig::serve {
 
 class Api {
  public:
-  Api(Loop& loop, Service& service, std::function<Json(const Caller&)> status)
-      : loop_(loop), service_(service), jobs_(loop, service), status_(std::move(status)) {}
+  Api(Loop& loop, Service& service, Jobs& jobs, std::function<Json(const Caller&)> status)
+      : loop_(loop), service_(service), jobs_(jobs), status_(std::move(status)) {}
 
   // Answers a request for a path below /v1.
   void handle(const ExchangePtr& exchange, const CallerPtr& caller);
-  const Jobs& jobs() const { return jobs_; }
 
  private:
   void show_capabilities(const ExchangePtr& exchange);
@@ -33,7 +32,7 @@ class Api {
 
   Loop& loop_;
   Service& service_;
-  Jobs jobs_;
+  Jobs& jobs_;
   std::function<Json(const Caller&)> status_;
   std::string capabilities_;  // once they are known
   Worker worker_;

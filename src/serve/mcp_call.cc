@@ -2,85 +2,12 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "serve/mcp_commentary.h"
 #include "serve/mcp_question.h"
 #include "serve/mcp_result.h"
 #include "serve/mcp_tool.h"
 
 namespace brig::serve {
-namespace {
-
-// Clients give up on a request of which they hear nothing for a minute.
-constexpr std::chrono::seconds kHeartbeat{10};
-constexpr std::size_t kLongestLogLine = 8 * 1024;
-
-// What a client hears before the answer.
-class Commentary final {
- public:
-  Commentary(McpReplyPtr reply, std::string tool)
-      : reply_(std::move(reply)), tool_(std::move(tool)) {}
-
-  void want_progress(Json token, Loop& loop) {
-    token_ = std::move(token);
-    began_ = std::chrono::steady_clock::now();
-    heartbeat_ = loop.every(kHeartbeat, [this] { beat(); });
-  }
-  void want_log() { log_ = true; }
-
-  void hear(const Event& event) {
-    if (event.kind == Event::Kind::progress)
-      progress(event.fraction, event.text);
-    else if (event.kind == Event::Kind::output && event.stream == Stream::err && log_)
-      take_log(event.text);
-  }
-  void finish() {
-    heartbeat_.reset();
-    if (log_ && !line_.empty()) send_line();
-  }
-
- private:
-  // It must grow: what a tool says twice, or takes back, is not passed on.
-  void progress(double fraction, const std::string& text) {
-    if (token_.is_null() || !(fraction > last_)) return;
-    last_ = fraction;
-    Json params{{"progressToken", token_}, {"progress", fraction}};
-    if (fraction <= 1) params["total"] = 1;  // a heartbeat after the last word goes beyond
-    if (!text.empty() && is_valid_utf8(text)) params["message"] = text;
-    reply_->notify(rpc::notification("notifications/progress", std::move(params)));
-  }
-  void beat() {
-    const auto age =
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began_);
-    progress(std::max(last_, 0.0) + 1e-9, fmt::format("running for {} s", age.count()));
-  }
-
-  void take_log(const std::string& text) {
-    for (const char c : text) {
-      if (c == '\n') {
-        send_line();
-      } else {
-        line_.push_back(c);
-        if (line_.size() >= kLongestLogLine) send_line();
-      }
-    }
-  }
-  void send_line() {
-    std::string line = std::exchange(line_, "");
-    if (!is_valid_utf8(line)) line = in_quotes(line);
-    reply_->notify(rpc::notification("notifications/message",
-                                     {{"level", "info"}, {"logger", tool_}, {"data", line}}));
-  }
-
-  const McpReplyPtr reply_;
-  const std::string tool_;
-  Json token_;
-  double last_ = -1;
-  std::chrono::steady_clock::time_point began_;
-  Loop::Timer heartbeat_;
-  bool log_ = false;
-  std::string line_;
-};
-
-}  // namespace
 
 Mcp::Stop Mcp::call_tool(Question& question) {
   const auto name = question.params.find("name");
@@ -114,7 +41,7 @@ Mcp::Stop Mcp::call_tool(Question& question) {
   order.trace = Trace::from(traceparent.empty() ? nullptr : &traceparent);
   const std::string trace = order.trace.traceparent();
 
-  const auto commentary = std::make_shared<Commentary>(question.reply, order.tool);
+  const auto commentary = std::make_shared<McpCommentary>(question.reply, order.tool);
   const McpSessionPtr session = question.origin.session;
   if (const Json* token = question.meta("progressToken"); token) {
     if (token->is_string() && !is_short_text(*token)) {  // each message has it

@@ -44,7 +44,8 @@ Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, H
       tokens_(tokens),
       began_(std::chrono::steady_clock::now()),
       gate_(std::move(gate), tokens),
-      api_(loop, service, [this](const Caller& caller) { return status(caller); }),
+      jobs_(loop, service),
+      api_(loop, service, jobs_, [this](const Caller& caller) { return status(caller); }),
       mcp_(loop, service),
       mcp_http_(mcp_),
       http_(
@@ -178,7 +179,7 @@ void Server::show_metrics(Exchange& exchange, const Caller& caller) {
                 .waiting = state.waiting,
                 .connections = counts.connections,
                 .streams = streams_,
-                .jobs = static_cast<unsigned>(api_.jobs().size()),
+                .jobs = static_cast<unsigned>(jobs_.size()),
                 .http_refused = counts.refused,
                 .http_bytes_in = counts.bytes_in,
                 .http_bytes_out = counts.bytes_out,
@@ -223,7 +224,7 @@ Json Server::status(const Caller& caller) const {
           {"calls_total", service_.metrics().calls()},
           {"connections", http_.counts().connections},
           {"sessions", mcp_http_.sessions()},
-          {"jobs", api_.jobs().size()},
+          {"jobs", jobs_.size()},
           {"builtins", service_.has_builtins()},
           {"arguments", to_string(service_.arguments_shown())},
           {"auth", tokens_.required()}};

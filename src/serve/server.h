@@ -6,6 +6,7 @@
 #include "serve/api.h"
 #include "serve/gate.h"
 #include "serve/http_server.h"
+#include "serve/jobs.h"
 #include "serve/mcp_http.h"
 
 namespace brig::serve {
@@ -40,6 +41,7 @@ class Server {
   std::map<CallerPtr, std::string> status_events_;
   std::chrono::steady_clock::time_point status_at_{};
   Gate gate_;
+  Jobs jobs_;  // of both ways in
   Api api_;
   Mcp mcp_;
   McpHttp mcp_http_;
