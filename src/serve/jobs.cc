@@ -4,59 +4,101 @@
 
 #include "base/fair_share.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/time_text.h"
 #include "serve/json_line.h"
+#include "serve/mcp_text.h"
 
 namespace brig::serve {
+namespace {
+
+constexpr std::size_t kLongestMessage = 1024;
+
+bool is_api_job_for(const Job& job, const Caller& caller) {
+  return job.kind == JobKind::api && (caller.admin || job.caller.get() == &caller);
+}
+
+}  // namespace
 
 Jobs::Jobs(Loop& loop, Service& service, JobLimits limits)
     : loop_(loop), service_(service), limits_(limits) {
   timer_ = loop.every(std::chrono::seconds(1), [this] { expire(); });
 }
 
+Refusal Jobs::no_room() {
+  return {503, "too-many-jobs", "too many jobs are kept; forget some, or try again later",
+          std::chrono::seconds(10)};
+}
+
 std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
-  if (!has_room(*order.caller, size))
-    return Refusal{503, "too-many-jobs", "too many jobs are kept; forget some, or try again later",
-                   std::chrono::seconds(10)};
-  const std::string id = "j" + random_hex(16);
+  if (!has_room(*order.caller, size)) return no_room();
   Job job;
   job.tool = order.tool;
   job.size = size;
   job.caller = order.caller;
-  job.created = std::chrono::system_clock::now();
+  // The id is known when the call has been taken; nothing is heard of it before.
+  const auto id = std::make_shared<std::string>();
   Hearing hearing;
-  hearing.on_event = [this, id](const Event& event) {
-    const auto found = jobs_.find(id);
-    if (event.kind == Event::Kind::started && found != jobs_.end())
-      found->second.status = Job::Status::running;
-  };
-  hearing.on_done = [this, id](const ToolResult& result) {
-    const auto found = jobs_.find(id);
-    if (found == jobs_.end()) return;
-    Job& done = found->second;
-    done.status = Job::Status::done;
-    arguments_ -= done.size;
-    done.caller->holds.arguments -= done.size;
-    done.result = to_json(result);
-    done.result.shrink_to_fit();  // what is counted is what is held
-    done.ended = std::chrono::steady_clock::now();
-    bytes_ += done.result.size();
-    done.caller->holds.results += done.result.size();
-    done_[done.caller].push_back(id);
-    for (const std::uint64_t each : std::exchange(done.waiting, {})) wake(each);
-    expire();
-  };
+  hearing.on_event = [this, id](const Event& event) { hear(*id, event); };
+  hearing.on_done = [this, id](const ToolResult& result) { finish(*id, {to_json(result)}); };
   auto started = service_.start(std::move(order), std::move(hearing));
   if (auto* refusal = std::get_if<Refusal>(&started)) return std::move(*refusal);
   job.call = std::get<Taken>(std::move(started));
-  arguments_ += size;
-  job.caller->holds.arguments += size;
+  *id = add(std::move(job));
+  return *id;
+}
+
+std::optional<std::string> Jobs::adopt(Job job) {
+  if (!has_room(*job.caller, job.size)) return {};
+  return add(std::move(job));
+}
+
+std::string Jobs::add(Job job) {
+  const std::string id = (job.kind == JobKind::api ? "j" : "t") + random_hex(16);
+  job.created = job.changed = std::chrono::system_clock::now();
+  job.began = std::chrono::steady_clock::now();
+  job.kept = job.kept.count() > 0 ? std::min(job.kept, limits_.kept) : limits_.kept;
+  arguments_ += job.size;
+  job.caller->holds.arguments += job.size;
   ++job.caller->holds.jobs;
   jobs_.emplace(id, std::move(job));
   return id;
 }
 
-// Results that are kept make room for a caller that has fewer jobs than theirs has; a call that runs never does.
+void Jobs::hear(const std::string& id, const Event& event) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  Job& job = found->second;
+  if (event.kind == Event::Kind::started) job.status = Job::Status::running;
+  if (event.kind == Event::Kind::progress && !event.text.empty() && is_valid_utf8(event.text)) {
+    job.message = excerpt_of(event.text, kLongestMessage).text;
+    job.changed = std::chrono::system_clock::now();
+  }
+}
+
+void Jobs::finish(const std::string& id, End end) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  Job& done = found->second;
+  done.status = Job::Status::done;
+  arguments_ -= done.size;
+  done.caller->holds.arguments -= done.size;
+  done.was_cancelled = end.was_cancelled;
+  done.has_failed = end.has_failed;
+  done.message = excerpt_of(end.message, kLongestMessage).text;
+  done.result = std::move(end.result);
+  done.result.shrink_to_fit();  // what is counted is what is held
+  done.changed = std::chrono::system_clock::now();
+  done.ended = std::chrono::steady_clock::now();
+  bytes_ += done.result.size();
+  done.caller->holds.results += done.result.size();
+  done_[done.caller].push_back(id);
+  expiries_.emplace(done.ended + done.kept, id);
+  for (const std::uint64_t each : std::exchange(done.waiting, {})) wake(each);
+  expire();
+}
+
+// A call that runs never makes room.
 bool Jobs::has_room(const Caller& caller, std::size_t size) {
   if (caller.alone) return jobs_.size() < limits_.count && arguments_ + size <= limits_.arguments;
   const auto is_fair_count = [&] {
@@ -84,10 +126,6 @@ bool Jobs::forget_oldest_of(const std::function<std::size_t(const Caller&)>& mea
   return true;
 }
 
-bool Jobs::is_of(const Job& job, const Caller& caller) const {
-  return caller.admin || job.caller.get() == &caller;
-}
-
 Json Jobs::json_of(const std::string& id, const Job& job) {
   static constexpr const char* kStatus[] = {"queued", "running", "done"};
   return {{"id", id},
@@ -111,21 +149,39 @@ std::optional<std::string> Jobs::find(const std::string& id, const Caller& calle
 
 bool Jobs::has(const std::string& id, const Caller& caller) const {
   const auto found = jobs_.find(id);
-  return found != jobs_.end() && is_of(found->second, caller);
+  return found != jobs_.end() && is_api_job_for(found->second, caller);
 }
 
 std::vector<Json> Jobs::list(const Caller& caller) const {
   std::vector<Json> list;
   // Without their results, which may be large.
   for (const auto& [id, job] : jobs_)
-    if (is_of(job, caller)) list.push_back(json_of(id, job));
+    if (is_api_job_for(job, caller)) list.push_back(json_of(id, job));
   return list;
 }
 
-void Jobs::wait(const std::string& id, std::chrono::milliseconds time, std::function<void()> job) {
+const Job* Jobs::look(const std::string& id, JobKind kind, const Caller& caller) const {
   const auto found = jobs_.find(id);
-  if (found == jobs_.end() || found->second.status == Job::Status::done || time.count() <= 0)
-    return job();
+  if (found == jobs_.end() || found->second.kind != kind || found->second.caller.get() != &caller)
+    return nullptr;
+  return &found->second;
+}
+
+void Jobs::end(const std::string& id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.status == Job::Status::done) return;
+  found->second.asked_to_end = true;
+  found->second.changed = std::chrono::system_clock::now();
+  service_.cancel(found->second.call.number);
+}
+
+std::uint64_t Jobs::wait(const std::string& id, std::chrono::milliseconds time,
+                         std::function<void()> job) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.status == Job::Status::done || time.count() <= 0) {
+    job();
+    return 0;
+  }
   const std::uint64_t key = next_wait_++;
   found->second.waiting.push_back(key);
   waits_[key] = {std::move(job), loop_.after(time, [this, id, key] {
@@ -133,6 +189,13 @@ void Jobs::wait(const std::string& id, std::chrono::milliseconds time, std::func
                    if (waited != jobs_.end()) std::erase(waited->second.waiting, key);
                    wake(key);
                  })};
+  return key;
+}
+
+void Jobs::stop_waiting(const std::string& id, std::uint64_t key) {
+  const auto found = jobs_.find(id);
+  if (found != jobs_.end()) std::erase(found->second.waiting, key);
+  waits_.erase(key);
 }
 
 void Jobs::wake(std::uint64_t key) {
@@ -145,7 +208,7 @@ void Jobs::wake(std::uint64_t key) {
 
 Jobs::Removal Jobs::remove(const std::string& id, const Caller& caller) {
   const auto found = jobs_.find(id);
-  if (found == jobs_.end() || !is_of(found->second, caller)) return Removal::none;
+  if (found == jobs_.end() || !is_api_job_for(found->second, caller)) return Removal::none;
   if (found->second.status != Job::Status::done) {
     service_.cancel(found->second.call.number);
     return Removal::cancelled;
@@ -160,6 +223,7 @@ void Jobs::forget(std::map<std::string, Job>::iterator job) {
   const auto done = done_.find(job->second.caller);
   done->second.erase(std::find(done->second.begin(), done->second.end(), job->first));
   if (done->second.empty()) done_.erase(done);
+  expiries_.erase({job->second.ended + job->second.kept, job->first});
   bytes_ -= job->second.result.size();
   caller.holds.results -= job->second.result.size();
   --caller.holds.jobs;
@@ -167,14 +231,9 @@ void Jobs::forget(std::map<std::string, Job>::iterator job) {
 }
 
 void Jobs::expire() {
-  const auto old = std::chrono::steady_clock::now() - limits_.kept;
-  std::vector<std::string> late;
-  for (const auto& [caller, ids] : done_)
-    for (const std::string& id : ids) {
-      if (jobs_.at(id).ended > old) break;
-      late.push_back(id);
-    }
-  for (const std::string& id : late) forget(jobs_.find(id));
+  const auto now = std::chrono::steady_clock::now();
+  while (!expiries_.empty() && expiries_.begin()->first <= now)
+    forget(jobs_.find(expiries_.begin()->second));
   while (bytes_ > limits_.bytes &&
          forget_oldest_of([](const Caller& each) { return each.holds.results; })) {
   }

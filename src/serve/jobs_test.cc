@@ -251,5 +251,133 @@ TEST_F(JobsOf, IdsCanNotBeGuessed) {
   EXPECT_NE(a.substr(0, 16), b.substr(0, 16));
 }
 
+// A job that a call of "nap" has become, as tasks of MCP are.
+class TasksOf : public JobsOf {
+ protected:
+  std::optional<std::string> adopt(const CallerPtr& caller, Job job = {}) {
+    return there([&] {
+      Order order;
+      order.tool = "nap";
+      order.caller = caller;
+      const auto id = std::make_shared<std::string>();
+      Hearing hearing;
+      hearing.on_event = [this, id](const Event& event) { jobs_->hear(*id, event); };
+      hearing.on_done = [this, id](const ToolResult& result) {
+        jobs_->finish(*id, {"{}", result.report.outcome == Outcome::cancelled, !result.ok, "why"});
+      };
+      job.kind = JobKind::task;
+      job.tool = order.tool;
+      job.caller = caller;
+      job.size = 1;
+      job.call = std::get<Taken>(service_->start(std::move(order), std::move(hearing)));
+      const std::uint64_t number = job.call.number;
+      const auto adopted = jobs_->adopt(std::move(job));
+      if (adopted)
+        *id = *adopted;
+      else
+        service_->cancel(number, true);
+      return adopted;
+    });
+  }
+  std::optional<Job> look(const std::string& id, const CallerPtr& caller,
+                          JobKind kind = JobKind::task) {
+    return there([&] {
+      const Job* job = jobs_->look(id, kind, *caller);
+      return job ? std::optional<Job>(*job) : std::nullopt;
+    });
+  }
+  void end(const std::string& id) {
+    there([&] {
+      jobs_->end(id);
+      return 0;
+    });
+  }
+  bool gets(const std::string& id, Job::Status status) {
+    for (const auto begin = std::chrono::steady_clock::now();
+         std::chrono::steady_clock::now() - begin < kAtOnce; usleep(2000))
+      if (const auto job = look(id, caller_); job && job->status == status) return true;
+    return false;
+  }
+};
+
+TEST_F(TasksOf, AreFoundByTheirCallerAndTheirKindAlone) {
+  begin();
+  const std::string task = *adopt(caller_), job = nap();
+  EXPECT_TRUE(look(task, caller_));
+  EXPECT_FALSE(look(task, caller_, JobKind::legacy_task));
+  EXPECT_FALSE(look(task, caller_, JobKind::api));
+  EXPECT_FALSE(look(job, caller_));
+  EXPECT_FALSE(find(task, caller_)) << "it is no job of /v1/jobs";
+  EXPECT_EQ(remove(task, caller_), Jobs::Removal::none);
+  EXPECT_EQ(there([&] { return jobs_->list(*caller_); }).size(), 1u);
+  EXPECT_FALSE(look(task, other_));
+  other_->admin = true;
+  EXPECT_FALSE(look(task, other_)) << "not even for an admin";
+  EXPECT_FALSE(find(task, other_));
+  EXPECT_GE(task.size(), 33u);
+}
+
+TEST_F(TasksOf, EndAndAreKept) {
+  begin();
+  const std::string id = *adopt(caller_);
+  ASSERT_TRUE(gets(id, Job::Status::running));
+  end(id);
+  ASSERT_TRUE(gets(id, Job::Status::done));
+  const Job job = *look(id, caller_);
+  EXPECT_TRUE(job.asked_to_end && job.was_cancelled && job.has_failed);
+  EXPECT_EQ(job.result, "{}");
+  EXPECT_EQ(job.message, "why");
+  end(id);  // there is nothing to end any more
+  EXPECT_TRUE(look(id, caller_)) << "and it is kept";
+  EXPECT_EQ(caller_->holds.arguments, 0u);
+  EXPECT_EQ(caller_->holds.results, 2u);
+}
+
+TEST_F(TasksOf, AreKeptNoLongerThanIsWanted) {
+  begin();
+  Job wanted;
+  wanted.kept = 1ms;
+  const std::string id = *adopt(caller_, wanted), other = *adopt(caller_);
+  ASSERT_TRUE(gets(id, Job::Status::running));
+  end(other);
+  ASSERT_TRUE(gets(other, Job::Status::done));
+  end(id);
+  for (const auto begin = std::chrono::steady_clock::now();
+       look(id, caller_) && std::chrono::steady_clock::now() - begin < kAtOnce;)
+    usleep(2000);
+  EXPECT_FALSE(look(id, caller_));
+  EXPECT_TRUE(look(other, caller_)) << "it ended earlier, and is kept for longer";
+}
+
+TEST_F(TasksOf, AreBoundedTogetherWithTheOtherJobs) {
+  begin({.count = 8});
+  std::vector<std::string> tasks;
+  while (const auto id = adopt(caller_)) {
+    tasks.push_back(*id);
+    ASSERT_LT(tasks.size(), 8u);
+  }
+  EXPECT_EQ(tasks.size(), 6u) << "three quarters";
+  EXPECT_TRUE(std::holds_alternative<Refusal>(submit("say", {{"text", "x"}})));
+  EXPECT_TRUE(adopt(other_));
+  for (const std::string& id : tasks) end(id);
+  for (const std::string& id : tasks) EXPECT_TRUE(gets(id, Job::Status::done));
+}
+
+TEST_F(TasksOf, AWaiterThatStopsIsNotTold) {
+  begin();
+  const std::string id = *adopt(caller_);
+  std::promise<void> second;
+  there([&] {
+    const std::uint64_t key =
+        jobs_->wait(id, 60s, [] { ADD_FAILURE() << "it is told nevertheless"; });
+    jobs_->wait(id, 60s, [&] { second.set_value(); });
+    jobs_->stop_waiting(id, key);
+    return 0;
+  });
+  EXPECT_EQ(look(id, caller_)->waiting.size(), 1u);
+  end(id);
+  EXPECT_EQ(second.get_future().wait_for(kAtOnce), std::future_status::ready);
+}
+
 }  // namespace
 }  // namespace brig::serve
