@@ -13,6 +13,8 @@ inline Headers modern_headers(const Json& message) {
                      {"Mcp-Method", message.value("method", "")}};
   if (message["params"].contains("name"))
     headers.push_back({"Mcp-Name", message["params"].value("name", "")});
+  if (message["params"].contains("taskId"))
+    headers.push_back({"Mcp-Name", message["params"].value("taskId", "")});
   return headers;
 }
 

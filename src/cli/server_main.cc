@@ -191,7 +191,8 @@ int run_mcp(const ServerOptions& options) {
                 "its [policy] ({}); write it there",
                 option, in_quotes(options.manifest));
   Parts parts(options);
-  Mcp mcp(parts.loop, *parts.service);
+  Jobs jobs(parts.loop, *parts.service);
+  Mcp mcp(parts.loop, *parts.service, jobs);
   Tokens everybody;
   signal(SIGPIPE, SIG_IGN);
   const auto stop = [&] {

@@ -23,11 +23,18 @@ constexpr const char* kInstructions =
 
 Json server_info() { return {{"name", "brig"}, {"title", "brig"}, {"version", BRIG_VERSION}}; }
 
-// Of resources neither changes are told nor subscriptions taken: they come with the results of calls.
-Json capabilities() {
-  return {{"tools", {{"listChanged", true}}},
-          {"logging", Json::object()},
-          {"resources", Json::object()}};
+// Of resources neither changes are told nor subscriptions taken: they come with the results of calls. Tasks are not listed: a server without
+// tokens can't tell whose they are.
+Json capabilities_of(std::string_view version) {
+  Json all{{"tools", {{"listChanged", true}}},
+           {"logging", Json::object()},
+           {"resources", Json::object()}};
+  if (version == kModern)
+    all["extensions"] = {{kTasksExtension, Json::object()}};
+  else if (version == kLatestLegacy)
+    all["tasks"] = {{"cancel", Json::object()},
+                    {"requests", {{"tools", {{"call", Json::object()}}}}}};
+  return all;
 }
 
 }  // namespace
@@ -101,7 +108,8 @@ std::optional<Json> shape_fault(const Json& message) {
   return {};
 }
 
-Mcp::Mcp(Loop& loop, Service& service) : loop_(loop), service_(service), resources_(loop) {}
+Mcp::Mcp(Loop& loop, Service& service, Jobs& jobs)
+    : loop_(loop), service_(service), jobs_(jobs), resources_(loop) {}
 
 Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr& reply) {
   Question question{std::move(message["id"]), Json::object(), {}, false, origin, reply};
@@ -142,6 +150,8 @@ Mcp::Stop Mcp::legacy(Question& question) {
     list_templates(question);
   } else if (method == "resources/read") {
     read_resource(question);
+  } else if (method.starts_with("tasks/")) {
+    return ask_task(question);
   } else if (method == "logging/setLevel") {
     set_level(question);
   } else if (method == "server/discover") {
@@ -176,6 +186,8 @@ Mcp::Stop Mcp::modern(Question& question) {
     return call_tool(question);
   } else if (method == "subscriptions/listen") {
     return listen(question);
+  } else if (method.starts_with("tasks/")) {
+    return ask_task(question);
   } else if (method == "resources/list") {
     list_resources(question);
   } else if (method == "resources/templates/list") {
@@ -197,14 +209,14 @@ void Mcp::initialize(Question& question) {
                         ? version->get<std::string>()
                         : kLatestLegacy;
   question.answer({{"protocolVersion", session.version},
-                   {"capabilities", capabilities()},
+                   {"capabilities", capabilities_of(session.version)},
                    {"serverInfo", server_info()},
                    {"instructions", kInstructions}});
 }
 
 void Mcp::discover(Question& question) {
   question.answer({{"supportedVersions", {kModern}},
-                   {"capabilities", capabilities()},
+                   {"capabilities", capabilities_of(kModern)},
                    {"instructions", kInstructions},
                    {"ttlMs", kListLifetime},
                    {"cacheScope", "private"},
@@ -234,6 +246,8 @@ void Mcp::list_tools(Question& question) {
     // Before 2025-06-18 there were neither output schemas nor what they are of.
     if (!question.modern && question.origin.session->version < "2025-06-18")
       list.back().erase("outputSchema");
+    if (!question.modern && question.has_tasks())
+      list.back()["execution"] = {{"taskSupport", "optional"}};
   }
   Json result{{"tools", std::move(list)}};
   if (end < tools.size()) result["nextCursor"] = base64(tools[end - 1]->name);
@@ -317,6 +331,11 @@ Mcp::Stop Mcp::listen(Question& question) {
   const auto wanted = question.params.find("notifications");
   if (wanted == question.params.end() || !wanted->is_object()) {
     question.fail(rpc::kInvalidParams, "notifications: an object");
+    return {};
+  }
+  // No task is told of unasked; but who does not declare them may not ask for it either.
+  if (wanted->contains("taskIds") && !question.declares_tasks()) {
+    question.fail_without_tasks();
     return {};
   }
   if (!question.reply->can_notify()) {

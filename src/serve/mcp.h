@@ -12,6 +12,7 @@
 #include <string>
 
 #include "serve/caller.h"
+#include "serve/jobs.h"
 #include "serve/loop.h"
 #include "serve/mcp_resources.h"
 #include "serve/service.h"
@@ -30,7 +31,8 @@ bool is_short_text(const Json& value);
 namespace rpc {
 inline constexpr int kParse = -32700, kInvalidRequest = -32600, kUnknownMethod = -32601,
                      kInvalidParams = -32602, kInternal = -32603, kHeaderMismatch = -32020,
-                     kUnsupportedVersion = -32022, kNoResource = -32002;
+                     kMissingCapability = -32021, kUnsupportedVersion = -32022,
+                     kNoResource = -32002;
 Json error(const Json& id, int code, const std::string& message, Json data = nullptr);
 Json result(const Json& id, Json value);
 Json notification(const char* method, Json params);
@@ -83,7 +85,8 @@ struct McpOrigin {
 
 class Mcp {
  public:
-  Mcp(Loop& loop, Service& service);
+  // `jobs`: its tasks are among them.
+  Mcp(Loop& loop, Service& service, Jobs& jobs);
 
   // A request: it has a method and an id. The answer may come later. Returns a handle to stop it, where leaving means that
   // (or nothing to stop).
@@ -110,11 +113,25 @@ class Mcp {
   void list_resources(Question& question);
   void list_templates(Question& question);
   void read_resource(Question& question);
+  struct Calling;  // a tools/call that has no answer yet, or is a task
+  using CallingPtr = std::shared_ptr<Calling>;
   Stop call_tool(Question& question);
+  // What the request says of how it is to be answered. False: it is malformed, and has been told so.
+  bool prepare(Question& question, Calling& calling);
+  bool prepare_commentary(Question& question, Calling& calling);
+  Stop start_call(Question& question, Order order, const CallingPtr& calling);
+  Hearing hearing_of(const CallingPtr& calling);
+  Json result_of(const Calling& calling, ToolResult result) const;
+  // False: there is no room, or nobody wants it any more.
+  bool become_task(Calling& calling);
+  Stop ask_task(Question& question);
+  void cancel_task(Question& question, const std::string& task, const Job& job);
+  Stop answer_result(Question& question, const std::string& task);
   Stop listen(Question& question);
 
   Loop& loop_;
   Service& service_;
+  Jobs& jobs_;
   McpResources resources_;
 };
 

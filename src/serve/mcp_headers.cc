@@ -60,8 +60,9 @@ std::optional<std::string> header_mismatch(const Request& request, const Json& m
   if (params == message.end()) return {};
   const char* key = method == "tools/call" || method == "prompts/get" ? "name"
                     : method == "resources/read"                      ? "uri"
-                    : method.starts_with("tasks/")                    ? "taskId"
-                                                                      : nullptr;
+                    : method == "tasks/get" || method == "tasks/update" || method == "tasks/cancel"
+                        ? "taskId"
+                        : nullptr;
   if (key && params->contains(key) && (*params)[key].is_string() &&
       one(request, "mcp-name") != (*params)[key].get<std::string>())
     return fmt::format("Mcp-Name does not say what the body's params.{} is", key);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "serve/mcp.h"
+#include "serve/mcp_tasks.h"
 
 namespace brig::serve {
 
@@ -27,6 +28,17 @@ struct Mcp::Question {
     if (meta == params.end() || !meta->is_object()) return nullptr;
     const auto found = meta->find(key);
     return found == meta->end() ? nullptr : &*found;
+  }
+
+  // Whether its version has tasks.
+  bool has_tasks() const { return modern || origin.session->version == kLatestLegacy; }
+  JobKind task_kind() const { return modern ? JobKind::task : JobKind::legacy_task; }
+  bool declares_tasks() const {
+    return modern && serve::declares_tasks(meta("io.modelcontextprotocol/clientCapabilities"));
+  }
+  void fail_without_tasks() const {
+    fail(rpc::kMissingCapability, "The client does not declare io.modelcontextprotocol/tasks.", 400,
+         {{"requiredCapabilities", {{"extensions", {{kTasksExtension, Json::object()}}}}}});
   }
 };
 

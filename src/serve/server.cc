@@ -46,7 +46,7 @@ Server::Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, H
       gate_(std::move(gate), tokens),
       jobs_(loop, service),
       api_(loop, service, jobs_, [this](const Caller& caller) { return status(caller); }),
-      mcp_(loop, service),
+      mcp_(loop, service, jobs_),
       mcp_http_(mcp_),
       http_(
           loop, [this](const ExchangePtr& exchange) { return admit(exchange); },
