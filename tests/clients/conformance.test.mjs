@@ -44,6 +44,31 @@ for (const era of ['2025-11-25', '2026-07-28']) {
   );
 }
 
+// Of extensions the suite runs nothing by itself: each scenario is named.
+test(
+  '@modelcontextprotocol/conformance tasks-*: all scenarios pass but those that are listed',
+  { timeout: 180_000 },
+  async (t) => {
+    const server = await brig.serve('--manifest', `${brig.here}/fixtures/tasks.toml`, '--drain', '0');
+    t.after(() => server.stop());
+    const results = await mkdtemp(`${tmpdir()}/brig-conformance-`);
+    t.after(() => rm(results, { recursive: true }));
+    const list = await brig.node(brig.bin('conformance'), ['list', '--server']);
+    const scenarios = [...list.stdout.matchAll(/^\s+- (tasks-[\w-]+)/gm)].map((match) => match[1]);
+    assert.ok(scenarios.length >= 10, list.stdout);
+    const baseline = ['--expected-failures', `${brig.here}/conformance-tasks.yml`];
+    const url = ['--url', `${server.url}/mcp`, '--output-dir', results];
+    const passed = [];
+    for (const scenario of scenarios) {
+      const args = ['server', '--scenario', scenario, ...url, ...baseline];
+      const done = await brig.node(brig.bin('conformance'), args);
+      assert.equal(done.code, 0, `${done.stdout}\n${done.stderr}`);
+      if (!/Expected failures/.test(done.stdout)) passed.push(scenario);
+    }
+    t.diagnostic(`${passed.length} scenarios passed: ${passed.join(' ')}`);
+  },
+);
+
 // What the checks of the unexpected failures say: the summary only names the scenarios.
 async function failures(results, summary) {
   const lines = [];
