@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import * as brig from './support.mjs';
 
 const page = `${brig.here}/../../docs/mcp-session.md`;
@@ -22,6 +23,8 @@ function shown(value, project) {
   const fixed = JSON.stringify(value, null, 2)
     .replaceAll(project, '/srv/project')
     .replace(/brig:\/\/kept\/[0-9a-f]{32}/g, 'brig://kept/0f3a…')
+    .replace(/"(taskId)": "[^"]+"/g, '"$1": "t7be…"')
+    .replace(/"(createdAt|lastUpdatedAt)": "[^"]+"/g, '"$1": "2026-11-18T09:26:53.589Z"')
     .replace(/"brig\/duration_ms": [\d.e-]+/g, '"brig/duration_ms": 4.2')
     .replace(/"brig\/call_id": "[^"]+"/g, '"brig/call_id": "c41d…"')
     .replace(/,\s*"traceparent": "[^"]+"/g, '');
@@ -52,6 +55,10 @@ test('docs/mcp-session.md is what a client sees', { timeout: 60_000 }, async (t)
   const read = await client.readResource({ uri: link.uri });
   assert.equal(read.contents[0].text, '3\n4\n');
   const long = await client.callTool({ name: 'run_command', arguments: { command: 'seq 200000' } });
+  const build = { name: 'run_command', arguments: { command: 'sleep 1; echo built' } };
+  const stream = client.experimental.tasks.callToolStream(build, undefined, { task: { ttl: 60_000 } });
+  const created = (await stream.next()).value.task;
+  const built = await client.experimental.tasks.getTaskResult(created.taskId, CallToolResultSchema);
   await client.close();
   const gap = long.content[0].text.match(/.*\n.*\n(\[\.\.\. .* left out \.\.\.\])\n.*\n.*/)[0];
   assert.ok(long.content[0].text.length < 26_000);
@@ -101,7 +108,19 @@ ${gap}
 \`\`\`
 
 What is kept beyond that is linked as the resource \`stdout\`.
-`;
+
+## 6. A call that takes long
+
+\`\`\`json
+${JSON.stringify({ ...build, task: { ttl: 60_000 } })}
+\`\`\`
+
+Asked for as a task, it is answered at once:
+
+${shown({ task: created }, project)}
+\`tasks/get\` tells how it stands, \`tasks/cancel\` ends it, and \`tasks/result\` waits for its end:
+
+${shown(built, project)}`;
   if (process.env.BRIG_UPDATE) await writeFile(page, text);
   assert.equal(await readFile(page, 'utf8').catch(() => ''), text, 'write it anew: BRIG_UPDATE=1 tests/clients/run session.test.mjs');
 });
