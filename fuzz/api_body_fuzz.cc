@@ -9,7 +9,9 @@ using namespace brig;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto& quiet = fuzz::Quiet::get();
-  serve::Api api(quiet.loop, quiet.service, [](const serve::Caller&) { return Json::object(); });
+  serve::Jobs jobs(quiet.loop, quiet.service);
+  serve::Api api(quiet.loop, quiet.service, jobs,
+                 [](const serve::Caller&) { return Json::object(); });
   const auto exchange = std::make_shared<fuzz::FakeExchange>();
   exchange->request = fuzz::request_from(fuzz::text_of(data, size));
   if (!exchange->request.path.starts_with("/v1/")) exchange->request.path = "/v1/run";

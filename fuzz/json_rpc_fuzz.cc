@@ -36,7 +36,8 @@ void over_stdio(fuzz::Quiet& quiet, std::string_view lines) {
   client.reset();
   {
     bool over = false;
-    serve::Mcp mcp(quiet.loop, quiet.service);
+    serve::Jobs jobs(quiet.loop, quiet.service);
+    serve::Mcp mcp(quiet.loop, quiet.service, jobs);
     serve::McpStdio stdio(mcp, quiet.caller, in.get(), out.get(), [&] { over = true; });
     fuzz::settle(quiet.loop);
     promise(over, "the end of the input is the end");
@@ -51,7 +52,8 @@ void over_stdio(fuzz::Quiet& quiet, std::string_view lines) {
 }
 
 void over_http(fuzz::Quiet& quiet, serve::Request request) {
-  serve::Mcp mcp(quiet.loop, quiet.service);
+  serve::Jobs jobs(quiet.loop, quiet.service);
+  serve::Mcp mcp(quiet.loop, quiet.service, jobs);
   serve::McpHttp http(mcp);
   std::string session = "none";
   std::vector<std::shared_ptr<fuzz::FakeExchange>> exchanges;
