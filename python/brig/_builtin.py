@@ -116,9 +116,9 @@ def _value(value: Any) -> Any:
 
 
 @tool(
-    description="Runs Python code in a fresh, isolated interpreter: no network, an empty workspace as the working "
-    "directory. Returns the value of the last expression and what was printed; images that are written to "
-    "the workspace come back. Nothing is left of it afterwards.",
+    description="Runs Python code in a fresh, isolated interpreter, in an empty working directory. Returns the value "
+    "of the last expression and what was printed; images that are written to the working directory come back. "
+    "Nothing of it is left afterwards but what the policy lets it write.",
     input_schema=_SCHEMA,
     destructive=False,
     open_world=False,

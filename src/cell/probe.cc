@@ -173,11 +173,20 @@ class Prober {
     if (!layout.memory && layout.unified_memory && !manager.empty()) {
       // In the scope until all is looked at; the cgroups are removed while it is still there.
       int pidfd = -1;
+      const pid_t parent = getpid();
       const pid_t pid = sys::clone_process(CLONE_PIDFD | SIGCHLD, &pidfd);
-      if (pid == 0)
-        for (;;) pause();
+      if (pid == 0) {
+        // It goes with whoever asks, killed or not: the manager may take its time.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == parent) pause();
+        _exit(0);
+      }
       const Child tenant(pid, UniqueFd(pidfd));
-      CgroupLayout scoped = make_scope_cgroups(limits, manager, pid);
+      CgroupLayout scoped;
+      if (pid < 0)
+        scoped.why_not = "there can be no process to ask for a scope";
+      else
+        scoped = make_scope_cgroups(limits, manager, pid);
       if (scoped.memory) {
         layout = std::move(scoped);
         where = ", in a scope of the user's systemd: for a Runner, and where a limit is named";

@@ -145,9 +145,10 @@ Tool run_command_tool() {
   Tool tool;
   tool.name = kRunCommand;
   tool.description =
-      "Runs a command in a fresh, isolated cell: no network, an empty workspace as the working "
-      "directory, nothing of the host but its programs. Give either argv (a list of words) or "
-      "command (a line for /bin/sh). Nothing is left of it afterwards.";
+      "Runs a command in a fresh, isolated cell, in an empty working directory. Give either argv "
+      "(a list of words) or command (a line for /bin/sh). Nothing of it is left afterwards but "
+      "what "
+      "the policy lets it write.";
   tool.input_schema = Json::parse(R"({
     "type": "object", "additionalProperties": false,
     "properties": {

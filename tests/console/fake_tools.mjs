@@ -110,7 +110,7 @@ export const FAKE_TOOLS = [
   ),
   tool(
     'run_python',
-    'Runs Python code in a fresh, isolated interpreter: no network, an empty workspace.',
+    'Runs Python code in a fresh, isolated interpreter, in an empty working directory.',
     { code: text('Python source; the value of a last expression is the result.') },
     ['code'],
   ),
