@@ -113,6 +113,12 @@ TEST(OddMachine, ASmallStackIsEnough) {
   expect_ran(brig_on(kAsItIs, "--isolation landlock", "ulimit -s 64; "));
 }
 
+TEST(OddMachine, ALimitOfCpuTimeBelowThePolicysIsKept) {
+  for (const char* time : {"--cpu-time 60", "--cpu-time 10", "--cpu-time 5"})
+    expect_ran(brig_on(kAsItIs, time, "ulimit -t 10; "));
+  expect_ran(brig_on(kAsItIs, "--cpu-time 60 --isolation landlock", "ulimit -t 10; "));
+}
+
 TEST(OddMachine, ALimitOfFileSizeIsToldAsThat) {
   for (const char* limit : {"ulimit -f 0; ", "ulimit -f 100; "})
     expect_refused(brig_on(kAsItIs, "", limit), "the limit of file size is too small: ulimit -f");

@@ -144,6 +144,41 @@ TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrit
   EXPECT_TRUE(std::filesystem::is_empty(at.victim)) << "the rule was made for the link's target";
 }
 
+// A tool shuts its directory, so that the next cell can't look whether what hides a file there is in place; then the host puts a
+// new file there. The tool of that cell, which could open the directory again, must not run.
+TEST(Escape, ADirectoryThatAToolShutsDoesNotUncoverWhatIsHiddenInIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can replace a file in a directory that is shut";
+  const HostDirectory host;
+  const std::string place = host.make("place"), shut = place + "/shut", path = shut + "/.env";
+  EXPECT_EQ(chmod(host.path().c_str(), 0755), 0);
+  EXPECT_EQ(mkdir(shut.c_str(), 0755), 0);
+  write_file(path, "old");
+  Policy policy = escape::policy();
+  policy.files.write = {place};
+  policy.files.hide = {path};
+  brig::Runner runner(policy, {.ready = 2});
+  const auto mode_of = [&] {
+    struct stat info {};
+    return stat(shut.c_str(), &info) == 0 ? info.st_mode & 0777 : 0777u;
+  };
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 200 && mode_of() != 0; ++i)
+      runner.run(brig::Command::shell("chmod 000 '" + shut + "'"));
+    ASSERT_EQ(mode_of(), 0u);
+    write_file(place + "/new", "new secret");
+    EXPECT_EQ(chmod((place + "/new").c_str(), 0666), 0);
+    ASSERT_EQ(rename((place + "/new").c_str(), path.c_str()), 0);
+    bool served = false;
+    for (int i = 0; i < 200 && !served; ++i) {
+      const brig::Report report =
+          runner.run(brig::Command::shell("chmod 755 '" + shut + "'; cat '" + path + "'"));
+      served = report.outcome != brig::Outcome::internal;
+      EXPECT_EQ(report.out.bytes, "") << describe(report);
+    }
+    EXPECT_TRUE(served) << "calls go on";
+  }
+}
+
 // An editor, or git, puts a new file in the place of one that is hidden, or protected below a writable path: the kernel takes
 // away what was mounted on the old one, everywhere. No call may see or change the new one, and calls go on.
 TEST(Escape, AFileThatIsReplacedStaysHiddenAndProtected) {

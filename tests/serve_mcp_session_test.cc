@@ -94,6 +94,36 @@ TEST(McpSession, ABatchIsAnsweredTogetherInTheOneVersionThatHasThem) {
     EXPECT_EQ(Session(serve, "", version).post(batch).status, 400) << version;
 }
 
+// The answers of a batch wait for its last, so that what they take together is bounded, and how many batches wait.
+TEST(McpSession, AnswersOfBatchesAreBoundedTogether) {
+  Serve serve({.arguments = {"--builtins"}, .tools = true});
+  const Session session(serve, "", "2025-03-26");
+  const Json image = call_of(
+      "run_command",
+      {{"command", "printf '\\211PNG\\r\\n\\032\\n' > p.png; head -c 1000000 /dev/zero >> p.png"}});
+  Json large = Json::array();
+  for (int i = 0; i < 6; ++i) large.push_back(message(i, "tools/call", image));
+  Client client = serve.client();
+  session.request(client, large);
+  const Json answers = messages(client).back();
+  EXPECT_LT(answers.dump().size(), std::size_t{5} << 20);
+  ASSERT_EQ(answers.size(), 6u);
+  std::size_t refused = 0;
+  for (const Json& each : answers) refused += each.contains("error");
+  EXPECT_GE(refused, 2u);
+  EXPECT_LT(refused, 6u);
+
+  std::vector<Client> waiting;
+  for (int i = 0; i < 16; ++i) {
+    waiting.push_back(serve.client());
+    session.request(waiting.back(), Json::array({message(100 + i, "tools/call", call_of("gate"))}));
+  }
+  const Json ping = Json::array({message(200, "ping")});
+  EXPECT_TRUE(comes_true([&] { return session.post(ping).status == 400; }));
+  open_gate(serve.host);
+  EXPECT_TRUE(comes_true([&] { return session.post(ping).status == 200; }));
+}
+
 // --- streams ---
 
 // A call of gate whose stream has begun, up to its first event: the id to come back with.

@@ -143,10 +143,16 @@ bool set_limit(const RlimitStep& step, int proc) {
   const uint64_t value =
       step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
   // A host that allows less than the policy keeps its own, lower limit.
+  const rlim_t most = limit.rlim_max;
   if (value < limit.rlim_max) limit.rlim_max = value;
   limit.rlim_cur = limit.rlim_max;
   // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
-  if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) limit.rlim_max += 1;
+  if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) {
+    if (limit.rlim_max < most)
+      ++limit.rlim_max;
+    else if (limit.rlim_cur > 1)
+      --limit.rlim_cur;
+  }
   return setrlimit(resource, &limit) == 0;
 }
 

@@ -121,6 +121,42 @@ bool cover_aside(const Plan& plan, Failure& failure) {
          fail(failure, Stage::late_bind);
 }
 
+// Whether the kernel's list of mounts has that place: its fifth field, in which four characters are octal.
+bool is_listed(const char* path) {
+  char place[8192];
+  size_t size = 0;
+  for (; *path; ++path) {
+    if (size + 5 > sizeof place) return false;
+    const bool octal = *path == ' ' || *path == '\t' || *path == '\n' || *path == '\\';
+    if (octal) {
+      place[size++] = '\\';
+      for (int shift = 6; shift >= 0; shift -= 3)
+        place[size++] = static_cast<char>('0' + ((*path >> shift) & 7));
+    } else {
+      place[size++] = *path;
+    }
+  }
+  const int file = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  bool found = false;
+  unsigned field = 0;
+  size_t same = 0;  // characters of this field; more than there are: it differs
+  char bytes[4096];
+  for (ssize_t count = 0; !found && (count = read(file, bytes, sizeof bytes)) > 0;)
+    for (ssize_t i = 0; i < count && !found; ++i) {
+      const char c = bytes[i];
+      if (c == ' ' || c == '\n') {
+        found = field == 4 && same == size;
+        field = c == '\n' ? 0 : field + 1;
+        same = 0;
+      } else {
+        same = same < size && place[same] == c ? same + 1 : size + 1;
+      }
+    }
+  close(file);
+  return found;
+}
+
 // Whether something is mounted there, or nothing is there at all. The first 64 bytes of a struct statx.
 bool is_mounted(const char* path) {
   constexpr uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
@@ -133,7 +169,8 @@ bool is_mounted(const char* path) {
   } info{};
   static_assert(sizeof info == 256);
   if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &info) != 0)
-    return errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+    // A tool can shut its own directory to this look, and open it again.
+    return errno == ENOENT || errno == ENOTDIR || (errno == EACCES && is_listed(path));
   return (info.attributes & kMountRoot) != 0;
 }
 

@@ -32,7 +32,7 @@ class Caller {
 
   // What it has now of what all callers share. Whoever hands something out counts it here, and takes it back.
   struct Holding {
-    std::size_t connections = 0, bodies = 0, streams = 0, sessions = 0, jobs = 0;
+    std::size_t connections = 0, bodies = 0, streams = 0, sessions = 0, jobs = 0, batches = 0;
     std::size_t arguments = 0, results = 0;  // bytes, of jobs
   } holds;
   bool alone = false;  // there are no other tokens, and so nobody to share with

@@ -54,7 +54,7 @@ std::optional<std::string> Jobs::adopt(Job job) {
 }
 
 std::string Jobs::add(Job job) {
-  const std::string id = (job.kind == JobKind::api ? "j" : "t") + random_hex(16);
+  std::string id = (job.kind == JobKind::api ? "j" : "t") + random_hex(16);
   job.created = job.changed = std::chrono::system_clock::now();
   job.began = std::chrono::steady_clock::now();
   job.kept = job.kept.count() > 0 ? std::min(job.kept, limits_.kept) : limits_.kept;
@@ -196,6 +196,15 @@ void Jobs::stop_waiting(const std::string& id, std::uint64_t key) {
   const auto found = jobs_.find(id);
   if (found != jobs_.end()) std::erase(found->second.waiting, key);
   waits_.erase(key);
+}
+
+void Jobs::wake_oldest(const std::string& id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.waiting.empty()) return;
+  std::vector<std::uint64_t>& waiting = found->second.waiting;
+  const std::uint64_t oldest = waiting.front();
+  waiting.erase(waiting.begin());
+  wake(oldest);
 }
 
 void Jobs::wake(std::uint64_t key) {

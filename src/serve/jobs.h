@@ -90,6 +90,8 @@ class Jobs {
   std::uint64_t wait(const std::string& id, std::chrono::milliseconds time,
                      std::function<void()> job);
   void stop_waiting(const std::string& id, std::uint64_t key);
+  // Calls the job that has waited longest, as if its time were over.
+  void wake_oldest(const std::string& id);
 
   std::size_t size() const { return jobs_.size(); }
 

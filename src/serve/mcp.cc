@@ -74,11 +74,22 @@ Json result(const Json& id, Json value) {
   return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(value)}};
 }
 
+std::string result_line(const Json& id, std::string_view value) {
+  std::string line = json_line({{"jsonrpc", "2.0"}, {"id", id}});
+  line.back() = ',';
+  return line.append("\"result\":").append(value).append("}");
+}
+
 Json notification(const char* method, Json params) {
   return {{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}};
 }
 
 }  // namespace rpc
+
+void McpReply::answer(const Json& message, unsigned status) {
+  const bool has_id = message.is_object() && message.contains("id");
+  answer_text(has_id ? message["id"] : Json(), json_line(message), status);
+}
 
 std::optional<Json> shape_fault(const Json& message) {
   const auto fault = [](const Json& id, const char* why) {

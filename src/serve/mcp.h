@@ -35,6 +35,8 @@ inline constexpr int kParse = -32700, kInvalidRequest = -32600, kUnknownMethod =
                      kNoResource = -32002;
 Json error(const Json& id, int code, const std::string& message, Json data = nullptr);
 Json result(const Json& id, Json value);
+// The same as a line, of a value that is JSON text already: to read it into values takes far longer, and more memory.
+std::string result_line(const Json& id, std::string_view value);
 Json notification(const char* method, Json params);
 }  // namespace rpc
 
@@ -47,7 +49,9 @@ class McpReply {
   virtual void notify(const Json& message) = 0;
   static constexpr std::size_t kMostUntaken = std::size_t{1} << 20;
   // Once, and last. `status`: of HTTP.
-  virtual void answer(const Json& message, unsigned status = 200) = 0;
+  void answer(const Json& message, unsigned status = 200);
+  // The same, as the line that it is on the wire. `id`: the request's, or null.
+  virtual void answer_text(const Json& id, std::string line, unsigned status = 200) = 0;
   // Whether notify() can reach anybody.
   virtual bool can_notify() const { return true; }
   // In place of an answer, if the request was cancelled: nothing follows.

@@ -120,7 +120,9 @@ Hearing Mcp::hearing_of(const CallingPtr& calling) {
     calling->patience.reset();
     if (!calling->task.empty()) {
       const bool cancelled = result.report.outcome == Outcome::cancelled;
-      const Json ended = result_of(*calling, std::move(result));
+      Json ended = result_of(*calling, std::move(result));
+      if (!calling->modern)
+        ended["_meta"]["io.modelcontextprotocol/related-task"] = {{"taskId", calling->task}};
       return jobs_.finish(calling->task, {json_line(ended), cancelled,
                                           ended.value("isError", false), cause_in(ended)});
     }

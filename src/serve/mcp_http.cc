@@ -50,19 +50,19 @@ class HttpReply final : public McpReply {
     if (exchange_->unsent() > kMostUntaken) return;
     exchange_->write(sse_event("message", json_line(message)));
   }
-  void answer(const Json& message, unsigned status) override {
+  void answer_text(const Json& id, std::string line, unsigned status) override {
     timer_.reset();
     if (!exchange_->request.accepts("application/json")) begin();
-    if (stream_) return stream_->finish(message);
+    if (stream_) return stream_->finish(id, std::move(line));
     if (!exchange_->begun())
-      return exchange_->respond({status, "application/json", json_line(message), headers_});
-    exchange_->write(sse_event("message", json_line(message)));
+      return exchange_->respond({status, "application/json", std::move(line), headers_});
+    exchange_->write(sse_event("message", line));
     exchange_->end();
   }
   void close() override {
     timer_.reset();
     begin();
-    if (stream_) return stream_->finish(nullptr);
+    if (stream_) return stream_->finish(nullptr, "");
     exchange_->end();
   }
 
@@ -96,7 +96,7 @@ class ListenReply final : public McpReply {
       exchange_->write(sse_event("message", json_line(message), id));
   }
   void notify(const Json& message) override { send(message, ""); }
-  void answer(const Json&, unsigned) override {}
+  void answer_text(const Json&, std::string, unsigned) override {}
   void close() override { exchange_->end(); }
   void keep_alive(Loop& loop) {
     timer_ = loop.every(kKeepAlive, [this] { exchange_->write(": keep-alive\n\n"); });

@@ -80,6 +80,7 @@ Json McpResources::keep(const CallerPtr& owner, const std::string& name, std::st
   if (entry.name.size() > kLongestName) entry.name = "file";
   entry.uri = fmt::format("brig://kept/{}/{}", random_hex(16), percent_encoded(entry.name));
   entry.mime_type = std::move(mime_type);
+  entry.is_text = is_plain_text(bytes);
   entry.bytes = std::move(bytes);
   entry.at = std::chrono::steady_clock::now();
   bytes_ += entry.bytes.size();
@@ -175,7 +176,7 @@ std::optional<Json> McpResources::read(const CallerPtr& owner, const std::string
         format_size(entry->bytes.size()), format_size(limits_.page), base, kOffset);
     return {};
   }
-  const bool text = is_plain_text(entry->bytes);
+  const bool text = entry->is_text;
   std::string_view part = std::string_view(entry->bytes).substr(offset);
   if (text) part.remove_prefix(std::min(part.size(), utf8_cut_at_start(part)));
   const std::size_t begin = entry->bytes.size() - part.size();

@@ -50,6 +50,7 @@ class McpResources {
   struct Entry {
     CallerPtr owner;
     std::string uri, name, mime_type, bytes;
+    bool is_text = false;  // found out once: it takes as long as the bytes are many
     std::chrono::steady_clock::time_point at;
     Json told() const;
   };

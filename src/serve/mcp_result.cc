@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kMostBlocks = 1000, kMostMeta = 64 << 10, kMostFilesTold = 32;
 // A model looks at images of that size; larger ones are linked.
 constexpr std::size_t kLargestInline = std::size_t{1} << 20;
+constexpr std::size_t kLongestType = 100, kAroundImage = 200;
 
 Json text_block(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
 
@@ -98,7 +99,8 @@ class ResultContent {
   }
 
   void add_image(const std::string& name, std::string type, std::string data) {
-    if (data.size() <= kLargestInline / 3 * 4 && take(data.size()))
+    if (type.size() > kLongestType) return note(name, data.size());
+    if (data.size() <= kLargestInline / 3 * 4 && take(data.size() + kAroundImage))
       blocks_.push_back(
           {{"type", "image"}, {"data", std::move(data)}, {"mimeType", std::move(type)}});
     else if (auto bytes = base64_decoded(data))
@@ -128,8 +130,9 @@ class ResultContent {
     if (type == "text") {
       Text text;
       text.name = "text";
-      text.text = block["text"].get<std::string>();
-      if (text.text.size() > left_) return add_texts({std::move(text)});
+      text.text = std::exchange(block["text"].get_ref<std::string&>(), "");
+      if (text.text.size() > left_ || !take(json_line(block).size()))
+        return add_texts({std::move(text)});
       left_ -= text.text.size();
       block["text"] = std::move(text.text);
       blocks_.push_back(std::move(block));
@@ -142,7 +145,8 @@ class ResultContent {
       blocks_.push_back(std::move(block));
     } else if (type == "resource_link") {
       blocks_.push_back(text_block(
-          fmt::format("[resource {}: {}]", in_quotes(block["name"].get<std::string>()),
+          fmt::format("[resource {}: {}]",
+                      in_quotes(excerpt_of(block["name"].get_ref<const std::string&>(), 200).text),
                       excerpt_of(block["uri"].get_ref<const std::string&>(), 1000).text)));
     } else {
       Json& holder = type == "resource" ? block["resource"] : block;
@@ -175,8 +179,9 @@ class ResultContent {
       kept["type"] = "resource_link";
       into.push_back(std::move(kept));
     } else {
-      into.push_back(text_block(fmt::format("[{}, {}: resource {}]", in_quotes(name),
-                                            format_size(size), kept["uri"].get<std::string>())));
+      into.push_back(
+          text_block(fmt::format("[{}, {}: resource {}]", in_quotes(excerpt_of(name, 200).text),
+                                 format_size(size), kept["uri"].get<std::string>())));
     }
     return true;
   }
@@ -224,6 +229,20 @@ void add_failure(ResultContent& content, ToolResult& result) {
   content.add_texts(std::move(texts));
 }
 
+void add_images(ResultContent& content, Json& images) {
+  std::size_t told = 0, more = 0;
+  for (Json& image : images) {
+    const std::string *data = text_in(image, "data"), *type = text_in(image, "mime_type"),
+                      *path = text_in(image, "path");
+    if (!data || !type) continue;
+    if (told++ < kMostFilesTold)
+      content.add_image(path ? *path : "image", *type, *data);
+    else
+      ++more;
+  }
+  if (more > 0) content.add_note(fmt::format("[{} more images are not shown]", more));
+}
+
 // run_command and run_python: text alone. A copy of it as structured content would be all that some clients show, and for others
 // the same thing twice.
 void add_builtin(ResultContent& content, ToolResult& result) {
@@ -237,10 +256,7 @@ void add_builtin(ResultContent& content, ToolResult& result) {
                      .mime_type = value->is_string() ? "text/plain" : "application/json"});
   content.add_texts(std::move(texts));
   if (auto images = output.find("images"); images != output.end() && images->is_array())
-    for (Json& image : *images)
-      if (text_in(image, "data") && text_in(image, "mime_type"))
-        content.add_image(text_in(image, "path") ? *text_in(image, "path") : "image",
-                          *text_in(image, "mime_type"), image["data"].get<std::string>());
+    add_images(content, *images);
   if (const auto files = output.find("files"); files != output.end() && files->is_array()) {
     std::size_t told = 0;
     for (const Json& file : *files)
@@ -292,10 +308,10 @@ void add_content(ResultContent& content, Json& answer, Json& meta, Json output,
   }
   for (Json& block : output["content"]) content.add_block(std::move(block));
   if (const auto own = output.find("_meta"); own != output.end()) {
-    if (json_line(*own).size() <= kMostMeta)
-      meta.update(*own);
-    else
-      content.add_note("[_meta of the tool is too large and left out]");
+    if (json_line(*own).size() > kMostMeta)
+      return content.add_note("[_meta of the tool is too large and left out]");
+    for (const auto& [key, value] : own->items())
+      if (!key.starts_with("brig/")) meta[key] = value;  // those are the server's word
   }
 }
 

@@ -296,6 +296,42 @@ TEST(McpResult, FilesAreLinkedAndThoseThatCantBeAreTold) {
   EXPECT_EQ(answer["content"][3]["text"], "[12 more files of the workspace are not kept]");
 }
 
+TEST(McpResult, WhatBrigSaysOfACallIsNotTheToolsToSay) {
+  const Json answer = mcp_result(
+      good(Json::parse(R"({"content": [{"type": "text", "text": "hi"}], "_meta": {"x/y": 1,
+          "brig/outcome": "denied", "brig/call_id": "c0", "brig/violations": [{"certain": true}]}})")),
+      nullptr, false, {});
+  EXPECT_EQ(answer["_meta"]["x/y"], 1);
+  EXPECT_EQ(answer["_meta"]["brig/outcome"], "ok");
+  EXPECT_NE(answer["_meta"]["brig/call_id"], "c0");
+  EXPECT_FALSE(answer["_meta"].contains("brig/violations")) << answer;
+}
+
+TEST(McpResult, WhatStandsBesideATextOrAnImageIsBoundedToo) {
+  const std::string huge(7'000'000, 'A');
+  Keeping keeping;
+  const auto size_of = [&](Json output, bool builtin) {
+    return mcp_result(good(std::move(output)), nullptr, builtin, keeping.view).dump().size();
+  };
+  const std::size_t most = kMostBesideText + kUsualText + 64 * 1024;
+  EXPECT_LT(
+      size_of({{"content", {{{"type", "text"}, {"text", "hi"}, {"annotations", {{"x", huge}}}}}}},
+              false),
+      most);
+  keeping.view.has_links = false;
+  EXPECT_LT(
+      size_of({{"content", {{{"type", "resource_link"}, {"uri", "u:x"}, {"name", huge}}}}}, false),
+      most);
+  EXPECT_LT(size_of({{"images", {{{"path", huge}, {"mime_type", huge}, {"data", ""}}}}}, true),
+            most);
+  Json images = Json::array();
+  for (int i = 0; i < 100'000; ++i)
+    images.push_back({{"path", "x"}, {"mime_type", "image/png"}, {"data", ""}});
+  const Json answer = mcp_result(good({{"images", images}}), nullptr, true, keeping.view);
+  EXPECT_EQ(answer["content"].size(), 33u);
+  EXPECT_EQ(answer["content"].back()["text"], "[99968 more images are not shown]");
+}
+
 TEST(McpResult, ALargeImageIsLinked) {
   Keeping keeping;
   const std::string bytes(2 << 20, '\xff');

@@ -28,8 +28,8 @@ class McpStdio::Reply final : public McpReply {
   void notify(const Json& message) override {
     if (!over_ && stdio_.unsent_.size() <= kMostUntaken) stdio_.write(message);
   }
-  void answer(const Json& message, unsigned) override {
-    if (!std::exchange(over_, true)) stdio_.write(message);
+  void answer_text(const Json&, std::string line, unsigned) override {
+    if (!std::exchange(over_, true)) stdio_.write_line(line);
   }
   void close() override { over_ = true; }
 
@@ -116,8 +116,10 @@ void McpStdio::take(std::string line) {
   mcp_.request(std::move(*message), origin_, std::make_shared<Reply>(*this));
 }
 
-void McpStdio::write(const Json& message) {
-  unsent_ += json_line(message);
+void McpStdio::write(const Json& message) { write_line(json_line(message)); }
+
+void McpStdio::write_line(const std::string& line) {
+  unsent_ += line;
   unsent_ += '\n';
   if (unsent_.size() > kMostUnsent) return end();  // nobody reads
   flush();

@@ -22,6 +22,7 @@ class McpStdio {
   void read();
   void take(std::string line);
   void write(const Json& message);
+  void write_line(const std::string& line);
   void flush();
   void end();
 

@@ -59,14 +59,15 @@ void McpStream::notify(const Json& message) {
   keep(std::move(data));
 }
 
-void McpStream::finish(const Json& answer) {
+void McpStream::finish(const Json& request, std::string line) {
   if (std::exchange(over_, true)) return;
-  if (!answer.is_null()) keep(json_line(answer));
+  const bool answers = !line.empty();
+  if (answers) keep(std::move(line));
   // It was sent if somebody was there; who comes for it later must not wait for it.
   const bool kept = !kept_.empty() && kept_.back().number + 1 == next_;
-  if (!answer.is_null() && !kept && owner_ && answer.is_object() && answer.contains("id"))
+  if (answers && !kept && owner_ && !request.is_null())
     kept_.push_back({next_++, json_line(rpc::error(
-                                  answer["id"], rpc::kInternal,
+                                  request, rpc::kInternal,
                                   "The answer was too large to keep for a client that had left; "
                                   "make the call again."))});
   ended_ = std::chrono::steady_clock::now();

@@ -35,8 +35,8 @@ class McpStream : public std::enable_shared_from_this<McpStream> {
   void attach(const ExchangePtr& exchange, const std::vector<Header>& headers,
               std::uint64_t after = 0);
   void notify(const Json& message);
-  // The last message, or none, if `answer` is null.
-  void finish(const Json& answer);
+  // The last message, which answers the request of that id, or is null; none if `line` is empty.
+  void finish(const Json& request, std::string line);
 
   const std::string id;
   const McpSessionPtr session;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/json_line.h"
+
 namespace brig::serve {
 namespace {
 
@@ -41,6 +43,9 @@ class McpStreamOf : public testing::Test {
   }
   Json note(const std::string& text) { return {{"note", text}}; }
   Json answer(int id, const std::string& text = "") { return {{"id", id}, {"result", text}}; }
+  void finish(const McpStreamPtr& stream, const Json& last) {
+    stream->finish(last["id"], json_line(last));
+  }
 
   Loop loop;
   const CallerPtr a = std::make_shared<Caller>(), b = std::make_shared<Caller>();
@@ -55,7 +60,7 @@ TEST_F(McpStreamOf, WhatCameWhileNobodyWasThereIsSentLater) {
   stream->notify(note("one"));
   line->lose();
   stream->notify(note("two"));
-  stream->finish(answer(7));
+  finish(stream, answer(7));
   EXPECT_FALSE(line->has("two"));
   const auto later = back(streams, session, stream->id + "-1");
   ASSERT_TRUE(later);
@@ -71,7 +76,7 @@ TEST_F(McpStreamOf, GoesTwoMinutesAfterItsAnswerAndNotBefore) {
   const auto now = std::chrono::steady_clock::now();
   streams.expire(now + std::chrono::hours(1));
   EXPECT_TRUE(back(streams, session, stream->id + "-0")) << "it has not ended";
-  stream->finish(answer(7));
+  finish(stream, answer(7));
   streams.expire(now + std::chrono::seconds(100));
   EXPECT_TRUE(back(streams, session, stream->id + "-0"));
   streams.expire(now + std::chrono::minutes(5));
@@ -84,7 +89,7 @@ TEST_F(McpStreamOf, OfManyNotificationsTheLastAreKeptAndTheAnswerAlways) {
   const McpStreamPtr stream = streams.open(session);
   for (int i = 0; i < 1000; ++i) stream->notify(note("n" + std::to_string(i) + "."));
   EXPECT_LE(streams.bytes(), 1000u);
-  stream->finish(answer(7, std::string(5000, 'x')));
+  finish(stream, answer(7, std::string(5000, 'x')));
   const auto later = back(streams, session, stream->id + "-0");
   EXPECT_FALSE(later->has("n1."));
   EXPECT_TRUE(later->has("n999.") && later->has("\"id\":7"));
@@ -93,7 +98,7 @@ TEST_F(McpStreamOf, OfManyNotificationsTheLastAreKeptAndTheAnswerAlways) {
 TEST_F(McpStreamOf, AnAnswerThatIsTooLargeToKeepIsAnError) {
   McpStreams streams(loop, {.bytes = 1000});
   const McpStreamPtr stream = streams.open(session);
-  stream->finish(answer(7, std::string(5000, 'x')));
+  finish(stream, answer(7, std::string(5000, 'x')));
   const auto later = back(streams, session, stream->id + "-0");
   ASSERT_TRUE(later);
   EXPECT_TRUE(later->has("\"id\":7") && later->has("too large to keep")) << later->text;
@@ -103,10 +108,10 @@ TEST_F(McpStreamOf, AnAnswerThatIsTooLargeToKeepIsAnError) {
 TEST_F(McpStreamOf, OneCallerTakesNothingOfAnothers) {
   McpStreams streams(loop, {.count = 8, .bytes = 10'000});
   const McpStreamPtr first = streams.open(other);
-  first->finish(answer(1, "b's"));
+  finish(first, answer(1, "b's"));
   for (int i = 0; i < 100; ++i)
     if (const McpStreamPtr each = streams.open(session))
-      each->finish(answer(i, std::string(1000, 'x')));
+      finish(each, answer(i, std::string(1000, 'x')));
   EXPECT_LE(streams.count(), 8u);
   EXPECT_LE(streams.bytes(), 10'000u);
   EXPECT_TRUE(back(streams, other, first->id + "-0")->has("b's"));
@@ -120,7 +125,7 @@ TEST_F(McpStreamOf, GoesWithItsSession) {
   stream->attach(line, {});
   streams.forget(*session);
   EXPECT_FALSE(back(streams, session, stream->id + "-0"));
-  stream->finish(answer(7));
+  finish(stream, answer(7));
   EXPECT_TRUE(line->has("\"id\":7")) << "who is there still gets it";
   EXPECT_EQ(streams.bytes(), 0u);
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/time_text.h"
+#include "serve/json_line.h"
 #include "serve/mcp_question.h"
 
 namespace brig::serve {
@@ -119,8 +120,15 @@ Mcp::Stop Mcp::ask_task(Question& question) {
       question.answer(Json::object());
   } else {
     Json told = task_told(task, *job, std::chrono::steady_clock::now());
-    if (question.modern && told["status"] == "completed") told["result"] = Json::parse(job->result);
-    question.answer(std::move(told));
+    if (!question.modern || told["status"] != "completed") {
+      question.answer(std::move(told));
+      return {};
+    }
+    told["resultType"] = "complete";
+    std::string text = json_line(told);
+    text.back() = ',';
+    text.append("\"result\":").append(job->result).append("}");
+    question.reply->answer_text(question.id, rpc::result_line(question.id, text));
   }
   return {};
 }
@@ -145,16 +153,11 @@ Mcp::Stop Mcp::answer_result(Question& question, const std::string& task) {
     if (!job || job->status != Job::Status::done)
       return reply->answer(
           rpc::error(id, rpc::kInternal, "The task has not ended yet; ask again."));
-    Json result = Json::parse(job->result);
-    result["_meta"]["io.modelcontextprotocol/related-task"] = {{"taskId", task}};
-    reply->answer(rpc::result(id, std::move(result)));
+    reply->answer_text(id, rpc::result_line(id, job->result));
   };
   const Job* job = jobs_.look(task, JobKind::legacy_task, question.caller());
-  if (job->waiting.size() >= kMostWaiting) {
-    question.fail(rpc::kInvalidRequest,
-                  "Other requests wait for this task already; ask for its state by tasks/get.");
-    return {};
-  }
+  // The oldest may be of a connection that was lost.
+  if (job->waiting.size() >= kMostWaiting) jobs_.wake_oldest(task);
   const std::uint64_t key = jobs_.wait(task, kLongestResultWait, answer);
   if (key == 0) return {};
   session->running[question.id.dump()] = {0, question.reply, {}};

@@ -203,7 +203,7 @@ void Service::refused(const Order& order, Refusal& refusal) {
   Json line = line_of("refused", order);
   line["status"] = refusal.status;
   line["why"] = refusal.name;
-  refusals_.note(order.caller->name, order.peer, std::move(line));
+  refusals_.note(order.caller->name, order.peer, line);
   refusal.noted = true;
 }
 
@@ -232,7 +232,7 @@ void Service::refused(const Answered& answer) {
             {"status", answer.status}};
   if (answer.caller) line["caller"] = answer.caller->name;
   if (!answer.problem.empty()) line["why"] = std::string(answer.problem);
-  refusals_.note(answer.caller ? answer.caller->name : "", request.peer, std::move(line));
+  refusals_.note(answer.caller ? answer.caller->name : "", request.peer, line);
 }
 
 std::string Service::new_id(const Caller& caller) const {

@@ -9,13 +9,24 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kMostMembers = 50, kLongestMember = 100;
+// What a member is told as, at most, and that there are more of them.
+constexpr std::size_t kBesideName = 80;
 constexpr int kDeepest = 3;
 
 std::string counted(std::size_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
-Json redacted(const Json& value, int depth) {
+// As JSON has it, without its quotes.
+std::size_t escaped_size(std::string_view text) {
+  std::size_t size = text.size();
+  for (const char c : text)
+    size += static_cast<unsigned char>(c) < 0x20 ? 5 : c == '"' || c == '\\' ? 1 : 0;
+  return size;
+}
+
+// `room`: bytes that are left for names and what stands beside them.
+Json redacted(const Json& value, int depth, std::size_t& room) {
   switch (value.type()) {
     case Json::value_t::null: return "null";
     case Json::value_t::boolean: return "boolean";
@@ -32,14 +43,17 @@ Json redacted(const Json& value, int depth) {
   Json shown = Json::object();
   std::size_t count = 0;
   for (const auto& [name, member] : value.items()) {
-    if (++count > kMostMembers) {
-      shown["..."] = counted(value.size() - kMostMembers, "more member");
-      break;
-    }
     std::string_view head = std::string_view(name).substr(0, kLongestMember);
     head.remove_suffix(utf8_cut_at_end(head));
+    const std::size_t size = escaped_size(head) + kBesideName;
+    if (count == kMostMembers || size > room) {
+      shown["..."] = counted(value.size() - count, "more member");
+      break;
+    }
+    ++count;
+    room -= size;
     shown[std::string(head) + (head.size() < name.size() ? "..." : "")] =
-        redacted(member, depth + 1);
+        redacted(member, depth + 1, room);
   }
   return shown;
 }
@@ -47,10 +61,13 @@ Json redacted(const Json& value, int depth) {
 // As JSON, or a little more than `most` if it is larger: a large value is not written out to be measured.
 std::size_t size_up_to(const Json& value, std::size_t most) {
   std::size_t size = 2;
-  if (value.is_string()) return size + value.get_ref<const std::string&>().size();
+  if (value.is_string()) {
+    const std::string_view text = value.get_ref<const std::string&>();
+    return size + (text.size() > most ? text.size() : escaped_size(text));
+  }
   if (!value.is_structured()) return 24;
   for (const auto& [name, member] : value.items()) {
-    if (value.is_object()) size += name.size() + 4;
+    if (value.is_object()) size += (name.size() > most ? name.size() : escaped_size(name)) + 4;
     size += size_up_to(member, most) + 1;
     if (size > most) break;
   }
@@ -77,7 +94,8 @@ const char* to_string(ArgumentsShown how) {
 Json shown_arguments(const Json& arguments, ArgumentsShown how, std::size_t most) {
   if (how == ArgumentsShown::off) return nullptr;
   if (how == ArgumentsShown::full && size_up_to(arguments, most) <= most) return arguments;
-  return redacted(arguments, 0);
+  std::size_t room = most;
+  return redacted(arguments, 0, room);
 }
 
 }  // namespace brig::serve

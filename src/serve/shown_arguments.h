@@ -15,7 +15,7 @@ std::optional<ArgumentsShown> arguments_shown_of(std::string_view word);
 const char* to_string(ArgumentsShown how);
 
 // Null if nothing is to be shown. Redacted: names, types and sizes, no values, and only as much of a large structure as a person
-// reads. In full up to `most` bytes as JSON; what is larger is redacted.
+// reads. In full up to `most` bytes as JSON; what is larger is redacted. `most` bounds both.
 Json shown_arguments(const Json& arguments, ArgumentsShown how, std::size_t most);
 
 }  // namespace brig::serve

@@ -43,5 +43,18 @@ TEST(ShownArguments, AreBounded) {
   EXPECT_EQ(shown["deep"]["x"]["x"], "object, 1 member");
 }
 
+TEST(ShownArguments, OfManyLevelsAreBoundedTogether) {
+  Json wide = Json::object(), wider = Json::object(), widest = Json::object();
+  for (int i = 0; i < 50; ++i) wide[std::to_string(i) + std::string(90, '\1')] = i;
+  for (int i = 0; i < 50; ++i) wider[std::to_string(i)] = wide;
+  for (int i = 0; i < 50; ++i) widest[std::to_string(i)] = wider;
+  for (const auto how : {ArgumentsShown::redacted, ArgumentsShown::full})
+    for (const std::size_t most : {4096, 65536})
+      EXPECT_LT(shown_arguments(widest, how, most).dump().size(), most) << to_string(how);
+  // 60,000 control characters are 360,000 bytes of JSON.
+  const Json text{{"text", std::string(60'000, '\1')}};
+  EXPECT_EQ(shown_arguments(text, ArgumentsShown::full, 65536)["text"], "string, 60000 bytes");
+}
+
 }  // namespace
 }  // namespace brig::serve
