@@ -155,9 +155,11 @@ class _Native:
             if self._closing:
                 return
             self._closing = True
-        cancel(self.handle)
-        with self._changed:
-            self._changed.wait_for(lambda: self._users == 0)
+        while True:
+            cancel(self.handle)  # each time: a call that is just being submitted could not be found before
+            with self._changed:
+                if self._changed.wait_for(lambda: self._users == 0, 0.05):
+                    break
         library().brig_c_sandbox_free(self.handle)
 
 
@@ -170,6 +172,28 @@ def _start(config: bytes) -> _Native:
 
 
 _numbers = itertools.count(1)
+
+
+def _submit(native: _Native, queue: _Queue, ticket: int, request: _Request) -> None:
+    """In another thread. It uses the sandbox itself, and keeps the queue and the bytes of the request: the task that
+    waits for it may be gone."""
+    with native as handle:
+        library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
+
+
+async def _ended(work: asyncio.Future[None]) -> None:
+    """Waits for it even if the task is cancelled meanwhile: before a call is submitted there is nothing to cancel."""
+    cancelled: Optional[asyncio.CancelledError] = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return work.result()
+    if not work.cancelled():
+        work.exception()  # asyncio logs those that nobody has looked at
+    raise cancelled
 
 
 class _Signals:
@@ -404,13 +428,9 @@ class Sandbox:
                     library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
                 else:
                     # The library looks at every byte of it: not here, where all the others wait.
-                    submit = loop.run_in_executor(
-                        None, library().brig_c_sandbox_submit,
-                        handle, queue.handle, ticket, *request.arguments(),
-                    )  # fmt: skip
-                    await asyncio.shield(submit)
+                    await _ended(loop.run_in_executor(None, _submit, native, queue, ticket, request))
                 told = await future
-            except asyncio.CancelledError:
+            except BaseException:  # GeneratorExit, too: the loop has ended without this task
                 queue.waiting.pop(ticket, None)
                 library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
                 raise
@@ -498,10 +518,10 @@ class Sandbox:
         self._closed = True
         if self._end_reloads is not None:
             self._end_reloads()
-        for loop, queue in list(self._queues.items()):
+        self._finalizer()
+        for loop, queue in list(self._queues.items()):  # now: until then calls were told that they are cancelled
             if not loop.is_closed():
                 _from_any_thread(loop, queue.descriptor)
-        self._finalizer()
 
     def __enter__(self) -> Sandbox:
         self._starting.result()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -28,6 +31,14 @@ def sleeps(seconds: float) -> str:
 
 @brig.tool
 def size_of(text: str) -> int:
+    return len(text)
+
+
+@brig.tool
+def notes_its_end(text: str, directory: str, seconds: float) -> int:
+    Path(directory, "began").touch()
+    time.sleep(seconds)
+    Path(directory, "ended").touch()
     return len(text)
 
 
@@ -118,6 +129,65 @@ def test_cancelling_the_task_ends_the_cell() -> None:
 
     # The watch begins after the call may have printed: then it is found by its end alone.
     assert asyncio.run(asyncio.wait_for(main(), 60)) == 1
+
+
+def test_a_large_call_can_be_cancelled_while_it_is_submitted(tmp_path: Path) -> None:
+    arguments = {"text": "x" * (10 << 20), "directory": str(tmp_path), "seconds": 2}
+
+    async def main() -> str:
+        async with brig.Sandbox([notes_its_end], timeout=60, write=[str(tmp_path)]) as box:
+            watch = box.watch()
+            task = asyncio.ensure_future(box.call("notes_its_end", arguments))
+            await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            async for event in watch:
+                if event.kind == "finished":
+                    return str(event.outcome)
+        return "it has not ended"
+
+    tmp_path.chmod(0o777)
+    assert asyncio.run(asyncio.wait_for(main(), 60)) == "cancelled"
+    assert not (tmp_path / "ended").exists()
+
+
+def test_leaving_a_sandbox_waits_for_what_is_being_submitted() -> None:
+    program = """
+import asyncio, brig
+
+@brig.tool
+def size_of(text: str) -> int:
+    return len(text)
+
+async def main() -> None:
+    text = "x" * (30 << 20)
+    async with brig.Sandbox([size_of], ready_min=1) as box:
+        task = asyncio.ensure_future(box.call("size_of", {"text": text}))
+        await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+for _ in range(8):
+    asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("size", [1, 30 << 20])
+def test_closing_ends_a_call_that_has_just_begun(tmp_path: Path, size: int) -> None:
+    arguments = {"text": "x" * size, "directory": str(tmp_path), "seconds": 60}
+
+    async def main() -> Any:
+        async with brig.Sandbox([notes_its_end], timeout=60, write=[str(tmp_path)]) as box:
+            task = asyncio.ensure_future(box.call("notes_its_end", arguments))
+            await asyncio.sleep(0.001)
+        return await task
+
+    tmp_path.chmod(0o777)
+    assert asyncio.run(asyncio.wait_for(main(), 30)).report.outcome == "cancelled"
 
 
 def test_cancel_by_id_waits_for_the_grace_period() -> None:
