@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 import pytest
-from conftest import alive, gone, marker
+from conftest import alive, comes_true, gone, marker
 
 from brig.compat import jeeves
 from brig.compat.jeeves import (
@@ -817,6 +817,24 @@ def test_cancelling_under_trio_ends_the_call(box: SubprocessSandbox) -> None:
     trio.run(give_up)
     assert gone(mark)
     assert time.monotonic() - begun < AT_ONCE
+
+
+@trio_runs
+def test_cancelling_under_trio_before_there_is_a_thread_leaves_none(box: SubprocessSandbox) -> None:
+    import trio
+
+    async def give_up() -> None:
+        await box.call("add", {"a": 1})
+        limiter = trio.to_thread.current_default_thread_limiter()
+        limiter.total_tokens = 1
+        async with limiter, trio.open_nursery() as nursery:
+            nursery.start_soon(box.call, "add", {"a": 1})
+            while not limiter.statistics().tasks_waiting:
+                await trio.sleep(0.01)
+            nursery.cancel_scope.cancel()
+
+    trio.run(give_up)
+    assert comes_true(lambda: not [each for each in threading.enumerate() if "(end)" in each.name])
 
 
 def test_without_an_event_loop_it_is_an_error(box: SubprocessSandbox) -> None:

@@ -45,8 +45,11 @@ async def call(sandbox: brig.Sandbox, tool: str, arguments: Packed) -> brig.Tool
     if _trio() is None:
         return await sandbox.call(tool, arguments)
     call_id, ended = f"call-{secrets.token_hex(16)}", threading.Event()
+    taken = threading.Lock()  # by the thread when it begins, or by the task that no longer wants it to
 
     def work() -> brig.ToolResult:
+        if not taken.acquire(blocking=False):
+            raise RuntimeError("the task was cancelled")  # nobody sees it
         try:
             return sandbox.call_sync(tool, arguments, call_id=call_id)
         finally:
@@ -54,12 +57,15 @@ async def call(sandbox: brig.Sandbox, tool: str, arguments: Packed) -> brig.Tool
 
     def end() -> None:
         # The other thread may not have come to its call yet. Its timeout bounds this loop.
-        while not ended.wait(0.01):
-            sandbox.cancel(call_id, at_once=True)
+        try:
+            while not ended.wait(0.01):
+                sandbox.cancel(call_id, at_once=True)
+        except brig.Error:
+            pass  # closed, which ends the call
 
     try:
         return await in_thread(work)
     except BaseException:
-        if not ended.is_set():
+        if not taken.acquire(blocking=False) and not ended.is_set():
             threading.Thread(target=end, daemon=True).start()
         raise
