@@ -7,6 +7,7 @@ import __future__
 import ast
 import base64
 import builtins
+import errno
 import inspect
 import io
 import linecache
@@ -23,6 +24,7 @@ _NAME = "<code>"
 _MOST_IMAGES = 8
 _LARGEST_IMAGE = 4 << 20
 _MOST_SEEN = 2000
+_LONGEST_SHOWN = 200
 _FUTURES = 0  # what `from __future__ import ...` of the code sets
 for _feature in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _feature).compiler_flag
@@ -54,18 +56,42 @@ _SCHEMA = {
 
 
 def _write(files: dict[str, Any]) -> set[str]:
+    """Raises ValueError, with a sentence, if one of them can't be made."""
     given = set()
     for name, content in files.items():
         path = os.path.normpath(name)
+        shown = repr(name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "...")
         if not name or os.path.isabs(path) or path.split(os.sep)[0] in ("..", ".") or "\0" in name:
-            raise ValueError(f"files: {name!r} is not a path inside the workspace")
-        data = content.encode() if isinstance(content, str) else base64.b64decode(content["base64"], validate=True)
-        if os.path.dirname(path):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(data)
+            raise ValueError(f"files: {shown} is not a path inside the workspace")
+        try:
+            _make(path, _bytes_of(content))
+        except FileExistsError:
+            raise ValueError(f"files: {shown} is in the working directory already; the code was not run") from None
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise ValueError(
+                f"files: {shown} could not be put into the working directory: {why}; the code was not run"
+            ) from None
+        except UnicodeEncodeError:
+            raise ValueError(f"files: {shown} is not UTF-8, in its name or its text; the code was not run") from None
+        except ValueError:
+            raise ValueError(f"files: {shown} is not base64; the code was not run") from None
         given.add(path)
     return given
+
+
+def _bytes_of(content: Any) -> bytes:
+    return content.encode() if isinstance(content, str) else base64.b64decode(content["base64"], validate=True)
+
+
+def _make(path: str, data: bytes) -> None:
+    """A new file: whatever has that name already, the host's or a file that was given too, stays as it is."""
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+    with open(path, "xb") as file:
+        file.write(data)
 
 
 def _image_type(head: bytes) -> Optional[str]:

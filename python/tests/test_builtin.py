@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
-from typing import Any, Iterator
+from pathlib import Path
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -156,3 +158,61 @@ def test_images_are_those_of_the_workspace(box: Any) -> None:
         None
     """
     assert [image["path"] for image in run(box, code).output["images"]] == ["plots/a.png"]
+
+
+# --- files that are given ---
+
+
+def refusal(box: Any, files: dict[str, Any]) -> str:
+    """Why they could not be made, and so the code was not run."""
+    result = box.call_sync("run_python", {"code": "print('ran')", "files": files})
+    assert result.ok and list(result.output) == ["not_run"], (result.error, result.output)
+    assert result.report.stdout == b""
+    return str(result.output["not_run"])
+
+
+@pytest.fixture
+def in_directory(sandbox: Callable[..., brig.Sandbox], tmp_path: Path) -> Any:
+    """Whose working directory is one of the host's."""
+    tmp_path.chmod(0o777)
+    (tmp_path / "main.txt").write_text("the host's")
+    (tmp_path / "old.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    here = str(tmp_path)
+    return sandbox(modules=["brig._builtin"], timeout=60, working_directory=here, write=[here])
+
+
+def test_a_file_of_the_host_is_never_replaced(in_directory: Any, tmp_path: Path) -> None:
+    why = refusal(in_directory, {"main.txt": "the caller's"})
+    assert why == "files: 'main.txt' is in the working directory already; the code was not run"
+    assert (tmp_path / "main.txt").read_text() == "the host's"
+    os.symlink("nowhere", tmp_path / "link")
+    assert "is in the working directory already" in refusal(in_directory, {"link": "x"})
+    assert not (tmp_path / "nowhere").exists()
+    assert value(in_directory, "open('new.txt').read()", new__txt="x") == "x"
+
+
+def test_two_files_of_one_name_are_refused(box: Any) -> None:
+    assert refusal(box, {"a": "1", "./a": "2"}).startswith("files: './a' is in the working directory already")
+    assert refusal(box, {"a/b": "1", "a": "2"}).startswith("files: 'a' is in the working directory already")
+
+
+def test_a_file_below_a_file_is_refused(box: Any) -> None:
+    for below in ("a/b", "a/b/c"):
+        why = f"files: '{below}' could not be put into the working directory: Not a directory; the code was not run"
+        assert refusal(box, {"a": "1", below: "2"}) == why
+
+
+def test_a_name_that_is_too_long_is_refused(box: Any) -> None:
+    why = refusal(box, {"n" * 300: "x"})
+    assert why.endswith("could not be put into the working directory: File name too long; the code was not run")
+    assert len(why) < 400
+
+
+def test_bytes_that_are_not_base64_are_refused(box: Any) -> None:
+    for wrong in ("a", "\u20ac", "a b="):
+        assert refusal(box, {"f": {"base64": wrong}}) == "files: 'f' is not base64; the code was not run"
+
+
+def test_files_that_do_not_fit_are_refused(sandbox: Callable[..., brig.Sandbox]) -> None:
+    box = sandbox(modules=["brig._builtin"], timeout=60, scratch="1M")
+    assert "No space left on device" in refusal(box, {"large": "x" * (2 << 20)})
