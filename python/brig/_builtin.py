@@ -16,14 +16,13 @@ import sys
 import types
 from typing import Any, Optional
 
-from brig._left_files import left_files
+from brig._left_files import is_utf8, left_files, own_workspace, regular_files
 from brig._tool import tool
 from brig._values import dumps, to_json
 
 _NAME = "<code>"
 _MOST_IMAGES = 8
 _LARGEST_IMAGE = 4 << 20
-_MOST_SEEN = 2000
 _LONGEST_SHOWN = 200
 _FUTURES = 0  # what `from __future__ import ...` of the code sets
 for _feature in __future__.all_feature_names:
@@ -106,30 +105,29 @@ def _image_type(head: bytes) -> Optional[str]:
     return None
 
 
-def _images(given: set[str], workspace: str) -> list[dict[str, str]]:
-    found = []
-    seen = 0
-    for folder, _, names in os.walk(workspace):
-        for name in names:
-            seen += 1
-            path = os.path.join(folder, name)
-            told = os.path.relpath(path, workspace)
-            if told not in given and os.path.isfile(path) and not os.path.islink(path):
-                found.append((told, path))
-        if seen > _MOST_SEEN:
-            break
+def _images(workspace: str, given: set[str]) -> list[dict[str, str]]:
     images: list[dict[str, str]] = []
-    for told, path in sorted(found):
+    for told, path in sorted(regular_files(workspace)):
         if len(images) == _MOST_IMAGES:
             break
-        if os.path.getsize(path) > _LARGEST_IMAGE:
+        if told in given or not is_utf8(told):
             continue
-        with open(path, "rb") as file:
-            data = file.read(_LARGEST_IMAGE + 1)
+        try:
+            data = _read_image(path)
+        except OSError:
+            continue  # left_files() counts it
         kind = _image_type(data)
         if kind:
             images.append({"path": told, "mime_type": kind, "data": base64.b64encode(data).decode()})
     return images
+
+
+def _read_image(path: str) -> bytes:
+    """b"" if it is too large."""
+    if os.path.getsize(path) > _LARGEST_IMAGE:
+        return b""
+    with open(path, "rb") as file:
+        return file.read(_LARGEST_IMAGE)
 
 
 def _value(value: Any) -> Any:
@@ -142,9 +140,9 @@ def _value(value: Any) -> Any:
 
 
 @tool(
-    description="Runs Python code in a fresh, isolated interpreter, in an empty working directory. Returns the value "
-    "of the last expression and what was printed; images that are written to the working directory come back. "
-    "Nothing of it is left afterwards but what the policy lets it write.",
+    description="Runs Python code in a fresh, isolated interpreter. Returns the value of the last expression and what was "
+    "printed; images that are written to its workspace come back. Nothing of it is left afterwards but what the policy "
+    "lets it write.",
     input_schema=_SCHEMA,
     destructive=False,
     open_world=False,
@@ -155,23 +153,24 @@ def run_python(code: str, files: Optional[dict[str, Any]] = None) -> Any:
         given = _write(files or {})
     except ValueError as error:
         return {"not_run": str(error)}
-    workspace = os.getcwd()  # the code may go elsewhere
-    answer = {"value": _value(_run(code, workspace))}
-    images = _images(given, workspace)
-    if images:
-        answer["images"] = images
-    answer.update(left_files(given | {image["path"] for image in images}))
+    here, workspace = os.getcwd(), own_workspace()  # the code may go elsewhere
+    answer = {"value": _value(_run(code, here))}
+    if workspace:
+        images = _images(workspace, given)
+        if images:
+            answer["images"] = images
+        answer.update(left_files(workspace, given | {image["path"] for image in images}))
     return answer
 
 
-def _run(code: str, workspace: str) -> Any:
+def _run(code: str, here: str) -> Any:
     """As `python code.py` would: the code is the module __main__, and modules beside it can be imported. Beyond that,
     as a notebook: `await` may stand anywhere, and the value of a last expression is what comes back."""
     linecache.cache[_NAME] = (len(code), None, _lines(code), _NAME)  # for tracebacks
     main = types.ModuleType("__main__")
     vars(main)["__builtins__"] = builtins
     sys.modules["__main__"] = main
-    sys.path.insert(0, workspace)
+    sys.path.insert(0, here)
     try:
         parts = _compiled(code)
         if any(part.co_flags & inspect.CO_COROUTINE for part in parts):

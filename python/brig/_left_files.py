@@ -1,47 +1,88 @@
-"""Files that code has left in its working directory, for run_python to give back. Runs in the cell: the host bounds it again."""
+"""What code has left in its cell's own directory, for run_python to give back. Runs in the cell: the host bounds it
+again."""
 
 from __future__ import annotations
 
 import base64
 import os
-from typing import Any
+from typing import Any, Iterator
 
+_WORKSPACE = "/workspace"
 _MOST_FILES = 16
 _MOST_BYTES = 6 << 20  # as base64, half of what a result may be
 _MOST_SEEN = 2000
+_MOST_DEPTH = 32
 
 
-def _is_private(name: str) -> bool:
-    return name.startswith(".") or name in ("__pycache__", "node_modules")
+def own_workspace() -> str:
+    """The working directory if it is the cell's own, or "": what lies in another is not of this call alone. On floors
+    without mounts the cell's own is HOME and TMPDIR as well."""
+    here = os.getcwd()
+    is_own = here == _WORKSPACE or here == os.environ.get("HOME") == os.environ.get("TMPDIR")
+    return here if is_own else ""
 
 
-def left_files(not_these: set[str]) -> dict[str, Any]:
-    """{"files": [{"path", "size", "data"}], "files_left_out": number}; members that would be empty are left out."""
-    found: list[str] = []
+def regular_files(workspace: str) -> Iterator[tuple[str, str]]:
+    """The path of each below the workspace, and its whole path. The code may have gone elsewhere and left anything: no
+    link is followed, no other file system is entered, and what can't be looked at is no error."""
     seen = 0
-    for folder, folders, names in os.walk("."):
-        folders[:] = sorted(each for each in folders if not _is_private(each))
+    for folder, folders, names in os.walk(workspace):
+        below = os.path.relpath(folder, workspace)
+        folders[:] = sorted(each for each in folders if not os.path.ismount(os.path.join(folder, each)))
+        if below.count(os.sep) + 1 >= _MOST_DEPTH:
+            folders.clear()
         for name in names:
             seen += 1
-            path = os.path.normpath(os.path.join(folder, name))
-            if path not in not_these and not _is_private(name) and os.path.isfile(path) and not os.path.islink(path):
-                found.append(path)
-        if seen > _MOST_SEEN:
-            break
+            if seen > _MOST_SEEN:
+                return
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                yield os.path.normpath(os.path.join(below, name)), path
+
+
+def is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_private(path: str) -> bool:
+    return any(part.startswith(".") or part in ("__pycache__", "node_modules") for part in path.split(os.sep))
+
+
+def _entry(told: str, path: str, most: int) -> dict[str, Any]:
+    """Raises OSError if it can't be read."""
+    size = os.path.getsize(path)
+    if size > most:
+        return {"path": told, "size": size}
+    with open(path, "rb") as file:
+        data = file.read(most)
+    return {"path": told, "size": len(data), "data": base64.b64encode(data).decode()}
+
+
+def left_files(workspace: str, not_these: set[str]) -> dict[str, Any]:
+    """{"files": [{"path", "size", "data"}], "files_left_out": number}; members that would be empty are left out."""
     files: list[dict[str, Any]] = []
-    left = _MOST_BYTES
-    for path in sorted(found)[:_MOST_FILES]:
-        size = os.path.getsize(path)
-        if size > left:
-            files.append({"path": path, "size": size})
+    left, left_out = _MOST_BYTES, 0
+    for told, path in sorted(regular_files(workspace)):
+        if told in not_these or _is_private(told):
             continue
-        with open(path, "rb") as file:
-            data = file.read(left)
-        left -= len(data)
-        files.append({"path": path, "size": size, "data": base64.b64encode(data).decode()})
+        if len(files) == _MOST_FILES or not is_utf8(told):
+            left_out += 1
+            continue
+        try:
+            entry = _entry(told, path, left)
+        except OSError:
+            left_out += 1
+            continue
+        if "data" in entry:
+            left -= entry["size"]
+        files.append(entry)
     answer: dict[str, Any] = {}
     if files:
         answer["files"] = files
-    if len(found) > _MOST_FILES:
-        answer["files_left_out"] = len(found) - _MOST_FILES
+    if left_out:
+        answer["files_left_out"] = left_out
     return answer

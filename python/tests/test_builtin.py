@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
+from conftest import needs_open_interpreter
 
 import brig
 
@@ -216,3 +217,65 @@ def test_bytes_that_are_not_base64_are_refused(box: Any) -> None:
 def test_files_that_do_not_fit_are_refused(sandbox: Callable[..., brig.Sandbox]) -> None:
     box = sandbox(modules=["brig._builtin"], timeout=60, scratch="1M")
     assert "No space left on device" in refusal(box, {"large": "x" * (2 << 20)})
+
+
+# --- files that come back ---
+
+
+def left(box: Any, code: str) -> tuple[list[str], int]:
+    """The files that come back with the value 7, and how many more there are."""
+    result = run(box, code + "\n7")
+    assert result.ok and result.output["value"] == 7, result.traceback or result.error
+    return [each["path"] for each in result.output.get("files", [])], result.output.get("files_left_out", 0)
+
+
+def test_what_the_code_wrote_comes_back(box: Any) -> None:
+    assert left(box, "import os\nos.mkdir('d')\nopen('d/a', 'w').write('x')\nopen('.b', 'w')") == (["d/a"], 0)
+    assert left(box, "for i in range(20): open(f'{i:02}', 'w')") == ([f"{i:02}" for i in range(16)], 4)
+
+
+@pytest.mark.parametrize("floor", ["landlock", "process"])
+def test_the_workspace_of_other_floors_comes_back(sandbox: Callable[..., brig.Sandbox], floor: str) -> None:
+    needs_open_interpreter()
+    network = "none" if floor == "landlock" else "host"
+    try:
+        box = sandbox(modules=["brig._builtin"], policy={"isolation": floor, "network": network}, timeout=60)
+    except brig.UnsupportedError as error:
+        pytest.skip(str(error))
+    assert left(box, "open('a', 'w').write('x')") == (["a"], 0)
+
+
+def test_nothing_of_a_directory_of_the_host_comes_back(in_directory: Any) -> None:
+    code = "import shutil\nshutil.copy('old.png', 'new.png')\nopen('new.txt', 'w').write('x')\n7"
+    assert run(in_directory, code).output == {"value": 7}
+
+
+def test_only_the_workspace_is_looked_at(box: Any) -> None:
+    assert left(box, "import os\nopen('a', 'w').write('x')\nos.chdir('/etc')") == (["a"], 0)
+    assert left(box, "import os\nos.symlink('/etc', 'etc')\nos.symlink('/etc/passwd', 'b')") == ([], 0)
+
+
+def test_a_strange_directory_does_not_lose_the_result(box: Any) -> None:
+    for directory in ("/proc/self", "/proc/self/fd", "/"):
+        assert left(box, f"import os\nopen('a', 'w').write('x')\nos.chdir('{directory}')") == (["a"], 0)
+    assert left(box, "import os\nos.mkdir('d')\nos.chdir('d')\nos.rmdir('../d')") == ([], 0)
+
+
+def test_a_file_that_can_not_be_read_is_left_out(box: Any) -> None:
+    code = "import os\nfor name in ('a', 'b.png'):\n    open(name, 'w').write('x')\nos.chmod('b.png', 0)"
+    assert left(box, code) == (["a"], 1)
+
+
+def test_a_name_that_is_not_utf8_is_left_out(box: Any) -> None:
+    code = r"open('a', 'w').write('x')" + "\n" + r"open(b'\xff.png', 'wb').write(b'\x89PNG\r\n\x1a\n')"
+    assert left(box, code) == (["a"], 1)
+
+
+def test_deep_directories_do_not_lose_the_result(box: Any) -> None:
+    code = "import os\nopen('a', 'w').write('x')\nfor _ in range(1500):\n    os.mkdir('d')\n    os.chdir('d')"
+    assert left(box, code) == (["a"], 0)
+
+
+def test_the_description_holds_under_every_policy(box: Any) -> None:
+    (told,) = [tool.description for tool in box.list_tools() if tool.name == "run_python"]
+    assert "empty" not in told and "working directory" not in told
