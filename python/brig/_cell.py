@@ -165,6 +165,13 @@ def _is_async(function: Any) -> bool:
     return code is not None and bool(code.co_flags & 0x80)  # CO_COROUTINE
 
 
+def _execute(module: types.ModuleType, loader: Any) -> None:
+    if hasattr(loader, "exec_module"):
+        loader.exec_module(module)
+    else:  # the importer of zip files, before Python 3.10
+        exec(loader.get_code(module.__name__), module.__dict__)
+
+
 class _Runtime:
     def __init__(self, spec: dict[str, Any], library: Any) -> None:
         self._spec = spec
@@ -260,7 +267,7 @@ class _Runtime:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            _execute(module, spec.loader)
         except StopLoading:
             pass  # what is defined up to there is there
         return module

@@ -60,12 +60,12 @@ std::string paths_of(const std::vector<std::string>& paths) {
 std::string builtin_description(const std::string& name) {
   return name == kRunCommand
              ? "Runs a command in a fresh, isolated cell. Give either argv (a list of words) or "
-               "command (a line for /bin/sh). Files that it writes to the working directory come "
-               "back as resources, images as images. Nothing else is left of it afterwards."
+               "command (a line for /bin/sh). Files that it leaves in its workspace come back as "
+               "resources, images as images."
              : "Runs Python code in a fresh, isolated interpreter. Returns what was printed and "
                "the "
-               "value of the last expression. Files that it writes to the working directory come "
-               "back as resources, images as images. Nothing else is left of it afterwards.";
+               "value of the last expression. Files that it leaves in its workspace come back as "
+               "resources, images as images.";
 }
 
 }  // namespace

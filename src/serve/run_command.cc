@@ -145,10 +145,8 @@ Tool run_command_tool() {
   Tool tool;
   tool.name = kRunCommand;
   tool.description =
-      "Runs a command in a fresh, isolated cell, in an empty working directory. Give either argv "
-      "(a list of words) or command (a line for /bin/sh). Nothing of it is left afterwards but "
-      "what "
-      "the policy lets it write.";
+      "Runs a command in a fresh, isolated cell. Give either argv (a list of words) or command (a "
+      "line for /bin/sh). Nothing of it is left afterwards but what the policy lets it write.";
   tool.input_schema = Json::parse(R"({
     "type": "object", "additionalProperties": false,
     "properties": {
