@@ -91,7 +91,9 @@ std::optional<Json> batch_fault(const Json& messages, const McpSession* session)
 
 bool Mcp::batch(Json messages, const McpOrigin& origin, const McpReplyPtr& reply) {
   const auto batch = std::make_shared<BatchAnswers>(reply, origin.caller);
-  const auto add = [&](const Json& fault) { batch->add(fault["id"], json_line(fault)); };
+  const auto add = [&](const Json& fault) {
+    batch->add(fault.value("id", Json()), json_line(fault));
+  };
   bool asks = false;
   for (Json& message : messages) {
     if (auto wrong = shape_fault(message)) {
