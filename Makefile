@@ -33,7 +33,7 @@ run:  ## a short tour: what happens to good and bad commands and tools in a cell
 	@scripts/fold cmake --build --preset release --parallel $(JOBS) --target tools_geo
 	@scripts/tour
 
-test:  ## the tests in C++, as root and as an unprivileged user (8 minutes from nothing, 3 the second time)
+test:  ## the tests in C++, as root and as an unprivileged user (minutes; more the first time)
 	@scripts/deps build
 	@$(MAKE) --no-print-directory build-release
 	@scripts/test
