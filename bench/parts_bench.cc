@@ -12,11 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <random>
 #include <string>
 
 #include "cell/output_buffer.h"
 #include "cell/plan_builder.h"
 #include "os/seccomp.h"
+#include "tool/json_text.h"
 
 namespace {
 
@@ -78,6 +81,29 @@ void keep_output(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0));
 }
 BENCHMARK(keep_output)->Arg(64)->Arg(65536);
+
+// An object of that many keys in no order, as a caller may send it.
+std::string object_of(std::int64_t keys) {
+  std::mt19937_64 random(1);
+  std::string text = "{";
+  for (std::int64_t i = 0; i < keys; ++i)
+    text += (i ? ",\"" : "\"") + std::to_string(random()) + "\":" + std::to_string(i);
+  return text + "}";
+}
+
+void read_keys(benchmark::State& state) {
+  const std::string text = object_of(state.range(0));
+  std::string fault;
+  for (auto _ : state)
+    if (!json_from(text, fault)) state.SkipWithError("not read");
+}
+BENCHMARK(read_keys)->Arg(10)->Arg(1000)->Arg(40'000)->Arg(80'000)->Unit(benchmark::kMicrosecond);
+
+void read_sorted_keys(benchmark::State& state) {  // nlohmann's own
+  const std::string text = object_of(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(nlohmann::json::parse(text));
+}
+BENCHMARK(read_sorted_keys)->Arg(40'000)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 

@@ -1,24 +1,29 @@
 // brig::OrderedMap: the members of a JSON object, in the order in which they were added. Finding one takes
-// as long as in a std::map, whatever the keys are: a caller chooses them, so nothing is hashed, and nothing
-// is searched one by one. A reference to a member holds until that member goes.
+// as long with many members as with few, whatever the keys are: a caller chooses them, so they are hashed
+// with a secret (key_hash.h). A reference to a member holds until that member goes.
 #pragma once
 
+#include <brig/key_hash.h>
+
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <stdexcept>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace brig {
 
-// As nlohmann::basic_json wants it: the interface of a std::map, as far as it is used there. Less is
-// ignored: keys are compared by operator<.
+// As nlohmann::basic_json wants it: the interface of a std::map, as far as it is used there. Keys are texts;
+// Less is ignored.
 template <typename Key, typename T, typename Less = std::less<>,
           typename Allocator = std::allocator<std::pair<const Key, T>>>
 class OrderedMap {
@@ -46,20 +51,25 @@ class OrderedMap {
                  std::forward_as_tuple(std::forward<Values>(values)...)) {}
     value_type member;
   };
-  struct ByKey {
+  static std::string_view text_of(const Node& node) { return node.member.first; }
+  static std::string_view text_of(std::string_view key) { return key; }
+  struct Hash {
     using is_transparent = void;
-    static const Key& key_of(const Node& node) { return node.member.first; }
     template <typename K>
-    static const K& key_of(const K& key) {
-      return key;
+    std::size_t operator()(const K& key) const {
+      return KeyHash::of(text_of(key));
     }
+  };
+  struct Same {
+    using is_transparent = void;
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
-      return key_of(a) < key_of(b);
+      return text_of(a) == text_of(b);
     }
   };
   using Index =
-      std::set<Node, ByKey, typename std::allocator_traits<Allocator>::template rebind_alloc<Node>>;
+      std::unordered_set<Node, Hash, Same,
+                         typename std::allocator_traits<Allocator>::template rebind_alloc<Node>>;
 
   template <bool kConst>
   class Iterator {
@@ -174,10 +184,10 @@ class OrderedMap {
   // A new member goes to the end. One that is there stays as it is, where it is.
   template <typename K, typename... Values>
   std::pair<iterator, bool> try_emplace(K&& key, Values&&... values) {
-    const auto place = index_.lower_bound(key);
-    if (place != index_.end() && !ByKey()(key, *place)) return {iterator(link_of(place)), false};
+    if (const auto place = index_.find(key); place != index_.end())
+      return {iterator(link_of(place)), false};
     Link* const link =
-        link_of(index_.emplace_hint(place, std::forward<K>(key), std::forward<Values>(values)...));
+        link_of(index_.emplace(std::forward<K>(key), std::forward<Values>(values)...).first);
     link->after = &ends_;
     link->before = ends_.before;
     link->before->after = ends_.before = link;
@@ -225,20 +235,30 @@ class OrderedMap {
   // JSON's: the order of members is kept, but means nothing.
   friend bool operator==(const OrderedMap& a, const OrderedMap& b) {
     if (a.size() != b.size()) return false;
-    for (auto one = a.index_.begin(), other = b.index_.begin(); one != a.index_.end();
-         ++one, ++other)
-      if (one->member != other->member) return false;
+    for (const value_type& each : a) {
+      const auto other = b.find(each.first);
+      if (other == b.end() || each.second != other->second) return false;
+    }
     return true;
   }
   friend std::partial_ordering operator<=>(const OrderedMap& a, const OrderedMap& b) {
-    auto one = a.index_.begin(), other = b.index_.begin();
-    for (; one != a.index_.end() && other != b.index_.end(); ++one, ++other)
-      if (const auto order = one->member <=> other->member; std::is_neq(order)) return order;
+    const auto ones = a.by_key(), others = b.by_key();
+    for (size_type i = 0; i < ones.size() && i < others.size(); ++i)
+      if (const auto order = *ones[i] <=> *others[i]; std::is_neq(order)) return order;
     return a.size() <=> b.size();
   }
 
  private:
-  // A set shows its elements as const for the sake of their order, which hangs on the key alone.
+  std::vector<const value_type*> by_key() const {
+    std::vector<const value_type*> members;
+    members.reserve(size());
+    for (const value_type& each : *this) members.push_back(&each);
+    std::sort(members.begin(), members.end(), [](const value_type* one, const value_type* other) {
+      return one->first < other->first;
+    });
+    return members;
+  }
+  // A set shows its elements as const for the sake of their places, which hang on the key alone.
   Link* link_of(typename Index::const_iterator at) const {
     return at == index_.end() ? &ends_ : const_cast<Node*>(&*at);
   }
