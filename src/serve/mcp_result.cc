@@ -342,13 +342,14 @@ Json mcp_result(ToolResult result, const Tool* tool, bool builtin, const McpView
   } else {
     add_value(content, answer, result, tool, view);
   }
-  if (const auto lines = violation_lines(result.report); !lines.empty()) {
+  // What the tool coped with is listed in _meta, and is not in the way of its result.
+  if (const auto lines = violation_lines(result.report); !result.ok && !lines.empty()) {
     std::string text = "violations:";
     for (const std::string& each : lines) text += "\n- " + each;
-    // What the tool coped with is listed, and is not in the way of its result.
-    if (!result.ok) content.add_note(std::move(text));
-    meta["brig/violations"] = data_of(result.report.violations);
+    content.add_note(std::move(text));
   }
+  if (!result.report.violations.empty())
+    meta["brig/violations"] = data_of(result.report.violations);
   answer["content"] = content.taken();
   answer["_meta"] = std::move(meta);
   return answer;

@@ -106,13 +106,16 @@ std::vector<std::size_t> shares_of(const std::vector<std::size_t>& sizes, std::s
 
 std::vector<std::string> violation_lines(const Report& report) {
   std::vector<std::string> lines;
+  std::size_t more = 0;
   for (const Violation& each : report.violations) {
-    if (lines.size() == kMostViolations) {
-      lines.push_back(fmt::format("and {} more", report.violations.size() - kMostViolations));
-      break;
-    }
-    lines.push_back(fmt::format("{}: {}", printable(each.code), printable(sentence(each))));
+    const std::string told = sentence(each);
+    if (report.message.find(told) != std::string::npos) continue;
+    if (lines.size() < kMostViolations)
+      lines.push_back(fmt::format("{}: {}", printable(each.code), printable(told)));
+    else
+      ++more;
   }
+  if (more > 0) lines.push_back(fmt::format("and {} more", more));
   return lines;
 }
 

@@ -30,7 +30,8 @@ std::string kept_of(const Output& output);
 // How many of `total` bytes each of several texts may have: short ones have all they need, the others share what is left.
 std::vector<std::size_t> shares_of(const std::vector<std::size_t>& sizes, std::size_t total);
 
-// What the policy refused the call, one line each, for a model to read; at most eleven lines.
+// What the policy refused the call, one line each, for a model to read; at most eleven lines. Without what the report's
+// message says already.
 std::vector<std::string> violation_lines(const Report& report);
 
 }  // namespace brig::serve

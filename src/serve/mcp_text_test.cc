@@ -84,6 +84,11 @@ TEST(McpText, ViolationsAreLinesAndNotTooMany) {
   report.violations.assign(500, {.code = "syscall.refused", .what = "mount"});
   EXPECT_EQ(violation_lines(report).size(), 11u);
   EXPECT_EQ(violation_lines(report).back(), "and 490 more");
+  report.violations = {{.code = "syscall.refused", .what = "mount"},
+                       {.code = "syscall.refused", .what = "bpf"}};
+  report.message = "the command failed; " + sentence(report.violations[0]);
+  ASSERT_EQ(violation_lines(report).size(), 1u);  // the message tells of the other
+  EXPECT_NE(violation_lines(report)[0].find("bpf"), std::string::npos);
   EXPECT_TRUE(violation_lines({}).empty());
 }
 

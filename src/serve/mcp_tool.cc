@@ -92,10 +92,11 @@ std::string limits_sentence(const Policy& policy) {
 
 Json mcp_tool(const Tool& tool, const Policy& policy, bool modern, bool builtin) {
   Json form = tool_as_mcp(tool);
-  if (builtin)
-    form["description"] = builtin_description(tool.name) + " " + limits_sentence(policy);
-  else if (tool.description.empty())
-    form["description"] = fmt::format("The tool {}. {}", tool.name, limits_sentence(policy));
+  const std::string what = builtin                    ? builtin_description(tool.name)
+                           : tool.description.empty() ? fmt::format("The tool {}.", tool.name)
+                                                      : tool.description;
+  // A model that knows them does not try what can't be. The author's text may be long, or end anyhow.
+  form["description"] = what + (builtin ? " " : "\n") + limits_sentence(policy);
   form["annotations"] = hints_of(builtin ? ToolAnnotations{} : tool.options.annotations, policy);
   if (modern) return form;
   no_booleans(form["inputSchema"]);

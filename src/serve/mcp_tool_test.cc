@@ -30,8 +30,10 @@ TEST(McpTool, IsListedWithItsHints) {
   Tool tool = tool_of();
   tool.options.annotations = {
       .read_only = true, .destructive = false, .idempotent = true, .open_world = false};
-  EXPECT_EQ(mcp_tool(tool, open_policy(), true),
-            Json::parse(R"({"name": "t", "description": "A tool.",
+  EXPECT_EQ(
+      mcp_tool(tool, open_policy(), true),
+      Json::parse(
+          R"({"name": "t", "description": "A tool.\nLimits: 30 s, 512 MiB of memory, the host's network; may change '/srv/project'.",
       "inputSchema": {"type": "object", "properties": {}},
       "annotations": {"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true,
                       "openWorldHint": false}})"));
@@ -102,7 +104,7 @@ TEST(McpTool, WhatItsCellCantDoItDoesNotDo) {
   }
 }
 
-TEST(McpTool, ABuiltInIsDescribedByItsPolicy) {
+TEST(McpTool, IsDescribedByItsPolicy) {
   Policy policy;
   EXPECT_EQ(limits_sentence(policy),
             "Limits: 30 s, 512 MiB of memory, no network; can write nothing that lasts.");
@@ -118,10 +120,11 @@ TEST(McpTool, ABuiltInIsDescribedByItsPolicy) {
   tool.name = "run_command";
   EXPECT_TRUE(mcp_tool(tool, policy, true, true)["description"].get<std::string>().ends_with(
       limits_sentence(policy)));
-  EXPECT_EQ(mcp_tool(tool, policy, true, false)["description"], "A tool.") << "a manifest's";
+  EXPECT_EQ(mcp_tool(tool, policy, true, false)["description"],
+            "A tool.\n" + limits_sentence(policy));
   tool.description = "";
   EXPECT_EQ(mcp_tool(tool, policy, true, false)["description"],
-            "The tool run_command. " + limits_sentence(policy));
+            "The tool run_command.\n" + limits_sentence(policy));
 }
 
 TEST(McpLogLevel, IsOneOfSyslogs) {
