@@ -35,6 +35,20 @@ TEST(Runner, EightThreadsOfFiftyCallsGetTheirOwnOutput) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(Runner, WhatOneCallIsRefusedStandsInNoOther) {
+  Runner runner(policy(), {.ready = 2});
+  std::vector<std::thread> threads;
+  for (const bool offends : {true, false, true, false})
+    threads.emplace_back([&runner, offends] {
+      for (int i = 0; i < 15; ++i) {
+        const Report report = runner.run(
+            {.argv = {"bash", "-c", offends ? "exec 3<>/dev/tcp/127.0.0.1/9" : "exit 1"}});
+        EXPECT_EQ(report.violations.size(), offends ? 1u : 0u) << describe(report);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Runner, AHundredAsyncCallsAtOnce) {
   Runner runner(policy(), {.ready = 4, .max_cells = 20});
   std::mutex mutex;

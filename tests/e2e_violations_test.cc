@@ -145,6 +145,55 @@ TEST(Violations, AreKeptWhenTheOutputIsCut) {
   EXPECT_TRUE(of_code(report, "network.refused").is_object()) << report["violations"];
 }
 
+TEST(Violations, OfMemoryAndOfTheNetworkStandBesideEachOther) {
+  const Json report = report_of(
+      {"run", "--json", "--memory", "64M", "--", "bash", "-c",
+       std::string("(") + kNetwork +
+           ") 2>/dev/null; exec python3 -c 'x = bytearray(1 << 30); x[:] = b\"1\" * len(x)'"});
+  EXPECT_NE(report["outcome"], "ok") << report;
+  EXPECT_TRUE(contains(report.value("message", ""), "--memory")) << report;
+  EXPECT_EQ(of_code(report, "network.refused")["certain"], true) << report;
+}
+
+// A failure of the network that is there is the program's affair.
+TEST(Violations, WhatTheNetworkItselfAnswersIsNone) {
+  const Json report = report_of({"run", "--json", "--net", "loopback", "--", "bash", "-c",
+                                 std::string(kNetwork) + " || getent hosts brig.invalid; exit 3"});
+  EXPECT_EQ(report["exit_code"], 3) << report;
+  EXPECT_EQ(report["violations"], Json::array());
+}
+
+TEST(Violations, ShowNoSecretOfAnAddress) {
+  const std::string address = "https://me:s3cret@example.invalid/srv/x?token=s3cret";
+  const Json report =
+      report_of({"run", "--json", "--", "bash", "-c",
+                 std::string("(") + kNetwork + ") 2>/dev/null; echo \"curl: " + address +
+                     ": Permission denied\" >&2; exit 7",
+                 address});
+  EXPECT_EQ(report["exit_code"], 7);
+  EXPECT_TRUE(of_code(report, "network.refused").is_object()) << report;
+  EXPECT_FALSE(contains(report["violations"].dump() + report["message"].dump(), "s3cret"))
+      << report;
+}
+
+// Of '/srv/\xff' nothing is told rather than something about '/srv', which would be more than it asked for.
+TEST(Violations, OfANameThatIsNoTextNoGrantIsMade) {
+  const Json report =
+      report_of({"run", "--json", "--", "sh", "-c", "cat \"$(printf '/srv/\\377\\376')\""});
+  EXPECT_EQ(report["exit_code"], 1) << report;
+  EXPECT_EQ(report["violations"], Json::array());
+}
+
+// Its parent has ended; it is the cell's all the same.
+TEST(Violations, OfAnOrphanAreTheCalls) {
+  const Json report = report_of(
+      {"run", "--json", "--", "bash", "-c",
+       std::string("mkfifo /tmp/f; (bash -c '") + kNetwork +
+           "; echo done > /tmp/f' 2>/dev/null &); (sh -c ': ' &); read line < /tmp/f; exit 4"});
+  EXPECT_EQ(report["exit_code"], 4) << report;
+  EXPECT_EQ(of_code(report, "network.refused")["count"], 1) << report;
+}
+
 TEST(Violations, OfOneCallAreNotInTheNext) {
   const Json first = report_of({"run", "--json", "--", "bash", "-c", kNetwork});
   EXPECT_TRUE(of_code(first, "network.refused").is_object());

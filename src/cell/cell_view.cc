@@ -116,6 +116,11 @@ void add_words(std::string_view line, std::vector<std::string_view>& words, int 
     const bool opens = kOpen.find(line[at]) != std::string_view::npos;
     const std::size_t closed =
         opens ? line.find(line[at] == '`' ? '\'' : line[at], at + 1) : std::string_view::npos;
+    // '/srv/'$'\\377': a name that is no text. Its first part is another place, and wider.
+    if (closed != std::string_view::npos && line.substr(closed + 1).starts_with('$')) {
+      at = std::min(line.find(": ", closed), line.size());
+      continue;
+    }
     if (closed != std::string_view::npos) {
       const std::string_view inner = line.substr(at + 1, closed - at - 1);
       if (inner.starts_with('/') || inner.find(' ') == std::string_view::npos || depth > 1)
