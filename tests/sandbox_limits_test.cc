@@ -1,6 +1,7 @@
 // Limits of one call, narrower than the policy's.
 #include <brig/sandbox.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox_support.h"
@@ -14,6 +15,11 @@ std::unique_ptr<Sandbox> box_of_one(const Policy& policy = quick(60s)) {
   Toolbox tools;
   tools.add("sleep", "Sleeps for a long time.", {}, [] { return sleep(1000); });
   tools.add("touch", "Uses 200 MiB.", {}, touch_memory);
+  tools.add("fork", "Has a child.", {}, [] {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    return waitpid(child, nullptr, 0) == child;
+  });
   tools.add("print", "Prints so many bytes.", {"count"}, [](int count) {
     const std::string text(static_cast<std::size_t>(count), 'x');
     return write(1, text.data(), text.size());
@@ -57,6 +63,20 @@ TEST(SandboxLimits, MemoryHoldsForThatCallAlone) {
     EXPECT_EQ(narrow.report.outcome, Outcome::denied) << narrow.error;
     EXPECT_NE(narrow.error.find("brig doctor"), std::string::npos) << narrow.error;
   }
+  for (int i = 0; i < 3; ++i) {
+    const ToolResult after = box->call("touch", Json::object());
+    EXPECT_TRUE(after.ok) << "the limit of another call: " << after.error;
+  }
+}
+
+// After a call that had processes its slot has a new cgroup for them, and where that is version 1 the old one for memory.
+TEST(SandboxLimits, MemoryOfACallWithProcessesHoldsForItAlone) {
+  Policy policy = quick(60s);
+  policy.limits.memory = 2_GiB;
+  const auto box = box_of_one(policy);
+  const ToolResult narrow = call(*box, "fork", {.memory = 128_MiB});
+  if (narrow.report.outcome == Outcome::denied) GTEST_SKIP() << narrow.error;
+  ASSERT_TRUE(narrow.ok) << narrow.error;
   for (int i = 0; i < 3; ++i) {
     const ToolResult after = box->call("touch", Json::object());
     EXPECT_TRUE(after.ok) << "the limit of another call: " << after.error;

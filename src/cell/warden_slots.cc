@@ -38,6 +38,7 @@ void Warden::cell_gone(Slot& slot) {
   drop_cell(slot);
   slot.state = Slot::State::idle;
   if (!slot.cgroup) return;
+  slot.cgroup->widen();
   if (slot.cgroup->stale()) {
     Message message{};
     message.tag = Tag::refresh_pids;

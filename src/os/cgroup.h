@@ -86,8 +86,11 @@ class SlotCgroup {
   SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation);
 
   void begin();
-  // Less than the layout's limits until the next begin(); `processes` with brig's own. False: errno is set.
+  // Less than the layout's limits until widen(); `processes` with brig's own. False: errno is set.
   bool narrow(std::optional<std::uint64_t> memory, std::optional<std::uint64_t> processes);
+  // The layout's limits hold again. To be called before anything else is born here, or another takes its place: some of its
+  // directories stay.
+  void widen();
   CgroupUsage end();
   // CPU time of the slot since begin(), in microseconds.
   std::optional<std::uint64_t> cpu_micros() const;

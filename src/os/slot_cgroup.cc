@@ -123,9 +123,12 @@ bool SlotCgroup::narrow(std::optional<std::uint64_t> memory,
   return true;
 }
 
-void SlotCgroup::begin() {
+void SlotCgroup::widen() {
   if (memory_limit_ != full_memory_) narrow(full_memory_, {});
   if (pids_limit_ != full_pids_) narrow({}, full_pids_);
+}
+
+void SlotCgroup::begin() {
   if (memory_usage_) {
     if (peak_resets_) (void)!pwrite(memory_peak_.get(), "0", 1, 0);
     memory_base_ = number_of(memory_usage_);
