@@ -93,6 +93,7 @@ export class CallStore {
     this.live = new Map(); // caller and id → its calls that have not ended
     this.added = 0;
     this.restored = 0; // of earlier ones
+    this.told = new Map(); // caller and id → when it ended, of those that restore() was told of last
     this.pinned = null; // the key of the call that is being looked at
     this.onFinished = onFinished;
   }
@@ -100,6 +101,7 @@ export class CallStore {
   handle(kind, data, now) {
     if (typeof data.call_id !== 'string') return;
     const known = this.live.get(nameOf(data.call_id, data.caller)) ?? [];
+    if (known.length === 0 && this.#isOld(kind, data)) return;
     let call;
     if (kind === 'queued') call = this.#add(data, now);
     else if (kind === 'started') call = known.find((one) => one.state === 'queued') ?? known.at(-1);
@@ -117,10 +119,14 @@ export class CallStore {
   // `calls` of /v1/calls, asked for at `asked`: adds what the page has not seen, ends what is no more.
   reconcile(calls, asked, now) {
     const there = new Set();
+    // An event overtakes the answer: what it has ended does not run again.
+    const ended = new Set();
+    for (const call of this.calls.values())
+      if (!isLive(call) && call.seen >= asked) ended.add(nameOf(call.id, call.caller));
     for (const data of calls) {
       const name = nameOf(data.call_id, data.caller);
       there.add(name);
-      if (this.live.has(name)) continue;
+      if (this.live.has(name) || ended.has(name)) continue;
       const call = this.#add(data, now);
       call.created = now - (Number(data.age_ms) || 0);
       call.arguments = argumentsOf(data);
@@ -143,8 +149,11 @@ export class CallStore {
   restore(ended, at, now) {
     const known = new Map([...this.calls.values()].map((call) => [nameOf(call.id, call.caller), call]));
     const old = [];
+    this.told = new Map();
     for (const data of ended) {
-      const seen = known.get(nameOf(data.call_id, data.caller));
+      const name = nameOf(data.call_id, data.caller);
+      const seen = known.get(name);
+      if (!this.told.has(name)) this.told.set(name, Date.parse(data.ended_at));
       if (seen && seen.state !== 'unknown') continue;
       const call = seen ?? newCall(data.call_id, data.tool, data.caller, now);
       const ago = (text) => (Number.isFinite(Date.parse(text)) ? Math.max(0, at - Date.parse(text)) : 0);
@@ -163,6 +172,12 @@ export class CallStore {
     this.restored += old.length;
     const kept = old.slice(0, Math.max(0, MOST_CALLS - this.calls.size)).reverse();
     this.calls = new Map([...kept.map((call) => [call.key, call]), ...this.calls]);
+  }
+
+  // The answer overtakes events, too: those of a call that it has told of as ended.
+  #isOld(kind, data) {
+    const ended = this.told.get(nameOf(data.call_id, data.caller));
+    return ended !== undefined && (kind === 'finished' || Date.parse(data.at) <= ended);
   }
 
   get(key) {

@@ -97,6 +97,36 @@ inPage(
 );
 
 inPage(
+  'an answer and events that overtake each other make no call twice, and none that runs for ever',
+  async () => {
+    const { CallStore } = await import('/console/call_store.js');
+    const states = (store) => [...store.calls.values()].map((call) => `${call.id} ${call.state}`);
+    const at = (second) => `2026-01-01T00:00:0${second}.000Z`;
+    // The answer says that it runs; its end has come meanwhile.
+    const first = new CallStore(() => {});
+    first.handle('queued', { call_id: 'x', tool: 't', at: at(1) }, 10);
+    first.handle('finished', { call_id: 'x', outcome: 'ok', duration_ms: 1, at: at(2) }, 20);
+    first.reconcile([{ call_id: 'x', tool: 't', status: 'running', age_ms: 5 }], 15, 30);
+    // The answer says that it has ended; its events come later.
+    const second = new CallStore(() => {});
+    second.restore([{ call_id: 'y', tool: 't', outcome: 'ok', started_at: at(1), ended_at: at(3) }], 0, 10);
+    second.handle('queued', { call_id: 'y', tool: 't', at: at(1) }, 20);
+    second.handle('output', { call_id: 'y', stream: 'stdout', text: 'z', at: at(2) }, 20);
+    second.handle('finished', { call_id: 'y', outcome: 'ok', at: at(4) }, 20);
+    const once = states(second);
+    second.handle('queued', { call_id: 'y', tool: 't', at: at(5) }, 30); // the id once more
+    return { first: states(first), once, again: states(second), live: second.countLive() };
+  },
+  (seen) =>
+    assert.deepEqual(seen, {
+      first: ['x done'],
+      once: ['y done'],
+      again: ['y done', 'y queued'],
+      live: 1,
+    }),
+);
+
+inPage(
   'calls of two callers with the same id are two calls',
   async () => {
     const { CallStore } = await import('/console/call_store.js');
