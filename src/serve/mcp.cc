@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "serve/json_line.h"
 #include "serve/mcp_question.h"
 #include "serve/mcp_tool.h"
 
