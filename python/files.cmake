@@ -1,12 +1,19 @@
 # The package's files: carried inside libbrig for the interpreters of zygotes, and installed.
 set(brig_python_files
   brig/__init__.py
+  brig/_budget.py
   brig/_builtin.py
   brig/_by_value.py
+  brig/_call_setup.py
   brig/_cell.py
+  brig/_display.py
+  brig/_ending.py
   brig/_errors.py
+  brig/_figures.py
   brig/_left_files.py
+  brig/_magics.py
   brig/_native.py
+  brig/_notebook.py
   brig/_policy.py
   brig/_reload.py
   brig/_result.py

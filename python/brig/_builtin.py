@@ -1,29 +1,45 @@
-"""run_python: the tool of a server that runs code. Imported by its interpreter, in the jail."""
+"""run_python: the tool of a server that runs code. Imported by its interpreter, in the jail.
+
+The code runs as `python code.py` would run it, and may be what a notebook's cell may be. Its answer:
+
+    value               of a last expression
+    displays            [{"at", "data", perhaps "is_value"}]: what was displayed. `at`: how many bytes the code had printed
+                        before it; `data`: by MIME type a text, or base64 of what is binary; "is_value": forms of the value
+    displays_left_out   how many more there were
+    images, files       what it left in the workspace (LeftFiles.answer())
+    error               {"type", "message", "traceback"} if it raised; the call has failed then
+    exit_code           if it ended by sys.exit() with another than 0; the call has failed then
+    not_run             why it was not run, alone
+"""
 
 from __future__ import annotations
 
 import __future__
 
 import ast
-import base64
 import builtins
-import errno
 import inspect
 import io
 import linecache
 import os
 import sys
+import traceback
 import types
 from typing import Any, Optional
 
-from brig._left_files import is_utf8, left_files, own_workspace, regular_files
+from brig import _ending
+from brig._budget import Budget
+from brig._call_setup import NotRun, go_to, set_input, set_variables, write_files
+from brig._display import Displays, readable, rich_forms_of
+from brig._figures import show_on, use_agg
+from brig._left_files import LeftFiles, own_workspace
+from brig._magics import Notebook, Stopwatch
+from brig._notebook import HELPER, Cell, as_notebook, set_places
 from brig._tool import tool
 from brig._values import dumps, to_json
 
 _NAME = "<code>"
-_MOST_IMAGES = 8
-_LARGEST_IMAGE = 4 << 20
-_LONGEST_SHOWN = 200
+_LONGEST_TOLD = 16 << 10
 _FUTURES = 0  # what `from __future__ import ...` of the code sets
 for _feature in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _feature).compiler_flag
@@ -33,7 +49,11 @@ _SCHEMA = {
     "additionalProperties": False,
     "required": ["code"],
     "properties": {
-        "code": {"type": "string", "description": "Python source; the value of a last expression is the result"},
+        "code": {
+            "type": "string",
+            "description": "Python source; the value of a last expression is the result. !command, %cd, %%bash and "
+            "display() work as in a notebook",
+        },
         "files": {
             "type": "object",
             "description": "files to put into the workspace first, by relative path",
@@ -50,84 +70,122 @@ _SCHEMA = {
                 ]
             },
         },
+        "env": {
+            "type": "object",
+            "description": "environment variables of this call",
+            "maxProperties": 1000,
+            "additionalProperties": {"type": "string"},
+        },
+        "cwd": {"type": "string", "description": "directory to run in: an existing one; default: the workspace"},
+        "stdin": {"type": "string", "description": "what input() and sys.stdin read; default: nothing"},
+        "timeout": {
+            "type": ["number", "string"],
+            "description": 'time limit of this call, in seconds or as "30s"; at most the policy\'s',
+        },
     },
 }
 
 
-def _write(files: dict[str, Any]) -> set[str]:
-    """Raises ValueError, with a sentence, if one of them can't be made."""
-    given = set()
-    for name, content in files.items():
-        path = os.path.normpath(name)
-        shown = repr(name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "...")
-        if not name or os.path.isabs(path) or path.split(os.sep)[0] in ("..", ".") or "\0" in name:
-            raise ValueError(f"files: {shown} is not a path inside the workspace")
-        try:
-            _make(path, _bytes_of(content))
-        except FileExistsError:
-            raise ValueError(f"files: {shown} is in the working directory already; the code was not run") from None
-        except OSError as error:
-            why = os.strerror(error.errno) if error.errno else str(error)
-            raise ValueError(
-                f"files: {shown} could not be put into the working directory: {why}; the code was not run"
-            ) from None
-        except UnicodeEncodeError:
-            raise ValueError(f"files: {shown} is not UTF-8, in its name or its text; the code was not run") from None
-        except ValueError:
-            raise ValueError(f"files: {shown} is not base64; the code was not run") from None
-        given.add(path)
-    return given
-
-
-def _bytes_of(content: Any) -> bytes:
-    return content.encode() if isinstance(content, str) else base64.b64decode(content["base64"], validate=True)
-
-
-def _make(path: str, data: bytes) -> None:
-    """A new file: whatever has that name already, the host's or a file that was given too, stays as it is."""
+@tool(
+    description="Runs Python code in a fresh, isolated interpreter. Returns the value of the last expression, what was "
+    "printed and what was displayed (display(), plots, images, tables); files that are written to its workspace come back. "
+    "Nothing of it is left afterwards but what the policy lets it write.",
+    input_schema=_SCHEMA,
+    destructive=False,
+    open_world=False,
+    coerce=False,
+)
+def run_python(
+    code: str,
+    files: Optional[dict[str, Any]] = None,
+    env: Optional[dict[str, str]] = None,
+    cwd: Optional[str] = None,
+    stdin: Optional[str] = None,
+    timeout: Any = None,  # the host's to keep
+) -> Any:
+    here, workspace = os.getcwd(), own_workspace()  # the code may go elsewhere
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
-    with open(path, "xb") as file:
-        file.write(data)
+        given = write_files(files or {})
+        set_variables(env or {})
+        if cwd is not None:
+            go_to(cwd)
+        if stdin is not None:
+            set_input(stdin)
+    except NotRun as why:
+        return {"not_run": str(why)}
+    pid, budget = os.getpid(), Budget()
+    displays = Displays(budget)
+    run = _Run(displays)
+    run.run(code, here)
+    if os.getpid() != pid:
+        _ending.end_copy(run.ended)
+    run.settle()
+    _ending.join_threads()
+    displays.finish(run.value, run.forms)
+    _ending.run_exit_functions()  # matplotlib closes its figures there
+    displays.flush()
+    answer = {**run.answer, **displays.answer()}
+    if workspace:
+        answer.update(LeftFiles(workspace, given, budget).answer())
+    return answer
 
 
-def _image_type(head: bytes) -> Optional[str]:
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "image/webp"
-    return None
+class _Run:
+    """The code's run, and what is to be said of it."""
 
+    def __init__(self, displays: Displays) -> None:
+        self._displays = displays
+        self.ended: Optional[BaseException] = None  # what the code ended by
+        self.value: Any = None
+        self.forms: dict[str, str] = {}
+        self.answer: dict[str, Any] = {"value": None}
 
-def _images(workspace: str, given: set[str]) -> list[dict[str, str]]:
-    images: list[dict[str, str]] = []
-    for told, path in sorted(regular_files(workspace)):
-        if len(images) == _MOST_IMAGES:
-            break
-        if told in given or not is_utf8(told):
-            continue
+    def run(self, code: str, here: str) -> None:
+        """As `python code.py` would: the code is the module __main__, and modules beside it can be imported. Beyond that,
+        as a notebook: `await` may stand anywhere, and the value of a last expression is what comes back."""
+        main = types.ModuleType("__main__")
+        names = vars(main)
+        names["__builtins__"] = builtins
+        sys.modules["__main__"] = main
+        sys.path[:0] = dict.fromkeys([os.getcwd(), here])
+        builtins.display = self._displays.display  # type: ignore[attr-defined]
+        use_agg()
+        show_on(self._displays.show_figures, self._displays.display)
         try:
-            data = _read_image(path)
-        except OSError:
-            continue  # left_files() counts it
-        kind = _image_type(data)
-        if kind:
-            images.append({"path": told, "mime_type": kind, "data": base64.b64encode(data).decode()})
-    return images
+            parts, is_timed, is_plain = _compiled(code)
+            if not is_plain:
+                setattr(builtins, HELPER, Notebook(names, self._displays.show))
+            watch = Stopwatch() if is_timed else None
+            try:
+                self.value = _evaluated(parts, names)
+            finally:
+                if watch:
+                    watch.tell()
+        except BaseException as error:
+            # From the code's own first line on; what can't be compiled has none.
+            self.ended = error.with_traceback(_own_frames(error.__traceback__))
 
-
-def _read_image(path: str) -> bytes:
-    """b"" if it is too large."""
-    if os.path.getsize(path) > _LARGEST_IMAGE:
-        return b""
-    with open(path, "rb") as file:
-        return file.read(_LARGEST_IMAGE)
+    def settle(self) -> None:
+        """Finds out what to say."""
+        if self.ended is None:
+            try:
+                self.answer["value"] = _value(self.value)
+                self.forms = rich_forms_of(self.value)
+            except BaseException as error:
+                self.value = None
+                self.answer["error"] = _told(error.with_traceback(_own_frames(error.__traceback__)))
+        elif isinstance(self.ended, SystemExit):
+            code = _ending.exit_code(self.ended)
+            if code:
+                self.answer["exit_code"] = code
+        else:
+            hook = sys.excepthook
+            if hook is not sys.__excepthook__:
+                try:  # the code's own
+                    hook(type(self.ended), self.ended, self.ended.__traceback__)
+                except BaseException:
+                    traceback.print_exc()
+            self.answer["error"] = _told(self.ended)
 
 
 def _value(value: Any) -> Any:
@@ -136,61 +194,46 @@ def _value(value: Any) -> Any:
         dumps(value)
         return to_json(value)
     except Exception:
-        return repr(value)
+        pass
+    return readable(repr(value))
 
 
-@tool(
-    description="Runs Python code in a fresh, isolated interpreter. Returns the value of the last expression and what was "
-    "printed; images that are written to its workspace come back. Nothing of it is left afterwards but what the policy "
-    "lets it write.",
-    input_schema=_SCHEMA,
-    destructive=False,
-    open_world=False,
-    coerce=False,
-)
-def run_python(code: str, files: Optional[dict[str, Any]] = None) -> Any:
+# --- what is told of an exception ---
+
+
+def _own_frames(frames: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
+    """From the code's own first frame on, without brig's: a magic is called by the code, and calls it."""
+    while frames and frames.tb_frame.f_code.co_filename != _NAME:
+        frames = frames.tb_next
+    kept = []
+    while frames:
+        if not str(frames.tb_frame.f_globals.get("__name__", "")).startswith("brig._"):
+            kept.append(frames)
+        frames = frames.tb_next
+    result = None
+    for each in reversed(kept):
+        result = types.TracebackType(result, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return result
+
+
+def _told(error: BaseException) -> dict[str, str]:
     try:
-        given = _write(files or {})
-    except ValueError as error:
-        return {"not_run": str(error)}
-    here, workspace = os.getcwd(), own_workspace()  # the code may go elsewhere
-    answer = {"value": _value(_run(code, here))}
-    if workspace:
-        images = _images(workspace, given)
-        if images:
-            answer["images"] = images
-        answer.update(left_files(workspace, given | {image["path"] for image in images}))
-    return answer
-
-
-def _run(code: str, here: str) -> Any:
-    """As `python code.py` would: the code is the module __main__, and modules beside it can be imported. Beyond that,
-    as a notebook: `await` may stand anywhere, and the value of a last expression is what comes back."""
-    linecache.cache[_NAME] = (len(code), None, _lines(code), _NAME)  # for tracebacks
-    main = types.ModuleType("__main__")
-    vars(main)["__builtins__"] = builtins
-    sys.modules["__main__"] = main
-    sys.path.insert(0, here)
+        message = str(error)
+    except Exception:
+        message = f"<a {type(error).__name__} that can't be printed>"
     try:
-        parts = _compiled(code)
-        if any(part.co_flags & inspect.CO_COROUTINE for part in parts):
-            import asyncio
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except Exception:  # one that can't be printed
+        text = "".join(["Traceback (most recent call last):\n", *traceback.format_tb(error.__traceback__), message])
+    text = readable(text).rstrip()
+    return {
+        "type": readable(type(error).__name__)[:_LONGEST_TOLD],
+        "message": readable(message)[:_LONGEST_TOLD],
+        "traceback": text if len(text) <= _LONGEST_TOLD else "...\n" + text[-_LONGEST_TOLD:],
+    }
 
-            return asyncio.run(_await_all(parts, vars(main)))
-        value = None
-        for part in parts:
-            value = eval(part, vars(main))
-        return value
-    except SystemExit as ended:
-        if ended.code not in (None, 0):
-            raise
-        return None  # an end as good as any
-    except BaseException as error:
-        # From the code's own first line on; what can't be compiled has none.
-        frames = error.__traceback__
-        while frames and frames.tb_frame.f_code.co_filename != _NAME:
-            frames = frames.tb_next
-        raise error.with_traceback(frames)
+
+# --- from text to code ---
 
 
 def _lines(code: str) -> list[str]:
@@ -198,16 +241,59 @@ def _lines(code: str) -> list[str]:
     return [line if line.endswith("\n") else line + "\n" for line in io.StringIO(code, newline=None)]
 
 
-def _compiled(code: str) -> list[types.CodeType]:
-    """All but a last expression, and that."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    tree = compile(code, _NAME, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+
+def _parsed(code: str) -> ast.Module:
+    tree = compile(code, _NAME, "exec", _FLAGS | ast.PyCF_ONLY_AST, dont_inherit=True)
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def _read(code: str) -> tuple[ast.Module, Optional[Cell]]:
+    """The code as Python reads it, or else as a notebook does. Raises SyntaxError."""
+    linecache.cache[_NAME] = (len(code), None, _lines(code), _NAME)  # for tracebacks
+    try:
+        return _parsed(code), None
+    except SyntaxError as error:
+        cell = as_notebook(code)
+        if cell is None:
+            raise
+        fault = error
+    linecache.cache[_NAME] = (len(cell.shown), None, _lines(cell.shown), _NAME)
+    try:
+        tree = _parsed(cell.source)
+    except SyntaxError as error:
+        if error.lineno in cell.changed:
+            raise fault from None
+        raise error from None
+    set_places(tree, cell)
+    return tree, cell
+
+
+def _compiled(code: str) -> tuple[list[types.CodeType], bool, bool]:
+    """All but a last expression, and that; whether it is to be timed; whether it is Python alone."""
+    tree, cell = _read(code)
+    flags = _FLAGS
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        del tree.body[-1]
     parts = [compile(tree, _NAME, "exec", flags, dont_inherit=True)]
-    if last is not None:
+    if isinstance(last, ast.Expr):
         flags |= parts[0].co_flags & _FUTURES
         parts.append(compile(ast.Expression(last.value), _NAME, "eval", flags, dont_inherit=True))
-    return parts
+    return parts, cell is not None and cell.is_timed, cell is None
+
+
+def _evaluated(parts: list[types.CodeType], names: dict[str, Any]) -> Any:
+    if any(part.co_flags & inspect.CO_COROUTINE for part in parts):
+        import asyncio
+
+        return asyncio.run(_await_all(parts, names))
+    value = None
+    for part in parts:
+        value = eval(part, names)
+    return value
 
 
 async def _await_all(parts: list[types.CodeType], names: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ import sys
 import types
 from typing import Any, Callable, Optional
 
-from brig import _state
+from brig import _ending, _state
 from brig._schema import Signature
 from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
 from brig._tool import Tool, marked_tools, tool_of
@@ -208,6 +208,7 @@ class _Runtime:
         self._settle()
 
     _doing = "loading"
+    _raised: Optional[BaseException] = None  # by the tool
 
     def _begin(self, doing: str) -> None:
         self._doing = doing
@@ -348,6 +349,7 @@ class _Runtime:
         self._settle_environment()
         if not any(entry.typed for entry in self._tools.values()):
             del self._nothing[0]
+        _ending.settle()
         self.practice()
         gc.collect()
         gc.freeze()
@@ -396,11 +398,11 @@ class _Runtime:
     def run(self, name: str, text: bytes, gaps: int, answer: int) -> None:
         state.answer = answer
         entry = self._tools.get(name)
-        code = 0
+        code, pid = 0, os.getpid()
         if not name:
             for nothing in self._nothing:
                 kind, payload = self._answer(nothing, text, gaps)
-                _flush()
+                _ending.end()
                 struct.pack("=II", kind, len(payload)) + payload
             os.write(1, b"")
             return
@@ -409,11 +411,13 @@ class _Runtime:
                 kind, payload = _error("UnknownTool", "this interpreter has no such function", None)
             else:
                 kind, payload = self._answer(entry, text, gaps)
-            _flush()
+            if os.getpid() != pid:
+                _ending.end_copy(self._raised)
+            _ending.end()
             _send(answer, kind, payload)
         except SystemExit as ended:
-            code = _exit_code(ended)
-            _flush()
+            code = _ending.exit_code(ended)
+            _ending.end()
         finally:
             os._exit(code)  # nothing of the zygote's is to be cleaned up here
 
@@ -425,6 +429,7 @@ class _Runtime:
         except BaseException as error:
             if isinstance(error, SystemExit) and not entry.relays_exit:
                 raise
+            self._raised = error
             return _error(type(error).__name__, _text_of(error), error)
         try:
             return RESULT, dumps(pack(result) if entry.typed else result)
@@ -451,23 +456,6 @@ def _error(kind: str, message: str, error: Optional[BaseException]) -> tuple[int
         told = {key: value[-2000:] for key, value in told.items()}
         text = json.dumps(told).encode()
     return ERROR, text
-
-
-def _exit_code(ended: SystemExit) -> int:
-    if ended.code is None:
-        return 0
-    if isinstance(ended.code, int):
-        return ended.code & 0xFF
-    print(ended.code, file=sys.stderr)
-    return 1
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            pass  # closed, or replaced by the tool
 
 
 def _send(answer: int, kind: int, payload: bytes) -> None:

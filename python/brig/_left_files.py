@@ -4,14 +4,19 @@ again."""
 from __future__ import annotations
 
 import base64
+import mimetypes
 import os
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
+
+from brig._budget import Budget
 
 _WORKSPACE = "/workspace"
 _MOST_FILES = 16
-_MOST_BYTES = 6 << 20  # as base64, half of what a result may be
+_MOST_IMAGES = 8
+_LARGEST_IMAGE = 4 << 20
 _MOST_SEEN = 2000
 _MOST_DEPTH = 32
+Mark = tuple[int, ...]  # how a file was when it was given
 
 
 def own_workspace() -> str:
@@ -22,22 +27,9 @@ def own_workspace() -> str:
     return here if is_own else ""
 
 
-def regular_files(workspace: str) -> Iterator[tuple[str, str]]:
-    """The path of each below the workspace, and its whole path. The code may have gone elsewhere and left anything: no
-    link is followed, no other file system is entered, and what can't be looked at is no error."""
-    seen = 0
-    for folder, folders, names in os.walk(workspace):
-        below = os.path.relpath(folder, workspace)
-        folders[:] = sorted(each for each in folders if not os.path.ismount(os.path.join(folder, each)))
-        if below.count(os.sep) + 1 >= _MOST_DEPTH:
-            folders.clear()
-        for name in names:
-            seen += 1
-            if seen > _MOST_SEEN:
-                return
-            path = os.path.join(folder, name)
-            if os.path.isfile(path) and not os.path.islink(path):
-                yield os.path.normpath(os.path.join(below, name)), path
+def mark_of(path: str) -> Mark:
+    info = os.lstat(path)
+    return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
 def is_utf8(text: str) -> bool:
@@ -52,37 +44,136 @@ def _is_private(path: str) -> bool:
     return any(part.startswith(".") or part in ("__pycache__", "node_modules") for part in path.split(os.sep))
 
 
-def _entry(told: str, path: str, most: int) -> dict[str, Any]:
-    """Raises OSError if it can't be read."""
-    size = os.path.getsize(path)
-    if size > most:
-        return {"path": told, "size": size}
-    with open(path, "rb") as file:
-        data = file.read(most)
-    return {"path": told, "size": len(data), "data": base64.b64encode(data).decode()}
+def image_type(head: bytes) -> Optional[str]:
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None
 
 
-def left_files(workspace: str, not_these: set[str]) -> dict[str, Any]:
-    """{"files": [{"path", "size", "data"}], "files_left_out": number}; members that would be empty are left out."""
-    files: list[dict[str, Any]] = []
-    left, left_out = _MOST_BYTES, 0
-    for told, path in sorted(regular_files(workspace)):
-        if told in not_these or _is_private(told):
-            continue
-        if len(files) == _MOST_FILES or not is_utf8(told):
-            left_out += 1
-            continue
+def _type_of(path: str, data: bytes) -> str:
+    """By what it holds if that tells; else by its name."""
+    named = mimetypes.types_map.get(os.path.splitext(path)[1].lower())
+    found = image_type(data) or named
+    if found:
+        return found
+    try:
+        data.decode()
+        return "text/plain"
+    except UnicodeDecodeError as error:
+        # What was cut within a character is a text.
+        is_cut = error.start >= len(data) - 3 and len(data) == _HEAD
+        return "text/plain" if is_cut else "application/octet-stream"
+
+
+_HEAD = 4096
+
+
+def _read(path: str, most: int) -> bytes:
+    """Waits for nothing and follows no link, whatever has that name by now. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        return file.read(most)
+
+
+class LeftFiles:
+    """Looks when it is made."""
+
+    def __init__(self, workspace: str, given: dict[str, Mark], budget: Budget) -> None:
+        self._workspace, self._given, self._budget = workspace, given, budget
+        self._images: list[dict[str, Any]] = []
+        self._files: list[dict[str, Any]] = []
+        self._unreadable = self._too_many = self._unnamed = 0
+        self._saw_all = True
+        for told, path in sorted(self._regular_files()):
+            if not self._is_as_given(told, path):
+                try:
+                    self._add(told, path)
+                except OSError:
+                    self._unreadable += not _is_private(told)
+
+    def answer(self) -> dict[str, Any]:
+        """{"images": [{"path", "mime_type", "data"}], "files": [{"path", "mime_type", "size", "data"}],
+        "files_left_out": number, "files_left_out_why": [sentence]}; members that would be empty are left out. A file
+        whose data does not fit has "why" instead of it."""
+        answer: dict[str, Any] = {}
+        if self._images:
+            answer["images"] = self._images
+        if self._files:
+            answer["files"] = self._files
+        why = []
+        if self._too_many:
+            why.append(f"{self._too_many}: more than {_MOST_FILES} files")
+        if self._unreadable:
+            why.append(f"{self._unreadable}: can't be read")
+        if self._unnamed:
+            why.append(f"{self._unnamed}: the name is not UTF-8")
+        if not self._saw_all:
+            why.append(f"only the first {_MOST_SEEN} names were looked at")
+        left_out = self._too_many + self._unreadable + self._unnamed
+        if left_out:
+            answer["files_left_out"] = left_out
+        if why:
+            answer["files_left_out_why"] = why
+        return answer
+
+    def _regular_files(self) -> Iterator[tuple[str, str]]:
+        """The path of each below the workspace, and its whole path. The code may have gone elsewhere and left anything:
+        no link is followed, no other file system is entered, and what can't be looked at is no error."""
+        seen = 0
+        for folder, folders, names in os.walk(self._workspace, onerror=self._on_error):
+            below = os.path.relpath(folder, self._workspace)
+            folders[:] = sorted(each for each in folders if not os.path.ismount(os.path.join(folder, each)))
+            if below.count(os.sep) + 1 >= _MOST_DEPTH:
+                folders.clear()
+            for name in names:
+                seen += 1
+                if seen > _MOST_SEEN:
+                    self._saw_all = False
+                    return
+                path = os.path.join(folder, name)
+                if os.path.isfile(path) and not os.path.islink(path):
+                    yield os.path.normpath(os.path.join(below, name)), path
+
+    def _on_error(self, error: OSError) -> None:
+        below = os.path.relpath(str(error.filename), self._workspace)
+        self._unreadable += not _is_private(below)
+
+    def _is_as_given(self, told: str, path: str) -> bool:
         try:
-            entry = _entry(told, path, left)
+            return told in self._given and self._given[told] == mark_of(path)
         except OSError:
-            left_out += 1
-            continue
-        if "data" in entry:
-            left -= entry["size"]
-        files.append(entry)
-    answer: dict[str, Any] = {}
-    if files:
-        answer["files"] = files
-    if left_out:
-        answer["files_left_out"] = left_out
-    return answer
+            return True
+
+    def _add(self, told: str, path: str) -> None:
+        """Raises OSError if it can't be read."""
+        size = os.lstat(path).st_size
+        head = _read(path, _HEAD)
+        kind = _type_of(told, head)
+        if not is_utf8(told):
+            self._unnamed += not _is_private(told)
+            return
+        is_image = image_type(head) is not None
+        if is_image and len(self._images) < _MOST_IMAGES and size <= _LARGEST_IMAGE and size <= self._budget.left:
+            data = _read(path, size)
+            self._budget.take(len(data))
+            self._images.append({"path": told, "mime_type": kind, "data": base64.b64encode(data).decode()})
+            return
+        if _is_private(told):
+            return
+        if len(self._files) == _MOST_FILES:
+            self._too_many += 1
+            return
+        entry: dict[str, Any] = {"path": told, "mime_type": kind, "size": size}
+        if size <= self._budget.left:
+            data = _read(path, size)
+            self._budget.take(len(data))
+            entry.update(size=len(data), data=base64.b64encode(data).decode())
+        else:
+            entry["why"] = f"too large: {self._budget.left} bytes were left for it"
+        self._files.append(entry)

@@ -12,6 +12,8 @@ from conftest import needs_open_interpreter
 
 import brig
 
+PNG = b"\x89PNG\r\n\x1a\n"
+
 
 @pytest.fixture(scope="module")
 def box() -> Iterator[Any]:
@@ -27,7 +29,15 @@ def run(box: Any, code: str, **files: str) -> Any:
 def value(box: Any, code: str, **files: str) -> Any:
     result = run(box, code, **files)
     assert result.ok, result.traceback or result.error
+    assert "error" not in result.output and "exit_code" not in result.output, result.output
     return result.output["value"]
+
+
+def failure(box: Any, code: str) -> Any:
+    """What the code raised: its type, message and traceback. The host makes a failed call of it."""
+    result = run(box, code)
+    assert result.ok and result.output["value"] is None, result.error
+    return result.output["error"]
 
 
 def test_await_stands_anywhere(box: Any) -> None:
@@ -55,18 +65,18 @@ def test_the_value_is_that_of_a_last_expression(box: Any) -> None:
 
 
 def test_an_exception_shows_the_codes_own_lines(box: Any) -> None:
-    result = run(box, "def f(x):\n    return 1 / x\n\nf(0)")
-    assert result.error == "ZeroDivisionError: division by zero"
-    lines = result.traceback.splitlines()
+    told = failure(box, "def f(x):\n    return 1 / x\n\nf(0)")
+    assert (told["type"], told["message"]) == ("ZeroDivisionError", "division by zero")
+    lines = told["traceback"].splitlines()
     assert lines[0] == "Traceback (most recent call last):"
-    assert lines[1] == '  File "<code>", line 4, in <module>', result.traceback
+    assert lines[1] == '  File "<code>", line 4, in <module>', told["traceback"]
     assert "    f(0)" in lines and "    return 1 / x" in lines
-    assert "brig" not in result.traceback and "ast.py" not in result.traceback
+    assert "brig" not in told["traceback"] and "ast.py" not in told["traceback"]
 
 
 def test_carets_stand_below_what_they_mean(box: Any) -> None:
     for code in ("x = [1]\nx[0] + x[7]", "x = [1]\nif x:\n    y = x[0] + x[7]"):
-        lines = run(box, code).traceback.splitlines()
+        lines = failure(box, code)["traceback"].splitlines()
         at = next(i for i, line in enumerate(lines) if "x[7]" in line)
         if "^" not in lines[at + 1]:
             pytest.skip("this Python has no carets")
@@ -76,34 +86,31 @@ def test_carets_stand_below_what_they_mean(box: Any) -> None:
 
 
 def test_separators_that_are_no_ends_of_lines_do_not_shift_them(box: Any) -> None:
-    result = run(box, "a = '\x0c \u2028'\nb = 1\nraise ValueError('here')")
-    assert '  File "<code>", line 3, in <module>\n    raise ValueError' in result.traceback
+    told = failure(box, "a = '\x0c \u2028'\nb = 1\nraise ValueError('here')")
+    assert '  File "<code>", line 3, in <module>\n    raise ValueError' in told["traceback"]
 
 
 def test_a_syntax_error_has_nothing_but_the_code(box: Any) -> None:
-    result = run(box, "x = 1\nprint('a' 'b'\ny = (2")
-    assert result.error.startswith("SyntaxError")
-    assert result.traceback.splitlines()[0].strip().startswith('File "<code>", line ')
-    assert "brig" not in result.traceback and "ast.py" not in result.traceback
-    lines = run(box, "value = 1 +* 2").traceback.splitlines()
+    told = failure(box, "x = 1\nprint('a' 'b'\ny = (2")
+    assert told["type"] == "SyntaxError"
+    assert told["traceback"].splitlines()[0].strip().startswith('File "<code>", line ')
+    assert "brig" not in told["traceback"] and "ast.py" not in told["traceback"]
+    lines = failure(box, "value = 1 +* 2")["traceback"].splitlines()
     assert lines[1] == "    value = 1 +* 2"
     assert lines[2].index("^") == lines[1].index("*")
 
 
 def test_an_exception_below_await_shows_the_codes_own_lines(box: Any) -> None:
-    result = run(
-        box,
-        """
+    code = """
         import asyncio
         async def f():
             await asyncio.sleep(0)
             raise KeyError("x")
         await f()
-        """,
-    )
-    lines = result.traceback.splitlines()
-    assert lines[1] == '  File "<code>", line 5, in <module>', result.traceback
-    assert "asyncio/" not in result.traceback and "brig" not in result.traceback
+    """
+    traceback = failure(box, code)["traceback"]
+    assert traceback.splitlines()[1] == '  File "<code>", line 5, in <module>', traceback
+    assert "asyncio/" not in traceback and "brig" not in traceback
 
 
 def test_an_end_is_no_failure(box: Any) -> None:
@@ -111,8 +118,47 @@ def test_an_end_is_no_failure(box: Any) -> None:
         result = run(box, f"print('done')\n{end}")
         assert result.ok and result.output["value"] is None, (end, result.error)
         assert result.report.stdout == b"done\n"
-    result = run(box, "import sys\nsys.exit(3)")
-    assert not result.ok and (result.report.outcome, result.report.exit_code) == ("exit", 3)
+    for end, code in (("3", 3), ("-1", 255), ("256", None), ("True", 1), ("2**70", 255), ("'why'", 1), ("2.5", 1)):
+        result = run(box, f"import sys\nsys.exit({end})")
+        assert result.ok and result.output == {"value": None, **({"exit_code": code} if code else {})}, end
+    assert run(box, "import sys\nsys.exit('why')").report.stderr == b"why\n"
+
+
+def test_a_value_that_can_not_be_shown_is_told(box: Any) -> None:
+    told = failure(box, "class C:\n    def __repr__(self):\n        raise KeyError('no')\nprint('said')\nC()")
+    assert told["type"] == "KeyError"
+    lines = told["traceback"].splitlines()
+    assert lines[:2] == ["Traceback (most recent call last):", '  File "<code>", line 3, in __repr__'], lines
+    assert "brig" not in told["traceback"]
+
+
+def test_an_exception_of_any_kind_is_told(box: Any) -> None:
+    told = failure(box, "class E(Exception):\n    def __str__(self): 1 / 0\nraise E")
+    assert told["type"] == "E" and "can't be printed" in told["message"]
+    assert failure(box, "raise Exception('\\ud800')")["message"] == "\\ud800"
+    assert len(failure(box, "raise Exception('x' * 10_000_000)")["message"]) == 16 << 10
+    assert failure(box, "raise KeyboardInterrupt")["type"] == "KeyboardInterrupt"
+    assert failure(box, "def f(): f()\nf()")["type"] == "RecursionError"
+    assert "in the hook\n" == run(box, "import sys\nsys.excepthook = lambda *_: print('in the hook')\n1/0").report.stdout.decode()
+
+
+def test_a_copy_of_the_process_does_not_answer(box: Any) -> None:
+    code = """
+        import os, sys
+        child = os.fork()
+        if child:
+            status = os.waitpid(child, 0)[1]
+            print("parent", os.WEXITSTATUS(status))
+        else:
+            print("child")
+            {end}
+        child > 0
+    """
+    for end, status in (("pass", 0), ("sys.exit(3)", 3), ("raise KeyError", 1)):
+        result = run(box, code.format(end=end))
+        assert result.output == {"value": True}, result.error
+        assert result.report.stdout.decode() == f"child\nparent {status}\n"
+        assert (b"KeyError" in result.report.stderr) == ("KeyError" in end)
 
 
 def test_the_code_is_the_main_module(box: Any) -> None:
@@ -124,7 +170,7 @@ def test_the_code_is_the_main_module(box: Any) -> None:
         unittest.main()
     """
     result = run(box, failing)
-    assert (result.report.outcome, result.report.exit_code) == ("exit", 1)
+    assert result.output["exit_code"] == 1
     assert b"Ran 2 tests" in result.report.stderr and b"failures=1" in result.report.stderr
     assert run(box, failing.replace("1, 2", "1, 1")).ok
     assert value(box, 'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\nimport doctest\n'
@@ -264,6 +310,7 @@ def test_a_strange_directory_does_not_lose_the_result(box: Any) -> None:
 def test_a_file_that_can_not_be_read_is_left_out(box: Any) -> None:
     code = "import os\nfor name in ('a', 'b.png'):\n    open(name, 'w').write('x')\nos.chmod('b.png', 0)"
     assert left(box, code) == (["a"], 1)
+    assert left(box, "import os\nos.mkdir('d')\nopen('d/a', 'w')\nos.chmod('d', 0)") == ([], 1)
 
 
 def test_a_name_that_is_not_utf8_is_left_out(box: Any) -> None:
@@ -274,6 +321,114 @@ def test_a_name_that_is_not_utf8_is_left_out(box: Any) -> None:
 def test_deep_directories_do_not_lose_the_result(box: Any) -> None:
     code = "import os\nopen('a', 'w').write('x')\nfor _ in range(1500):\n    os.mkdir('d')\n    os.chdir('d')"
     assert left(box, code) == (["a"], 0)
+
+
+def test_files_come_back_by_name_type_and_size(box: Any) -> None:
+    code = r"""
+        open("a.csv", "w").write("a,b\n")
+        open("b", "w").write("text")
+        open("c.bin", "wb").write(b"\xff\x00")
+        open("d.json", "w").write("{}")
+        open("e.txt", "wb").write(b"GIF89a")
+    """
+    output = run(box, code).output
+    told = [(each["path"], each["mime_type"], each["size"]) for each in output["files"]]
+    assert told[0] == ("a.csv", "text/csv", 4) and told[1] == ("b", "text/plain", 4)
+    assert told[2] == ("c.bin", "application/octet-stream", 2) and told[3] == ("d.json", "application/json", 2)
+    assert [(each["path"], each["mime_type"]) for each in output["images"]] == [("e.txt", "image/gif")]
+
+
+@pytest.mark.parametrize("end", ["1 / 0", "import sys; sys.exit(3)", "x = (", "open('made', 'w')\nraise SystemExit('no')"])
+def test_what_was_written_comes_back_of_code_that_failed(box: Any, end: str) -> None:
+    code = f"display(7)\nprint('said')\nopen('made', 'w').write('x')\nopen('p.png', 'wb').write({PNG!r})\n{end}"
+    output = run(box, code).output
+    assert ("error" in output) != ("exit_code" in output)
+    if output.get("error", {}).get("type") == "SyntaxError":
+        return  # nothing of it ran
+    assert [each["path"] for each in output["files"]] == ["made"]
+    assert [each["path"] for each in output["images"]] == ["p.png"]
+    assert [each["data"]["text/plain"] for each in output["displays"]] == ["7"]
+
+
+def test_what_is_left_out_is_told_with_the_reason(box: Any) -> None:
+    code = r"""
+        import os
+        for i in range(18):
+            open(f"{i:02}", "w")
+        os.chmod("00", 0)
+        open(b"\xff", "w")
+    """
+    output = run(box, code).output
+    assert output["files_left_out"] == 3
+    assert output["files_left_out_why"] == [
+        "1: more than 16 files", "1: can't be read", "1: the name is not UTF-8"
+    ]  # fmt: skip
+    output = run(box, "open('large', 'wb').write(bytes(7 << 20))\nopen('small', 'w').write('x')").output
+    large, small = output["files"]
+    assert (large["path"], large["size"]) == ("large", 7 << 20) and "data" not in large
+    assert large["why"].startswith("too large") and small["data"] == "eA=="
+    output = run(box, "for i in range(2100): open(f'.{i}', 'w')").output
+    assert output["files_left_out_why"] == ["only the first 2000 names were looked at"]
+
+
+def test_images_files_and_displays_share_their_room(box: Any) -> None:
+    code = f"""
+        for name in "abc":
+            open(name + ".png", "wb").write({PNG!r} + bytes(3 << 20))
+    """
+    output = run(box, code).output
+    assert [each["path"] for each in output["images"]] == ["a.png"]
+    assert [("data" in each, each["path"]) for each in output["files"]] == [(False, "b.png"), (False, "c.png")]
+
+
+def test_a_file_that_was_given_comes_back_if_it_was_changed(box: Any) -> None:
+    result = box.call_sync(
+        "run_python", {"code": "open('a', 'a').write('!')\nNone", "files": {"a": "x", "b": "y"}}
+    )
+    assert [each["path"] for each in result.output["files"]] == ["a"]
+
+
+# --- env, cwd and stdin of one call ---
+
+
+def call(box: Any, code: str, **arguments: Any) -> Any:
+    result = box.call_sync("run_python", {"code": code, **arguments})
+    assert result.ok, result.error
+    return result.output
+
+
+def test_variables_of_one_call(box: Any) -> None:
+    code = "import os, subprocess, time\n[os.environ['A'], subprocess.getoutput('echo $A'), time.tzname[0]]"
+    assert call(box, code, env={"A": "b c", "TZ": "XYZ3"})["value"] == ["b c", "b c", "XYZ"]
+    assert call(box, "import os\n'A' in os.environ")["value"] is False
+    for wrong in ({"": "x"}, {"A=B": "x"}, {"A\0": "x"}, {"A": "\0"}):
+        assert list(call(box, "print('ran')", env=wrong)) == ["not_run"]
+
+
+def test_the_directory_of_one_call(box: Any) -> None:
+    assert call(box, "import os\nos.getcwd()", cwd="/usr")["value"] == "/usr"
+    files = {"d/data": "x", "d/own.py": "N = 1", "other.py": "N = 2"}
+    code = "import own, other\n[open('data').read(), own.N, other.N]"
+    assert call(box, code, cwd="d", files=files)["value"] == ["x", 1, 2]
+    assert [each["path"] for each in call(box, "open('new', 'w')", cwd="d", files=files)["files"]] == ["d/new"]
+    why = {"none": "No such file or directory", "other.py": "Not a directory", "a\0": "is not a path"}
+    for cwd, reason in why.items():
+        told = call(box, "print('ran')", cwd=cwd, files=files)
+        assert list(told) == ["not_run"] and told["not_run"].startswith("cwd: ") and reason in told["not_run"]
+
+
+def test_the_input_of_one_call(box: Any) -> None:
+    assert call(box, "[input(), input()]", stdin="a\n\u00e4")["value"] == ["a", "\u00e4"]
+    assert call(box, "import sys\nlen(sys.stdin.read())", stdin="x" * 3_000_000)["value"] == 3_000_000
+    assert call(box, "import subprocess\nsubprocess.getoutput('cat')", stdin="for cat")["value"] == "for cat"
+    assert call(box, "open('/dev/stdin').read()", stdin="opened")["value"] == "opened"
+    assert call(box, "input()", stdin="")["error"]["type"] == "EOFError"
+    assert call(box, "input()")["error"]["message"] == "EOF when reading a line"
+    assert call(box, "import sys\nsys.stdin.read()")["value"] == ""
+
+
+def test_the_time_limit_is_the_hosts(box: Any) -> None:
+    assert call(box, "7", timeout=3)["value"] == call(box, "7", timeout="3s")["value"] == 7
 
 
 def test_the_description_holds_under_every_policy(box: Any) -> None:

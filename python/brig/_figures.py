@@ -1,0 +1,136 @@
+"""matplotlib and PIL without a screen: what would be shown there is displayed. Neither is imported unless the code does it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.util
+import io
+import os
+import sys
+import types
+from typing import Any, Callable, Optional
+
+_NO_SCREEN = "agg"
+
+
+def use_agg() -> None:
+    """For this process, and those that it starts. What the environment or the code has chosen stays."""
+    os.environ.setdefault("MPLBACKEND", _NO_SCREEN)
+    matplotlib: Any = sys.modules.get("matplotlib")
+    if matplotlib is None:
+        return
+    try:  # it was imported ahead: then it has read the environment already
+        chosen = dict.__getitem__(matplotlib.rcParams, "backend")
+        if not isinstance(chosen, str):
+            matplotlib.use(_NO_SCREEN)
+    except Exception:
+        pass  # a matplotlib that is in the middle of its import, or another thing of that name
+
+
+def is_figure(value: Any) -> bool:
+    return any(
+        each.__name__ == "Figure" and each.__module__ == "matplotlib.figure" for each in type(value).__mro__
+    )
+
+
+def png_of(figure: Any) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", bbox_inches="tight")
+    return file.getvalue()
+
+
+def open_figures() -> list[Any]:
+    """Those of pyplot, in the order of their numbers."""
+    helpers: Any = sys.modules.get("matplotlib._pylab_helpers")
+    try:
+        return [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()] if helpers else []
+    except Exception:
+        return []
+
+
+def close_figures() -> None:
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Calls a function with a module when that is imported."""
+
+    def __init__(self, actions: dict[str, Callable[[Any], None]]) -> None:
+        self._actions = actions
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        action = self._actions.pop(fullname, None)
+        if action is None:
+            return None
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or not hasattr(spec.loader, "exec_module"):
+            return None
+        loader: Any = spec.loader
+        execute, then = loader.exec_module, action
+
+        def exec_module(module: types.ModuleType) -> None:
+            execute(module)
+            _try(then, module)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            pass
+        return spec
+
+
+def _try(action: Callable[[Any], None], module: Any) -> None:
+    try:
+        action(module)
+    except Exception:
+        pass  # not the module that is meant: it is left as it is
+
+
+def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None]) -> None:
+    """plt.show() and Image.show() call these, whenever their modules come."""
+
+    def pyplot(module: Any) -> None:
+        def show(*_: Any, **__: Any) -> None:
+            """Displays the open figures, and closes them."""
+            show_figures()
+
+        module.show = show
+
+    def image_show(module: Any) -> None:
+        class Viewer(module.Viewer):  # type: ignore[misc]
+            def show(self, image: Any, **_: Any) -> int:
+                show_image(image)
+                return 1
+
+        module.register(Viewer(), 0)
+
+    actions: dict[str, Callable[[Any], None]] = {"matplotlib.pyplot": pyplot, "PIL.ImageShow": image_show}
+    for name in list(actions):
+        if name in sys.modules:
+            _try(actions.pop(name), sys.modules[name])
+    if actions:
+        sys.meta_path.insert(0, _AfterImport(actions))
+
+
+def scaled(data: bytes, mime_type: str, most: int) -> Optional[bytes]:
+    """The image with fewer pixels, so that it takes at most that many bytes; None if it can't be done here."""
+    try:
+        Image = importlib.import_module("PIL.Image")
+        image = Image.open(io.BytesIO(data))
+        image.load()
+        kind = "JPEG" if mime_type == "image/jpeg" else "PNG"
+        size, taken = image.size, len(data)
+        for _ in range(6):
+            share = min(0.9, 0.9 * (most / taken) ** 0.5)
+            size = (max(1, int(size[0] * share)), max(1, int(size[1] * share)))
+            file = io.BytesIO()
+            image.resize(size, Image.LANCZOS).save(file, kind)
+            taken = file.tell()
+            if taken <= most:
+                return file.getvalue()
+    except Exception:
+        pass  # no PIL, no image, or one that is too large for it
+    return None
