@@ -14,7 +14,8 @@ from pathlib import Path
 
 # Options of other programs, which advice names.
 OF_OTHERS = {
-    "--bind", "--cap-add", "--format", "--help", "--message-format", "--name", "--network", "--noprofile", "--pids-limit",
+    "--append", "--bind", "--cap-add", "--format", "--help", "--message-format", "--name", "--network", "--no-index",
+    "--noprofile", "--pids-limit",
     "--privileged",
     "--property", "--scope", "--security-opt", "--security-opt=", "--unshare-user", "--user", "--version",
 }  # fmt: skip

@@ -23,6 +23,7 @@ import io
 import linecache
 import os
 import sys
+import threading
 import traceback
 import types
 from typing import Any, Optional
@@ -30,7 +31,7 @@ from typing import Any, Optional
 from brig import _ending
 from brig._budget import Budget
 from brig._call_setup import NotRun, go_to, set_input, set_variables, write_files
-from brig._display import Displays, readable, rich_forms_of
+from brig._display import Displays, name_of, readable, rich_forms_of
 from brig._figures import show_on, use_agg
 from brig._left_files import LeftFiles, own_workspace
 from brig._magics import Notebook, Stopwatch
@@ -126,7 +127,10 @@ def run_python(
     displays.flush()
     answer = {**run.answer, **displays.answer()}
     if workspace:
-        answer.update(LeftFiles(workspace, given, budget).answer())
+        try:
+            answer.update(LeftFiles(workspace, given, budget).answer())
+        except Exception as error:  # the code may have changed any function
+            answer["files_left_out_why"] = [f"the workspace could not be looked at: {name_of(type(error))}"]
     return answer
 
 
@@ -149,6 +153,7 @@ class _Run:
         sys.modules["__main__"] = main
         sys.path[:0] = dict.fromkeys([os.getcwd(), here])
         builtins.display = self._displays.display  # type: ignore[attr-defined]
+        threading.excepthook = _tell_of_thread
         use_agg()
         show_on(self._displays.show_figures, self._displays.display)
         try:
@@ -179,12 +184,8 @@ class _Run:
             if code:
                 self.answer["exit_code"] = code
         else:
-            hook = sys.excepthook
-            if hook is not sys.__excepthook__:
-                try:  # the code's own
-                    hook(type(self.ended), self.ended, self.ended.__traceback__)
-                except BaseException:
-                    traceback.print_exc()
+            if sys.excepthook is not sys.__excepthook__:
+                _ending.tell(self.ended)  # by the code's own
             self.answer["error"] = _told(self.ended)
 
 
@@ -217,20 +218,31 @@ def _own_frames(frames: Optional[types.TracebackType]) -> Optional[types.Traceba
 
 
 def _told(error: BaseException) -> dict[str, str]:
+    name = name_of(type(error))
     try:
         message = str(error)
-    except Exception:
-        message = f"<a {type(error).__name__} that can't be printed>"
+    except BaseException:
+        message = f"<a {name} that can't be printed>"
     try:
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    except Exception:  # one that can't be printed
+    except BaseException:  # one that can't be printed
         text = "".join(["Traceback (most recent call last):\n", *traceback.format_tb(error.__traceback__), message])
     text = readable(text).rstrip()
     return {
-        "type": readable(type(error).__name__)[:_LONGEST_TOLD],
+        "type": name[:_LONGEST_TOLD],
         "message": readable(message)[:_LONGEST_TOLD],
         "traceback": text if len(text) <= _LONGEST_TOLD else "...\n" + text[-_LONGEST_TOLD:],
     }
+
+
+def _tell_of_thread(told: Any) -> None:
+    """As Python's own, which has no lines of code that no file has."""
+    if issubclass(told.exc_type, SystemExit) or sys.stderr is None:
+        return
+    name = told.thread.name if told.thread else threading.get_ident()
+    print(f"Exception in thread {name}:", file=sys.stderr, flush=True)
+    traceback.print_exception(told.exc_type, told.exc_value, told.exc_traceback)
+    sys.stderr.flush()
 
 
 # --- from text to code ---

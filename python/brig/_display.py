@@ -94,6 +94,8 @@ class Displays:
             if raw:
                 self.show(value if isinstance(value, dict) else {"text/plain": value})
                 continue
+            if not self._has_place():
+                continue
             forms = forms_of(value)
             if include is not None:
                 forms = {kind: data for kind, data in forms.items() if kind in include}
@@ -107,13 +109,14 @@ class Displays:
     def show_figures(self) -> None:
         """As plt.show() in a notebook: the open ones, which are closed then."""
         for figure in _figures.open_figures():
-            self._add(forms_of(figure))
+            if self._has_place():
+                self._add(forms_of(figure))
         _figures.close_figures()
 
     def finish(self, value: Any, forms: dict[str, str]) -> None:
         """Adds the figures that are still open; last of all the forms of the code's value."""
         for figure in _figures.open_figures():
-            if figure is not value:
+            if figure is not value and self._has_place(kept=bool(forms)):
                 self._add(forms_of(figure), again=False)
         if forms:
             self._add(forms, is_value=True)
@@ -122,7 +125,7 @@ class Displays:
         """Members that would be empty are left out."""
         told: dict[str, Any] = {}
         if self._entries:
-            told["displays"] = self._entries
+            told["displays"] = list(self._entries)  # threads may go on
         if self._left_out:
             told["displays_left_out"] = self._left_out
         return told
@@ -133,6 +136,13 @@ class Displays:
             self._stream.flush()
         except Exception:
             pass  # closed
+
+    def _has_place(self, *, kept: bool = False) -> bool:
+        """Without one, its forms need not be made. `kept`: one for the value."""
+        if len(self._entries) < _MOST_DISPLAYS - kept:
+            return True
+        self._left_out += 1
+        return False
 
     def _add(self, forms: dict[str, str], *, is_value: bool = False, again: bool = True) -> None:
         if os.getpid() != self._pid:
@@ -165,8 +175,14 @@ def tell(sentence: str) -> None:
         pass
 
 
+def name_of(kind: type) -> str:
+    """Its own, whatever its metaclass says."""
+    name: str = vars(type)["__name__"].__get__(kind)
+    return readable(name)
+
+
 def _name(value: Any) -> str:
-    return type(value).__name__
+    return name_of(type(value))
 
 
 def _attempt(doing: str, action: Callable[[], Any]) -> Any:
@@ -200,7 +216,7 @@ def rich_forms_of(value: Any) -> dict[str, str]:
 
 def forms_of(value: Any) -> dict[str, str]:
     forms: dict[str, str] = {}
-    if type(value) not in _PLAIN_VALUES and not inspect.isclass(value):
+    if type(value) not in _PLAIN_VALUES and not issubclass(type(value), type):
         for forms_from in (_bundle, _methods, _table, _figure):
             for kind, data in (_attempt(f"a form of {_name(value)}", lambda: forms_from(value)) or {}).items():
                 forms.setdefault(kind, data)

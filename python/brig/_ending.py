@@ -53,14 +53,27 @@ def run_exit_functions() -> None:
         _do(sys.modules["logging"].shutdown)
 
 
+def tell(error: BaseException) -> None:
+    """On stderr, as an interpreter would; but with lines of code that no file has, too."""
+    try:
+        if sys.excepthook is sys.__excepthook__:
+            import traceback
+
+            traceback.print_exception(type(error), error, error.__traceback__)
+        else:
+            sys.excepthook(type(error), error, error.__traceback__)
+    except BaseException:
+        pass  # one that can't be printed, or nowhere to print it to
+
+
 def _do(function: Callable[[], object]) -> None:
-    """What fails there is told, as by an interpreter that ends, and changes nothing else."""
+    """What fails there is told and changes nothing else."""
     try:
         function()
     except SystemExit:
         pass
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
+    except BaseException as error:
+        tell(error)
 
 
 def flush() -> None:
@@ -89,8 +102,8 @@ def exit_code(ended: SystemExit) -> int:
         return int(code) & 0xFF if -(2**63) <= code < 2**63 else 0xFF
     try:
         print(code, file=sys.stderr)
-    except Exception:
-        pass
+    except BaseException:
+        pass  # one that can't be printed
     return 1
 
 
@@ -102,7 +115,7 @@ def end_copy(error: Optional[BaseException]) -> NoReturn:
             code = exit_code(error)
         elif error is not None:
             code = 1
-            sys.excepthook(type(error), error, error.__traceback__)
+            tell(error)
         end()
     finally:
         os._exit(code)

@@ -160,7 +160,7 @@ def test_a_display_is_of_the_code_alone(box: Any) -> None:
     assert "displays" not in result.output and b"shows nothing" in result.report.stderr
 
 
-def test_hostile_values_do_not_lose_the_answer(box: Any) -> None:
+def test_hostile_code_does_not_lose_the_answer(box: Any) -> None:
     for code in (
         "class S(str):\n    def encode(self, *_): 1 / 0\n    def __str__(self): 1 / 0\ndisplay({'text/html': S('x')}, raw=True)",
         "class S(str):\n    def __str__(self): return 7\nclass C:\n    def __repr__(self): return S('x')\ndisplay(C())",
@@ -171,16 +171,39 @@ def test_hostile_values_do_not_lose_the_answer(box: Any) -> None:
         "display('\\ud800', raw=True)",
         "import builtins, os\ndel os.environ\ndisplay(1)",
         "class M(type):\n    @property\n    def __mro__(self): 1 / 0\nclass C(metaclass=M): pass\ndisplay(C())",
+        "class M(type):\n    __name__ = property(lambda _: 1 / 0)\nclass C(metaclass=M): __repr__ = None\ndisplay(C())",
+        "class M(type):\n    __name__ = property(lambda _: 1 / 0)\nclass E(Exception, metaclass=M): pass\nraise E",
+        "class C:\n    __class__ = property(lambda _: 1 / 0)\ndisplay(C())",
+        "class E(Exception):\n    __str__ = __repr__ = None\nraise E",
+        "import sys\nsys.excepthook = None\n1 / 0",
+        "import sys\nsys.stdout = sys.stderr = 7\n1 / 0",
+        "import sys\nsys.modules.clear()\n1 / 0",
+        "import sys\nclass E:\n    def __str__(self): 1 / 0\nsys.exit(E())",
+        "import threading\nthreading._active.clear()\nthreading.Thread(target=print).start()",
     ):
         assert run(box, "open('f', 'w').write('x')\n" + code + "\nNone").output["files"][0]["path"] == "f", code
+
+
+def test_code_that_breaks_what_the_answer_needs_is_told(box: Any) -> None:
+    result = run(box, "open('f', 'w').close()\nimport builtins\nbuiltins.open = None\n7")
+    assert result.output == {"value": 7, "files_left_out_why": ["the workspace could not be looked at: TypeError"]}
 
 
 # --- matplotlib, PIL, pandas ---
 
 
-@pytest.fixture
-def plots() -> None:
+@pytest.fixture(scope="module")
+def plots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Has imported them ahead of its calls."""
     pytest.importorskip("matplotlib")
+    pytest.importorskip("PIL")
+    directory = tmp_path_factory.mktemp("ahead")
+    directory.chmod(0o755)  # pytest's own directories are its user's alone
+    (directory / "ahead.py").write_text(
+        "import matplotlib.pyplot, PIL.ImageShow, brig\n@brig.tool\ndef nothing() -> None: ...\n"
+    )
+    with brig.Sandbox(modules=["brig._builtin", "ahead"], paths=[str(directory)], timeout=60, memory="1G") as made:
+        yield made
 
 
 PLOT = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots(figsize=(2, 1))\nax.plot([1, 2])\n"
@@ -190,43 +213,53 @@ def is_png(data: dict[str, str]) -> bool:
     return base64.b64decode(data["image/png"]).startswith(PNG)
 
 
-def test_show_displays_the_open_figures_and_closes_them(box: Any, plots: None) -> None:
+def test_show_displays_the_open_figures_and_closes_them(plots: Any) -> None:
     code = PLOT + "print('before')\nplt.show()\nprint('after')\nplt.figure()\nplt.show(block=False)\nplt.get_fignums()"
-    output = run(box, code).output
+    output = run(plots, code).output
     assert [(each["at"], is_png(each["data"])) for each in output["displays"]] == [(7, True), (13, True)]
     assert output["value"] == [] and "error" not in output
 
 
-def test_figures_that_are_open_at_the_end_come_back(box: Any, plots: None) -> None:
-    assert [is_png(each) for each in shown(box, PLOT + "plt.figure()\nNone")] == [True, True]
-    output = run(box, PLOT + "1 / 0").output
+def test_figures_that_are_open_at_the_end_come_back(plots: Any) -> None:
+    assert [is_png(each) for each in shown(plots, PLOT + "plt.figure()\nNone")] == [True, True]
+    output = run(plots, PLOT + "1 / 0").output
     assert is_png(output["displays"][0]["data"]) and output["error"]["type"] == "ZeroDivisionError"
-    assert shown(box, PLOT + "plt.close('all')\nNone") == []
+    assert shown(plots, PLOT + "plt.close('all')\nNone") == []
+    output = run(plots, PLOT + "for i in range(66): display(i)\nfig").output
+    assert len(output["displays"]) == 64 and output["displays_left_out"] == 3
 
 
-def test_a_figure_is_shown_once(box: Any, plots: None) -> None:
-    (display,) = run(box, PLOT + "fig").output["displays"]
+def test_a_figure_is_shown_once(plots: Any) -> None:
+    (display,) = run(plots, PLOT + "fig").output["displays"]
     assert is_png(display["data"]) and display["is_value"]
-    assert len(shown(box, PLOT + "display(fig)\nNone")) == 1
-    assert len(shown(box, PLOT + "display(fig)\nax.plot([3, 1])\nNone")) == 2, "it is another by now"
+    assert len(shown(plots, PLOT + "display(fig)\nNone")) == 1
+    assert len(shown(plots, PLOT + "display(fig)\nax.plot([3, 1])\nNone")) == 2, "it is another by now"
 
 
-def test_a_figure_that_can_not_be_drawn_is_told(box: Any, plots: None) -> None:
-    result = run(box, PLOT + "ax.set_title('$\\\\none{$')\n7")
+def test_a_figure_that_can_not_be_drawn_is_told(plots: Any) -> None:
+    result = run(plots, PLOT + "ax.set_title('$\\\\none{$')\n7")
     assert result.output["value"] == 7 and result.output["displays"][0]["data"].keys() == {"text/plain"}
     assert b"display: a form of Figure raised ValueError" in result.report.stderr
 
 
-def test_there_is_no_screen(box: Any, plots: None) -> None:
+def test_modules_that_come_late_are_shown_as_well(box: Any) -> None:
+    pytest.importorskip("matplotlib")
+    assert [is_png(each) for each in shown(box, PLOT + "plt.show()\nplt.figure()\nNone")] == [True, True]
+
+
+@pytest.mark.parametrize("when", ["late", "ahead"])
+def test_there_is_no_screen(box: Any, plots: Any, when: str) -> None:
+    cold, box = box, plots if when == "ahead" else box
     assert run(box, PLOT + "import matplotlib\nplt.close()\nmatplotlib.get_backend().lower()").output["value"] == "agg"
     assert shown(box, "import matplotlib\nmatplotlib.use('Agg')\n" + PLOT + "plt.show()")[0].keys() >= {"image/png"}
     code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import matplotlib.pyplot as p; p.plot([1])']).returncode"
     assert run(box, code).output["value"] == 0
-    assert run(box, "import sys\n[each for each in sys.modules if each.startswith(('matplotlib', 'PIL'))]").output["value"] == []
+    assert run(cold, "import sys\n[each for each in sys.modules if each.startswith(('matplotlib', 'PIL'))]").output["value"] == []
 
 
-def test_images_of_pil(box: Any) -> None:
-    pytest.importorskip("PIL")
+@pytest.mark.parametrize("when", ["late", "ahead"])
+def test_images_of_pil(box: Any, plots: Any, when: str) -> None:
+    box = plots if when == "ahead" else box
     make = "from PIL import Image\nimage = Image.new('RGB', (8, 8), 'red')\n"
     assert [is_png(each) for each in shown(box, make + "display(image)\nimage.show()\nimage")] == [True, True, True]
 

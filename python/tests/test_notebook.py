@@ -213,10 +213,11 @@ def test_what_is_there_needs_no_pip(box: Any) -> None:
 
 def test_pip_runs_where_the_network_is_the_hosts() -> None:
     with brig.Sandbox(modules=["brig._builtin"], policy={"network": "host"}, timeout=60) as box:
-        if not value(box, "from brig._magics import _has_network\n_has_network()"):
-            pytest.skip("this machine has no network")
-        told = failure(box, "%pip install --no-such-option x")  # pip's own word
-        assert told["message"] == "%pip install failed: exit status 2."
+        told = failure(box, "%pip install --no-such-option x")
+        if value(box, "from brig._magics import _has_network\n_has_network()"):
+            assert told["message"] == "%pip install failed: exit status 2."  # pip's own word is on stderr
+        else:  # nor has the host any
+            assert told["message"].startswith("%pip can't install x: there is no network")
 
 
 def test_scripts(box: Any) -> None:
@@ -286,7 +287,9 @@ def test_errors_beside_magics_show_the_codes_own_lines(box: Any) -> None:
         f(1)
         """)
     traceback = failure(box, code)["traceback"]
-    assert '  File "<code>", line 6, in <module>\n    f(1)\n  File "<code>", line 5, in f\n' in traceback
+    places = [line for line in traceback.splitlines() if line.startswith("  File")]
+    assert places == ['  File "<code>", line 6, in <module>', '  File "<code>", line 5, in f']
+    assert "    f(1)\n" in traceback and "    return y[0] + x\n" in traceback
     told = failure(box, "!ls\nx = 1 +* 2")
     assert told["type"] == "SyntaxError" and "line 2" in told["traceback"] and "x = 1 +* 2" in told["traceback"]
 
