@@ -58,9 +58,9 @@ _brig() {
         --audit-arguments) _brig_words 'off redacted full' ;;
         --listen | -l) _brig_words '127.0.0.1:7070 unix:' ;;
         --net) _brig_words 'none loopback host' ;;
-        --memory | --timeout | --mcp-text | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
+        --memory | --timeout | --mcp-text | --preload | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
         *)
-          local words='--manifest --builtins --concurrency --queue --audit --audit-arguments --mcp-text --help'
+          local words='--manifest --builtins --preload --concurrency --queue --audit --audit-arguments --mcp-text --help'
           [[ $sub == serve ]] || words+=' --policy --read --write --net --memory --timeout'
           [[ $sub == mcp ]] || words+=' --listen --token-file --tls-cert --tls-key --allow-host --allow-origin --max-body --drain'
           _brig_words "$words"

@@ -50,6 +50,7 @@ complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l queue -x -d 'Call
 complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l audit -r -F -d 'Audit log'
 complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l audit-arguments -x -a 'off redacted full' -d 'What it shows of arguments'
 complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l mcp-text -x -d 'Text in a result of MCP (25K)'
+complete -c brig -n '__fish_seen_subcommand_from serve mcp' -l preload -x -d 'A module that run_python finds imported already'
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l policy -r -F -d 'Policy file (TOML)'
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l read -r -F -d 'Let calls read PATH'
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l write -r -F -d 'Let calls write PATH'

@@ -15,6 +15,7 @@ set(brig_python_files
   brig/_native.py
   brig/_notebook.py
   brig/_policy.py
+  brig/_preload.py
   brig/_reload.py
   brig/_result.py
   brig/_run.py

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "run_command_support.h"
-#include "tool/command_maker.h"
+#include "tool/call_maker.h"
 
 namespace {
 
@@ -118,14 +118,15 @@ std::unique_ptr<Sandbox> looking(const Policy& policy, const std::string& line,
   Tool tool;
   tool.name = "tool";
   tool.input_schema = {{"type", "object"}};
-  tool.maker = std::make_shared<const brig::CommandMaker>(brig::CommandMaker{[=](const Json&) {
-    brig::MadeCommand made;
-    made.command = Command::shell(line);
-    made.output = [look](const Report&, const brig::Workspace* workspace) {
-      return workspace ? look(*workspace) : Json("no workspace");
-    };
-    return made;
-  }});
+  tool.maker = std::make_shared<const brig::CallMaker>(
+      brig::CallMaker{{}, [=](Json&) {
+                        brig::MadeCall made;
+                        made.command = Command::shell(line);
+                        made.output = [look](ToolResult& result, const brig::Workspace* workspace) {
+                          result.output = workspace ? look(*workspace) : Json("no workspace");
+                        };
+                        return made;
+                      }});
   Toolbox tools;
   tools.add(std::move(tool));
   return std::make_unique<Sandbox>(std::move(tools), policy);
@@ -144,6 +145,41 @@ TEST_F(RunCommandWorkspace, NothingOfTheCommandIsAliveWhenTheHostLooks) {
                   return {found, left.files(Clock::time_point::max()).size()};
                 });
     for (int i = 0; i < 5; ++i) EXPECT_EQ(output_of(*box), (Json{0, 3}));
+  }
+}
+
+// It is the host that ends it then, and the init has to stay all the same.
+TEST_F(RunCommandWorkspace, WhatItLeftIsThereHoweverItEnded) {
+  for (const brig::Isolation floor : kFloors) {
+    SCOPED_TRACE(brig::to_string(floor));
+    const auto box = command_box(policy_of(floor));
+    for (const char* end : {"trap '' TERM; while :; do sleep 600; done", "exit 3", "kill -9 $$"}) {
+      const ToolResult result = run_command(
+          *box, {{"command", fmt::format("echo kept >f; echo out; {}", end)}, {"timeout", 0.5}});
+      EXPECT_FALSE(result.ok);
+      ASSERT_TRUE(result.output.is_object()) << end << ": " << result.error;
+      EXPECT_EQ(result.output["stdout"], "out\n");
+      ASSERT_EQ(result.output.value("files", Json::array()).size(), 1u) << end;
+      EXPECT_EQ(result.output["files"][0]["path"], "f");
+    }
+    EXPECT_EQ(output_of_line(*box, "ls")["stdout"], "") << "and gone for the next";
+  }
+}
+
+TEST_F(RunCommandWorkspace, ACallsDirectoryIsOneOfTheCells) {
+  for (const brig::Isolation floor : kFloors) {
+    SCOPED_TRACE(brig::to_string(floor));
+    const auto box = command_box(policy_of(floor));
+    const ToolResult inside = run_command(*box, {{"command", "cat f; ls ../other"},
+                                                 {"cwd", "d"},
+                                                 {"files", {{"d/f", "F"}, {"other", ""}}}});
+    EXPECT_EQ(inside.report.out.bytes, "F../other\n") << inside.error;
+    const ToolResult missing = run_command(*box, {{"command", "echo ran"}, {"cwd", "no/such"}});
+    EXPECT_EQ(missing.report.outcome, Outcome::invalid_arguments);
+    EXPECT_EQ(missing.report.out.bytes, "");
+    EXPECT_FALSE(missing.report.exit_code);
+    EXPECT_TRUE(missing.output.is_null());
+    EXPECT_TRUE(contains(missing.error, "cwd: ")) << missing.error;
   }
 }
 

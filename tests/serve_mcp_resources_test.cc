@@ -74,19 +74,22 @@ TEST(McpFiles, OfPythonComeBackToo) {
   EXPECT_EQ(result["content"][0]["text"], "done\n") << result;
   EXPECT_EQ(result["content"][1]["text"], "value:\nvalue") << result;
   const Json links = links_of(result);
-  ASSERT_EQ(links.size(), 1u) << result;
-  EXPECT_EQ(links[0]["name"], "d/out.json");
-  EXPECT_EQ(shell.read(links[0]["uri"])["result"]["contents"][0]["text"], "{}");
-  EXPECT_TRUE(contains(result["content"].dump(), "'big', 7 MiB: too large to keep")) << result;
+  ASSERT_EQ(links.size(), 2u) << result;
+  EXPECT_EQ(links[0]["name"], "big");
+  EXPECT_EQ(links[1]["name"], "d/out.json");
+  EXPECT_EQ(shell.read(links[1]["uri"])["result"]["contents"][0]["text"], "{}");
 }
 
 TEST(McpFiles, AreToldIfTheyAreTooLargeOrTooMany) {
   Shell shell;
   const Json large = shell.call(run_line("head -c 9000000 /dev/zero > big"));
-  EXPECT_TRUE(contains(large["content"].dump(), "'big', 8.6 MiB: too large to keep")) << large;
+  EXPECT_TRUE(contains(large["content"].dump(), "'big', 8.6 MiB: it is larger than 8 MiB"))
+      << large;
   const Json many = shell.call(run_line("for i in $(seq 40); do echo x > $i; done"));
   EXPECT_EQ(links_of(many).size(), 16u);
-  EXPECT_TRUE(contains(many["content"].dump(), "24 more files")) << many;
+  EXPECT_TRUE(contains(many["content"].dump(),
+                       "24 more files of the workspace are not kept: there are more than 16"))
+      << many;
 }
 
 TEST(McpFiles, BelongToWhoMadeTheCall) {
@@ -114,12 +117,13 @@ TEST(McpFiles, BelongToWhoMadeTheCall) {
   EXPECT_EQ(result["cacheScope"], "private");
 }
 
-TEST(McpFiles, AreNoPartOfAnHttpResult) {
+TEST(McpFiles, AreDataInAnHttpResult) {
   Serve serve;
   const Json output =
       serve.post("/v1/tools/run_command/call", {{"arguments", {{"command", "echo x > f; echo y"}}}})
           .json()["output"];
-  EXPECT_EQ(output, (Json{{"exit_code", 0}, {"stdout", "y\n"}, {"stderr", ""}}));
+  EXPECT_EQ(output, Json::parse(R"({"exit_code": 0, "stdout": "y\n", "stderr": "", "files": [
+                       {"path": "f", "mime_type": "text/plain", "size": 2, "data": "eAo="}]})"));
 }
 
 TEST(McpFiles, ALargeImageIsLinked) {

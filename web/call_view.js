@@ -141,7 +141,11 @@ export class CallView {
       );
     this.#fillHits();
     this.#fillSteps();
-    const answer = call.result?.ok ? resultNodes(call.result.output, call.output) : [];
+    // Of a call that failed there may be one, too: what it had displayed, and the files that it left.
+    const answer =
+      call.result && (call.result.ok || call.result.output !== null)
+        ? resultNodes(call.result.output, call.output)
+        : [];
     setHidden(this.result, answer.length === 0);
     this.result.replaceChildren(el('h3', {}, 'Result'), ...answer);
     this.rest.replaceChildren(...this.#restNodes());

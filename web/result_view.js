@@ -5,6 +5,8 @@ import { bytes, visible } from './text.js';
 const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const MOST_IMAGE = 8 * 1024 * 1024; // characters of base64
 const MOST_IMAGES = 8;
+const MOST_DISPLAYS = 16;
+const MOST_FILES = 32;
 const MOST_TEXT = 128 * 1024;
 
 function textBlock(text) {
@@ -57,7 +59,25 @@ function blockNodes(blocks) {
   });
 }
 
-// The answer of run_command and run_python: {stdout, stderr, images?, value | exit_code}.
+// Of what was displayed: an image, or a text. Never HTML.
+function displayNodes(display) {
+  const data = display?.data ?? {};
+  for (const type of IMAGES) if (type in data) return imageBlock({ mime_type: type, data: data[type] });
+  for (const type of ['text/plain', 'text/markdown', 'text/latex', 'application/json'])
+    if (type in data)
+      return textBlock(typeof data[type] === 'string' ? data[type] : JSON.stringify(data[type], null, 2));
+  return [el('p', { class: 'note' }, `displayed: ${visible(Object.keys(data).join(', '))}`)];
+}
+
+function fileNote(file) {
+  const size = Number.isSafeInteger(file?.size) ? `, ${bytes(file.size)}` : '';
+  const why = typeof file?.left_out === 'string' ? `: ${visible(file.left_out)}` : '';
+  return el('p', { class: 'note' }, `${visible(String(file?.path ?? ''))}${size}${why}`);
+}
+
+const listOf = (value) => (Array.isArray(value) ? value : []);
+
+// The answer of run_command and run_python: {stdout, stderr, value | exit_code, displays?, images?, files?, …}.
 const isBuiltin = (output) =>
   output !== null &&
   typeof output === 'object' &&
@@ -65,20 +85,24 @@ const isBuiltin = (output) =>
   typeof output.stderr === 'string';
 
 function builtinNodes(output, printed) {
-  const { images, exit_code: code, ...rest } = output; // the code is among the call's facts
+  // Code and signal are among the call's facts.
+  const { images, displays, files, files_left_out: left, exit_code: code, signal, ...rest } = output;
   for (const stream of ['stdout', 'stderr'])
     if (isPrinted(rest[stream], printed, stream)) delete rest[stream];
   const keys = Object.keys(rest);
   const value = keys.length === 1 && keys[0] === 'value' ? rest.value : rest;
-  const pictures = Array.isArray(images)
-    ? images
-        .slice(0, MOST_IMAGES)
-        .flatMap((image) => [
-          ...imageBlock(image ?? {}),
-          el('p', { class: 'note' }, visible(image?.path ?? '')),
-        ])
-    : [];
-  return [...(keys.length === 0 || value === null ? [] : resultNodes(value, printed)), ...pictures];
+  const shown = listOf(displays).slice(0, MOST_DISPLAYS).flatMap(displayNodes);
+  const pictures = listOf(images)
+    .slice(0, MOST_IMAGES)
+    .flatMap((image) => [...imageBlock(image ?? {}), el('p', { class: 'note' }, visible(image?.path ?? ''))]);
+  const notes = [
+    ...listOf(files).slice(0, MOST_FILES).map(fileNote),
+    ...listOf(left)
+      .slice(0, MOST_FILES)
+      .map((each) => el('p', { class: 'note' }, visible(`${each?.count} more files: ${each?.why}`))),
+  ];
+  const answer = keys.length === 0 || value === null ? [] : resultNodes(value, printed);
+  return [...shown, ...answer, ...pictures, ...notes];
 }
 
 // What the output shows already is not shown twice.

@@ -23,6 +23,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace brig {
 
@@ -30,6 +31,7 @@ struct Manifest {
   Policy policy;  // for Sandbox
   Toolbox
       tools;  // commands, and libraries to load; those with a policy of their own have it with them
+  std::vector<std::string> preload;  // of [run_python]: what a server's built-in tool imports ahead
 };
 
 // Throws Error(config) that tells all that is wrong, one per line: "file:line: what is wrong", with the

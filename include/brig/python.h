@@ -18,6 +18,9 @@ struct Python {
   // A directory in which they may lie, too, beside what is not for tools: only the modules themselves can be
   // read. Empty: none.
   std::string home;
+  // Modules to import ahead, that tools and the code of run_python may need: "numpy". A call then finds them loaded. They are looked for
+  // where the interpreter looks, and in `path`; one that can't be imported is an Error(config).
+  std::vector<std::string> preload;
 };
 
 }  // namespace brig

@@ -24,7 +24,9 @@ namespace brig {
 struct ToolResult {
   std::string call_id;
   bool ok = false;
-  Json output;        // of a call that is ok
+  // Of a call that is ok. The server's run_command and run_python have one beside an error, too, if they were run: what was
+  // written until then, and the files that are left.
+  Json output;
   std::string error;  // of one that isn't: "Type: message" of what the tool threw, or a sentence
   std::string error_type;  // the type alone, of what the tool threw
   std::string traceback;   // where it was thrown, if the tool's language tells

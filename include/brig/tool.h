@@ -40,9 +40,9 @@ struct ToolOptions {
 };
 
 struct PythonRuntime;  // brig's own
-struct CommandMaker;   // likewise
+struct CallMaker;      // likewise
 
-// Exactly one of `call`, `argv`, `library`, `python` and `maker` says what the tool is.
+// Exactly one of `call`, `argv`, `library`, `python` and `maker` says what the tool is; `maker` may stand beside `python`.
 struct Tool {
   std::string name, description;
   Json input_schema;                  // an object's
@@ -57,8 +57,9 @@ struct Tool {
   std::string library;
   // A function of a module that an interpreter has imported: see Toolbox::add_python.
   std::shared_ptr<const PythonRuntime> python;
-  // A command that brig's own code makes of the arguments: the server's run_command.
-  std::shared_ptr<const CommandMaker> maker;
+  // A command that brig's own code makes of the arguments: the server's run_command. Beside `python`: what brig's own code does
+  // around each call, as for the server's run_python.
+  std::shared_ptr<const CallMaker> maker;
 };
 
 // Whether `query` is in the name or the description, whatever the case.

@@ -61,10 +61,13 @@ class Toolbox {
   std::vector<Library> libraries() const;
 
   // The tools of Python modules: imported by a Sandbox, in the jail. `policy`: for all of them.
-  Toolbox& add_python(Python python, std::optional<Policy> policy = {});
+  // `maker`: see Tool; for all of them, too.
+  Toolbox& add_python(Python python, std::optional<Policy> policy = {},
+                      std::shared_ptr<const CallMaker> maker = nullptr);
   struct PythonModules {
     Python python;
     std::optional<Policy> policy;
+    std::shared_ptr<const CallMaker> maker = nullptr;
   };
   std::vector<PythonModules> python_modules() const;
 

@@ -6,6 +6,7 @@ has been loaded; 6 the rest of brig's helper, to load; 7 this package. The helpe
     path      directories for sys.path; with "exact", all of it
     tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
     discover  modules whose marked tools are to be listed
+    preload   modules to import first, for whatever the tools will do
 """
 
 from __future__ import annotations
@@ -219,6 +220,11 @@ class _Runtime:
         path = self._spec.get("path", [])
         sys.path[:] = [_OWN, *path] if self._spec.get("exact") else [_OWN, *path, *sys.path[1:]]
         state.loading = True
+        for name in self._spec.get("preload", []):
+            from brig._preload import preload
+
+            self._begin(f"preload: importing module '{name}'")
+            preload(name)
         for each in self._spec.get("tools", []):
             entry = _Entry(self._resolve(each), bool(each.get("typed")))
             entry.relays_exit = bool(each.get("relays_exit"))

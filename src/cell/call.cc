@@ -116,9 +116,10 @@ bool Call::listen(bool to_the_end) {
       heard_ = true;
       answered_ = Clock::now();
       if (answer_.answer().kind == Answer::Kind::too_large) end(Ending::result);
-      // All there is to know is known, where a cgroup counts what was used: its end is not waited for.
-      early_ = answer_.complete() && ending_ == Ending::none && cell_.cgroup &&
-               cell_.cgroup->counts_cpu();
+      // All there is to know is known, where a cgroup counts what was used and nobody looks at what is left: its end
+      // is not waited for.
+      early_ = answer_.complete() && ending_ == Ending::none && !settings_.shows_workspace &&
+               cell_.cgroup && cell_.cgroup->counts_cpu();
       if (size == 0) cell_.answer_read.reset();
       return size > 0 && !early_;
     }
@@ -179,6 +180,10 @@ void Call::on_message() {
   if (size == sizeof message && message.tag == wire::Tag::files_failed && !ended_) {
     files_error_ = message.error;
     failed_file_ = message.index;
+    return;
+  }
+  if (size == sizeof message && message.tag == wire::Tag::directory_failed && !ended_) {
+    directory_error_ = message.error;
     return;
   }
   if (size == sizeof message && message.tag == wire::Tag::tool_ended) {

@@ -53,7 +53,11 @@ struct CellRequest {
   // Made ahead, by who asks, if the arguments are large: a file that holds them, or something to read
   // what belongs into the gaps of their outline.
   UniqueFd arguments_file;
-  std::uint32_t arguments_size = 0;     // of what is in the file
+  std::uint32_t arguments_size = 0;  // of what is in the file
+  // Of a command: more variables, which take the place of the cell's own of that name; and the directory that it starts in, from
+  // its working directory on. Empty: there.
+  std::map<std::string, std::string> variables;
+  std::string directory;
   UniqueFd files;                       // of a command: see stow_files
   std::vector<std::string> file_names;  // for messages
   ProgressCallback on_progress;
@@ -85,7 +89,7 @@ bool send_equipment(const CallSettings& settings, ReadyCell& cell);
 struct CellResult {
   Report report;
   Answer answer;  // of a function
-  // What a command has left, where its zygote shows that and all of its processes are known to be gone; or
+  // What a call has left, where its zygote shows that and all of its processes are known to be gone; or
   // null. The cell's slot is not used again before it goes, and the Warden must be there until then.
   std::unique_ptr<Workspace> workspace;
 };
@@ -108,6 +112,11 @@ struct CallSettings {
   bool functions = false;         // of a function zygote
   bool shows_workspace = false;
 };
+
+// What else stood in the way of a call that did not end well, beside the cause: as violations, and as sentences behind the message.
+// `said`: what it complained of; `argv`: the words of a command.
+void conclude(Report& report, const CallSettings& settings, std::uint64_t scratch,
+              const std::vector<std::string>& argv, const std::string& said);
 
 class Call {
  public:
@@ -144,10 +153,10 @@ class Call {
   bool over() const { return over_; }
   // Once, when over. What is left of the cell is the keeper's.
   CellResult take() { return {std::move(report_), answer_.take(), nullptr}; }
-  // Whether the command was run, and its init has told that nothing of it is alive any more.
+  // Whether the command or function was run, and its init has told that nothing of it is alive any more.
   bool left_workspace() const {
     return ended_ && !end_.killed && cell_.workspace && !exec_error_ && !request_error_ &&
-           !files_error_;
+           !files_error_ && !directory_error_;
   }
   // What it held of the cell: closing that takes a while, and need not be waited for.
   ReadyCell remains() { return std::move(cell_); }
@@ -174,6 +183,7 @@ class Call {
   void judge(Report& report, const CgroupUsage& usage);
   void conclude(Report& report) const;
   std::string why_not_run(Report& report) const;
+  std::string why_not_there(Report& report) const;
   std::string guess(Report& report) const;
   void judge_function(Report& report);
   void judge_files(Report& report) const;
@@ -199,7 +209,8 @@ class Call {
   bool early_ = false;  // a function has answered, and nobody waits for it to end
   bool ended_ = false;  // the init has told the tool's end
   wire::Message end_{};
-  int exec_error_ = 0, request_error_ = 0, files_error_ = 0, hearing_error_ = 0;
+  int exec_error_ = 0, request_error_ = 0, files_error_ = 0, directory_error_ = 0,
+      hearing_error_ = 0;
   std::uint32_t failed_file_ = 0;
   std::map<std::string, std::uint64_t> refusals_;
   std::uint64_t refusal_count_ = 0;

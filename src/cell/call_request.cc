@@ -62,6 +62,25 @@ std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cel
   return settings.variables + static_cast<std::uint32_t>(settings.scratch_variables.size());
 }
 
+// The same, with the request's own in place of those that it names.
+std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cell,
+                              const CellRequest& request, std::string& strings) {
+  if (request.variables.empty()) return add_environment(settings, cell, strings);
+  std::string before;
+  std::uint32_t count = add_environment(settings, cell, before);
+  for (std::size_t at = 0; at < before.size();) {
+    const std::string_view variable = before.c_str() + at;
+    at += variable.size() + 1;
+    if (request.variables.contains(std::string(variable.substr(0, variable.find('=')))))
+      --count;
+    else
+      strings.append(variable).push_back('\0');
+  }
+  for (const auto& [name, value] : request.variables)
+    strings.append(name).append("=").append(value).push_back('\0');
+  return count + static_cast<std::uint32_t>(request.variables.size());
+}
+
 // In the packet, or in a memfd beside it. `last`: another descriptor behind that, or -1.
 bool send_strings(int socket, std::string& strings, wire::Request request, int* fds, int count,
                   int last) {
@@ -218,7 +237,8 @@ bool Call::send_request() {
   wire::Request request{};
   request.tag = wire::Tag::request;
   request.argc = static_cast<std::uint32_t>(command.argv.size());
-  request.envc = add_environment(settings_, cell_, strings);
+  request.envc = add_environment(settings_, cell_, request_, strings);
+  if (!request_.directory.empty()) strings.append(request_.directory).push_back('\0');
   request.has_tty = command.tty_fd >= 0;
   request.files = static_cast<std::uint32_t>(request_.file_names.size());
 
@@ -257,6 +277,7 @@ bool Call::is_dead() {
 }
 
 bool Call::send_function() {
+  if (died_waiting()) return false;
   std::string strings(sizeof(wire::Request), '\0');
   strings.append(request_.command.argv[0]).push_back('\0');
   strings += *request_.arguments;

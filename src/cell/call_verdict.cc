@@ -47,6 +47,18 @@ bool says(const std::string& text, std::span<const std::string_view> words) {
 
 }  // namespace
 
+namespace {
+
+void add_network(Report& report) {
+  for (const Violation& each : report.violations)
+    if (each.code == "network.refused") {
+      report.message += "; " + sentence(each);
+      return;  // AF_INET and AF_INET6 are one network
+    }
+}
+
+}  // namespace
+
 // Without a cgroup nobody is killed for memory, and nobody counts who is refused a process: a request fails,
 // and how the program ends then is its own affair. So this looks at what it said and used, and says no more
 // than what may be why.
@@ -88,25 +100,27 @@ void Call::conclude(Report& report) const {
     case Outcome::internal: return;
     default: break;
   }
-  if (request_error_ || files_error_) return;
+  if (request_error_ || files_error_ || directory_error_) return;
+  static const std::vector<std::string> kNone;
+  const std::string& said =
+      answer_.answer().kind == Answer::Kind::error ? answer_.answer().bytes : report.err.bytes;
+  if (exec_error_)
+    add_network(report);
+  else
+    brig::conclude(report, settings_, limits_.scratch,
+                   request_.arguments ? kNone : request_.command.argv, said);
+}
+
+void conclude(Report& report, const CallSettings& settings, std::uint64_t scratch,
+              const std::vector<std::string>& argv, const std::string& said) {
+  add_network(report);
   const auto add = [&](Violation violation) {
     report.message += "; " + sentence(violation);
     report.violations.push_back(std::move(violation));
   };
-  for (const Violation& each : report.violations)
-    if (each.code == "network.refused") {
-      report.message += "; " + sentence(each);
-      break;  // AF_INET and AF_INET6 are one network
-    }
-  if (exec_error_) return;
-  const std::string& said =
-      answer_.answer().kind == Answer::Kind::error ? answer_.answer().bytes : report.err.bytes;
-  if (!settings_.init_exposed && says(lower_tail(said), kNoSpace))
-    add(may_lack_scratch(limits_.scratch));
-  static const std::vector<std::string> kNone;
+  if (!settings.init_exposed && says(lower_tail(said), kNoSpace)) add(may_lack_scratch(scratch));
   std::size_t more = 0;
-  for (Violation& each :
-       judge_paths(settings_.view, request_.arguments ? kNone : request_.command.argv, said)) {
+  for (Violation& each : judge_paths(settings.view, argv, said)) {
     if (++more <= kMostPathsTold)
       add(std::move(each));
     else
@@ -135,6 +149,19 @@ std::string Call::why_not_run(Report& report) const {
         "in files.read and name it as files.working_directory",
         name);
   return fmt::format("{} does not exist in the cell, or its interpreter doesn't", name);
+}
+
+// Why the directory that the request names could not be entered.
+std::string Call::why_not_there(Report& report) const {
+  const std::string name = in_quotes(request_.directory);
+  if (directory_error_ == ENOENT || directory_error_ == EACCES)
+    if (std::optional<Violation> found =
+            judge_path(settings_.view, request_.directory, Refused::lookup)) {
+      report.violations.push_back(std::move(*found));
+      return fmt::format("cwd: {}; the command was not run", sentence(report.violations.back()));
+    }
+  return fmt::format("cwd: {} can't be entered in the cell: {}; the command was not run", name,
+                     errno_text(directory_error_));
 }
 
 void Call::judge(Report& report, const CgroupUsage& usage) {
@@ -171,6 +198,10 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
                            errno_text(request_error_)));
   }
   if (files_error_) return judge_files(report);
+  if (directory_error_) {
+    report.exit_code.reset();
+    return say(Outcome::invalid_arguments, why_not_there(report));
+  }
   if (exec_error_) {
     report.exit_code = exec_error_ == ENOENT ? 127 : 126;
     say(Outcome::invalid_arguments, why_not_run(report));

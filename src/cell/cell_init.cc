@@ -32,7 +32,7 @@ namespace {
 using wire::Stage;
 
 // Set once before the handler can run; the handler needs them and takes no argument.
-volatile pid_t g_tool = 0;
+volatile pid_t g_tool = 0, g_keeper = 0;
 volatile bool g_killed = false;  // because the keeper died
 bool g_jailed = false;
 bool g_kill_all = false;  // kill(-1) reaches this cell's processes and no others
@@ -49,9 +49,9 @@ void on_term(int) {
 // The host says that it is enough; or, in floors without a pid namespace, the keeper died.
 void on_kill(int) {
   const int error = errno;
-  // In a jail the keeper's death is this process' own: it is the host, which knows, or the tool, whose
-  // end must not look like brig's doing.
-  g_killed = !g_jailed;
+  // Only if the keeper is gone: otherwise it is the host, which knows, or the tool, whose end must not look like brig's
+  // doing. In a jail the keeper's death is this process' own.
+  g_killed = !g_jailed && getppid() != g_keeper;
   if (g_kill_all) kill(-1, SIGKILL);
   if (g_tool > 0) {
     kill(-g_tool, SIGKILL);
@@ -236,6 +236,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   // In lent memory they are as the last cell's init left them.
   g_tool = 0;
   g_killed = g_kill_all = false;
+  g_keeper = getppid();
   // The out-of-memory killer must choose the tool before this process and the keeper.
   int oom = -1;
   if (proc >= 0) {

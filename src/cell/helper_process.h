@@ -19,7 +19,7 @@ struct Origin {
   std::shared_ptr<Nursery> nursery;        // for the functions of this process
   std::shared_ptr<UniqueFd> loader;        // the program to execute instead, for those of a library
   std::shared_ptr<const Payload> payload;  // what the zygote loads, or becomes; or null
-  bool shows_workspace = false;            // of commands: see CellResult
+  bool shows_workspace = false;            // of its cells: see CellResult
   bool functions() const { return nursery || payload; }
 };
 

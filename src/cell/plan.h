@@ -109,7 +109,7 @@ struct Plan {
   PlanList<PlanText> proc_masks;
   PlanText hostname;
   PlanText working_directory;
-  // Commands only: the init gives the host a descriptor of the cell's own workspace, and stays, when all
+  // The init gives the host a descriptor of the cell's own workspace, and stays, when all
   // other processes are gone, until the host hangs up.
   uint32_t shows_workspace;
 

@@ -126,6 +126,10 @@ CommandRequest await_command(const Plan& plan, int socket) {
       tell_failure(socket, wire::Tag::files_failed, errno, index);
     block.reset();
   }
+  if (const size_t size = taken.rest_size) {  // where it starts: all files are in place
+    if (strnlen(taken.rest, size) != size - 1) request_failed(socket, EINVAL);
+    if (chdir(taken.rest) != 0) tell_failure(socket, wire::Tag::directory_failed, errno);
+  }
   set_streams(socket, taken.packet.fds);
   if (taken.header->has_tty) ioctl(0, TIOCSCTTY, 0);
   unsigned guard = 0;

@@ -13,7 +13,8 @@ struct CommandRequest {
   char** argv;
   char** envp;
 };
-// Returns with 0 to 2 in place, signals unblocked, and the files of the request in the working directory.
+// Returns with 0 to 2 in place, signals unblocked, the files of the request in the working directory, and in the directory that the
+// request names, if it does.
 CommandRequest await_command(const Plan& plan, int socket);
 
 struct Equipment {
@@ -37,7 +38,7 @@ FunctionRequest await_function(int socket);
 bool put_files(int block, unsigned count, unsigned* index);
 
 // Tells the host why there will be no tool, and ends the process. exec_failed: the program can't be
-// run, which is the caller's doing. request_failed, files_failed: it did not come to that.
+// run, which is the caller's doing. request_failed, files_failed, directory_failed: it did not come to that.
 [[noreturn]] void tell_failure(int socket, wire::Tag tag, int error, unsigned index = 0);
 
 }  // namespace brig::helper

@@ -36,6 +36,8 @@ class Warden {
   unsigned ready() const;
   // What the zygote has loaded: a result that lists it, or an error.
   const Answer& catalog() const { return catalog_; }
+  // Of all of its calls.
+  const CallSettings& settings() const { return settings_; }
   // Whether this is called from within a callback of the warden's.
   bool is_own_thread() const { return thread_.is_this(); }
 

@@ -83,9 +83,10 @@ enum class Tag : uint32_t {
   cell_ready,
   tool_ended,  // status, usage
   // the tool before exec -> host
-  exec_failed,     // error: the program can't be run
-  request_failed,  // error: it did not come to that
-  files_failed,    // error, index: that file could not be put into the working directory
+  exec_failed,       // error: the program can't be run
+  request_failed,    // error: it did not come to that
+  files_failed,      // error, index: that file could not be put into the working directory
+  directory_failed,  // error: the directory that the request names can't be entered
   // host -> the tool's process: a Request each. A function's is equipped when its cell is made; what
   // is left for its request is the name and the arguments
   equip,
@@ -109,7 +110,8 @@ struct Message {
 // answer too (see answer.h). Then, if it is above kInlineRequest, and only the header is in the packet, a
 // memfd that holds it; and a memfd that holds the arguments, if they are not in the request. If a text is
 // there too, it is their outline, and what comes is a pipe or a memfd to read what belongs into its gaps.
-// The last descriptor of a command that finds files in its working directory is a memfd that holds them.
+// The last descriptor of a command that finds files in its working directory is a memfd that holds them. Behind the environment of a
+// command may stand one string more: the directory that it starts in, from the working directory on.
 struct Request {
   Tag tag;
   uint32_t size;

@@ -51,7 +51,8 @@ UniqueFd Workspace::open_below(const std::string& path, int flags) const {
       brig::open_below(directory_.get(), path.c_str(), {flags | kAlways, /*one_device=*/true}));
 }
 
-std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_point until) const {
+std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_point until,
+                                              Seen* what) const {
   std::vector<File> found;
   struct stat top;
   if (fstat(directory_.get(), &top) != 0) return found;
@@ -68,7 +69,11 @@ std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_po
       if (is_dots(name)) continue;
       enough = ++seen > kMostSeen || std::chrono::steady_clock::now() >= until;
       if (enough) break;
-      if (!is_valid_utf8(name) || path.size() + name.size() + 2 > PATH_MAX) continue;
+      if (!is_valid_utf8(name)) {
+        if (what && entry->d_type == DT_REG) ++what->unnamed;
+        continue;
+      }
+      if (path.size() + name.size() + 2 > PATH_MAX) continue;
       struct stat info;
       if (fstatat(dirfd(listed.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
       // Root could read what the tool can't: a file whose mode forbids it, or, on floors without mounts, a
@@ -81,6 +86,7 @@ std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_po
         directories.emplace_back(std::move(whole), depth + 1);
     }
   }
+  if (what) what->all = !enough;
   std::sort(found.begin(), found.end(),
             [](const File& a, const File& b) { return a.path < b.path; });
   return found;

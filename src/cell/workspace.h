@@ -34,8 +34,12 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
+  struct Seen {
+    bool all = true;          // or there were too many, or it took too long
+    std::size_t unnamed = 0;  // regular files that are not listed, since their names are not UTF-8
+  };
   // The regular files that the tool itself could read, by path; those that were found until then.
-  std::vector<File> files(std::chrono::steady_clock::time_point until) const;
+  std::vector<File> files(std::chrono::steady_clock::time_point until, Seen* seen = nullptr) const;
   // The first `most` bytes of one of them. Nothing if it is none, or can't be read.
   std::optional<std::string> read(const std::string& path, std::size_t most) const;
   // A guess, without looking at the names, of how many bytes a look at all of it has to do with.

@@ -36,6 +36,7 @@ struct ServerOptions {
   std::string manifest, audit, arguments = "off", mcp_text = "25K";
   PolicyOptions policy;  // of mcp
   bool builtins = false;
+  std::vector<std::string> preload;  // of run_python
   SandboxOptions sandbox;
   // of serve
   std::string listen = "127.0.0.1:7070", token_file, certificate, key, drain = "30s",
@@ -110,18 +111,27 @@ std::size_t mcp_text_of(const ServerOptions& options) {
 struct Parts {
   explicit Parts(const ServerOptions& options) {
     Builtins builtins;
-    if (options.manifest.empty() || options.builtins) {
-      const Policy policy = options.manifest.empty()
-                                ? options.policy.policy()
-                                : manifest_from_toml_file(options.manifest).policy;
-      builtins = make_builtins(policy, options.sandbox);
+    if (options.manifest.empty()) {
+      builtins = make_builtins(options.policy.policy(), options.sandbox, options.preload);
+    } else if (options.builtins) {
+      const Manifest manifest = manifest_from_toml_file(options.manifest);
+      builtins = make_builtins(manifest.policy, options.sandbox,
+                               preload_of(options.preload, manifest.preload));
+    } else if (!options.preload.empty()) {
+      throw Error(ErrorKind::config,
+                  "--preload is for run_python, which a server with a manifest has only if it is "
+                  "started with --builtins");
+    } else if (!manifest_from_toml_file(options.manifest).preload.empty()) {
+      note("[run_python] of the manifest means nothing without --builtins");
+    }
+    if (builtins.sandbox) {
       if (!builtins.missing.empty()) note("there is no run_python: " + builtins.missing);
     }
     service = std::make_unique<Service>(
         loop,
         ServiceOptions{options.manifest, options.sandbox,
                        options.audit.empty() ? default_audit() : options.audit,
-                       shown_by(options.arguments), mcp_text_of(options)},
+                       shown_by(options.arguments), mcp_text_of(options), options.preload},
         std::move(builtins));
     if (options.manifest.empty()) return;
     watch = std::make_unique<ManifestWatch>(loop, [this, &options](const std::string& path) {
@@ -164,6 +174,11 @@ void add_common(CLI::App& app, ServerOptions& options) {
       ->type_name("FILE");
   app.add_flag("--builtins", options.builtins,
                "run_command and run_python, beside a manifest's tools");
+  app.add_option("--preload", options.preload,
+                 "A module that run_python finds imported already, such as numpy; again for more")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
   app.add_option("--concurrency", options.sandbox.concurrency,
                  "Calls at once; more wait. Default: twice the cores")
       ->type_name("N");

@@ -6,11 +6,19 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace brig::serve {
 
 inline constexpr const char* kRunCommand = "run_command";
 inline constexpr const char* kRunPython = "run_python";
+
+// Both of them, or run_command alone. `preload`: modules that run_python's interpreter imports ahead.
+Toolbox builtin_tools(bool python, const std::vector<std::string>& preload);
+
+// Those of the command line, then those of a manifest, each once.
+std::vector<std::string> preload_of(std::vector<std::string> named,
+                                    const std::vector<std::string>& of_manifest);
 
 struct Builtins {
   std::shared_ptr<Sandbox> sandbox;
@@ -18,16 +26,14 @@ struct Builtins {
   Policy policy;
 };
 
-// Throws Error. The cells are made by programs that are executed for it: none is a copy of this process.
-Builtins make_builtins(const Policy& policy, const SandboxOptions& options);
+// Throws Error, also if a module of `preload` can't be imported. The cells are made by programs that are executed for it: none is a copy
+// of this process.
+Builtins make_builtins(const Policy& policy, const SandboxOptions& options,
+                       const std::vector<std::string>& preload = {});
 
 bool is_builtin(std::string_view tool);
 
 // What was written to stdout and stderr, as members of an output.
 void add_streams(Json& output, const Report& report);
-
-// What the cell of run_python answered and what it wrote, put together: output is {"value", "stdout", "stderr", "images"};
-// and code that was not run is a call that failed. (The output of run_command is made like that from the start.)
-void present_python(ToolResult& result);
 
 }  // namespace brig::serve

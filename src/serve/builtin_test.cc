@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "serve/run_command.h"
-#include "tool/command_maker.h"
+#include "tool/call_maker.h"
 
 namespace brig::serve {
 namespace {
@@ -17,7 +17,7 @@ TEST(BuiltIn, ThereAreTwo) {
 
 // --- run_command ---
 
-MadeCommand made(const Json& arguments) { return run_command_tool().maker->make(arguments); }
+MadeCall made(Json arguments) { return run_command_tool().maker->make(arguments); }
 
 std::string fault_of(const Json& arguments) {
   try {
@@ -45,7 +45,7 @@ TEST(BuiltIn, ACommandIsItsWordsOrALineForTheShell) {
 }
 
 TEST(BuiltIn, ACommandsFilesAreTextOrBase64) {
-  const MadeCommand command =
+  const MadeCall command =
       made({{"command", "a"}, {"files", {{"a", "text"}, {"d//./b", {{"base64", "/w=="}}}}}});
   ASSERT_EQ(command.files.size(), 2u);
   EXPECT_EQ(command.files[0].bytes, "text");
@@ -55,57 +55,52 @@ TEST(BuiltIn, ACommandsFilesAreTextOrBase64) {
 }
 
 TEST(BuiltIn, ACommandsOutputIsWhatItWrote) {
-  Report report;
+  ToolResult result;
+  Report& report = result.report;
+  report.exit_code = 3;
   report.out.bytes = "out";
   report.err.bytes = "\xff";
   report.err.truncated = true;
   report.err.total = 9;
-  EXPECT_EQ(made({{"command", "a"}}).output(report, nullptr),
-            Json::parse(R"({"exit_code": 0, "stdout": "out", "stderr_base64": "/w==",
-                            "stderr_total": 9})"));
+  made({{"command", "a"}}).output(result, nullptr);
+  EXPECT_EQ(result.output, Json::parse(R"({"exit_code": 3, "stdout": "out",
+                                           "stderr_base64": "/w==", "stderr_total": 9})"));
+  report.exit_code.reset();
+  report.signal = 9;
+  made({{"command", "a"}}).output(result, nullptr);
+  EXPECT_EQ(result.output["signal"], 9);
+  EXPECT_FALSE(result.output.contains("exit_code"));
 }
 
-// --- run_python ---
-
-// What comes of a cell's answer.
-ToolResult presented(Json answer, Report report = {}) {
-  ToolResult result;
-  result.ok = true;
-  result.output = std::move(answer);
-  result.report = std::move(report);
-  result.report.outcome = Outcome::ok;
-  present_python(result);
-  EXPECT_EQ(result.ok, result.report.outcome == Outcome::ok);
-  EXPECT_EQ(result.ok, result.error.empty()) << result.error;
-  EXPECT_TRUE(result.ok || result.output.is_null());
-  return result;
+TEST(BuiltIn, ACommandsTimeIsTheHostsToKeep) {
+  EXPECT_EQ(made({{"command", "a"}, {"timeout", 1.5}}).limits.wall_time,
+            std::chrono::milliseconds(1500));
+  EXPECT_EQ(made({{"command", "a"}, {"timeout", "250ms"}}).limits.wall_time,
+            std::chrono::milliseconds(250));
+  EXPECT_FALSE(made({{"command", "a"}}).limits.wall_time);
+  EXPECT_EQ(fault_of({{"command", "a"}, {"timeout", 1e300}}).find("timeout: "), 0u);
 }
 
-TEST(BuiltIn, PythonsOutputHasItsValue) {
-  Report report;
-  report.out.bytes = "printed\n";
-  const ToolResult result = presented({{"value", {1, 2}}, {"images", Json::array()}}, report);
-  EXPECT_EQ(result.output["value"], (Json{1, 2}));
-  EXPECT_EQ(result.output["stdout"], "printed\n");
-  EXPECT_EQ(presented(Json::object()).output["value"], Json());
+TEST(BuiltIn, ACommandsVariablesAreNamesAndValues) {
+  const auto variables = made({{"command", "a"}, {"env", {{"A", "1"}, {"B", ""}}}}).variables;
+  EXPECT_EQ(variables, (std::map<std::string, std::string>{{"A", "1"}, {"B", ""}}));
+  const std::string nul("a\0b", 3);
+  for (const auto& [name, value] : {std::pair<std::string, std::string>{"", "x"},
+                                    {"A=B", "x"},
+                                    {nul, "x"},
+                                    {"A", nul},
+                                    {"A", std::string(128 << 10, 'x')}})
+    EXPECT_EQ(fault_of({{"command", "a"}, {"env", {{name, value}}}}).find("env: "), 0u) << name;
+  Json many = Json::object();
+  for (int i = 0; i < 20; ++i) many["V" + std::to_string(i)] = std::string(100'000, 'x');
+  EXPECT_EQ(fault_of({{"command", "a"}, {"env", many}}).find("env: "), 0u);
 }
 
-// The answer comes from the cell: from whatever runs there.
-TEST(BuiltIn, AnAnswerOfAnyShapeIsTaken) {
-  for (const char* text : {"null", "7", "[]", "\"x\""})
-    EXPECT_EQ(presented(Json::parse(text)).report.outcome, Outcome::tool_error) << text;
-  EXPECT_EQ(presented({{"not_run", "a file's path"}}).report.outcome, Outcome::invalid_arguments);
-  EXPECT_TRUE(presented({{"not_run", 7}}).ok);
-  EXPECT_FALSE(presented({{"value", 0}, {"images", 7}}).output.contains("images"));
-}
-
-TEST(BuiltIn, WhatHasFailedAlreadyIsLeftAlone) {
-  ToolResult result;
-  result.error = "no";
-  result.report.outcome = Outcome::timeout;
-  present_python(result);
-  EXPECT_EQ(result.error, "no");
-  EXPECT_EQ(result.report.outcome, Outcome::timeout);
+TEST(BuiltIn, ACommandMayStartElsewhere) {
+  EXPECT_EQ(made({{"command", "a"}, {"cwd", "sub/dir"}}).directory, "sub/dir");
+  EXPECT_EQ(made({{"command", "a"}}).directory, "");
+  for (const std::string& path : {std::string(), std::string("a\0b", 3), std::string(5000, 'x')})
+    EXPECT_EQ(fault_of({{"command", "a"}, {"cwd", path}}).find("cwd: "), 0u) << path;
 }
 
 }  // namespace

@@ -283,17 +283,24 @@ TEST(McpResult, OfABuiltInIsNeverEmpty) {
 
 TEST(McpResult, FilesAreLinkedAndThoseThatCantBeAreTold) {
   Keeping keeping;
-  Json output = Json::parse(R"({"files": [{"path": "a.csv", "size": 3, "data": "YSxi"},
-      {"path": "huge.bin", "size": 99999999}, {"no": "path"}, 7], "files_left_out": 12})");
-  output["files"].push_back(
-      {{"path", "b.bin"}, {"size", 1}, {"bytes", Json::binary(std::vector<std::uint8_t>{255})}});
+  Json output =
+      Json::parse(R"({"files": [{"path": "huge.bin", "size": 99999999}, {"no": "path"}, 7],
+      "files_left_out": [{"why": "there are more than 16", "count": 12}, {"count": 7}, 7]})");
+  for (const auto& [path, bytes] : {std::pair("a.csv", "a,b"), std::pair("b.bin", "\xff")}) {
+    const std::string_view view = bytes;
+    output["files"].push_back(
+        {{"path", path},
+         {"size", view.size()},
+         {"bytes", Json::binary(std::vector<std::uint8_t>(view.begin(), view.end()))}});
+  }
   const Json answer = mcp_result(good(output), nullptr, true, keeping.view);
   ASSERT_EQ(answer["content"].size(), 4u) << answer;
-  EXPECT_EQ(answer["content"][0]["mimeType"], "text/csv");
+  EXPECT_EQ(answer["content"][0]["text"], "['huge.bin', 95.4 MiB: too large to keep]");
+  EXPECT_EQ(answer["content"][1]["mimeType"], "text/csv");
   EXPECT_EQ(keeping.kept["a.csv"], "a,b");
-  EXPECT_EQ(answer["content"][1]["text"], "['huge.bin', 95.4 MiB: too large to keep]");
   EXPECT_EQ(keeping.kept["b.bin"], "\xff");
-  EXPECT_EQ(answer["content"][3]["text"], "[12 more files of the workspace are not kept]");
+  EXPECT_EQ(answer["content"][3]["text"],
+            "[12 more files of the workspace are not kept: there are more than 16]");
 }
 
 TEST(McpResult, WhatBrigSaysOfACallIsNotTheToolsToSay) {

@@ -63,9 +63,8 @@ std::string builtin_description(const std::string& name) {
                "command (a line for /bin/sh). Files that it leaves in its workspace come back as "
                "resources, images as images."
              : "Runs Python code in a fresh, isolated interpreter. Returns what was printed and "
-               "the "
-               "value of the last expression. Files that it leaves in its workspace come back as "
-               "resources, images as images.";
+               "displayed, and the value of the last expression. Files that it leaves in its "
+               "workspace come back as resources, images as images.";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/time_text.h"
 #include "serve/event_json.h"
 #include "serve/json_line.h"
+#include "serve/left_files.h"
 #include "serve/manifest_watch.h"
 #include "tool/json_text.h"
 #include "tool/python.h"
@@ -73,6 +74,8 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
   if (builtins.sandbox) builtins_ = box_of(std::move(builtins.sandbox), builtins.policy);
   loaded_ = ManifestWatch::now();
   if (has_manifest()) {
+    if (builtins_)
+      preloaded_ = preload_of(options_.preload, manifest_from_toml_file(options_.manifest).preload);
     Policy policy;
     auto sandbox =
         make_sandbox(options_.manifest, builtins_ ? builtins_->sandbox.get() : nullptr, policy);
@@ -388,10 +391,8 @@ void Service::end(std::uint64_t number, ToolResult result) {
   named_.erase({call.caller.get(), call.told.call_id});
   --call.caller->running;
   result.call_id = call.told.call_id;
-  if (call.told.tool == kRunPython && call.box == builtins_) present_python(result);
-  // Files of the workspace are MCP's to hand out.
-  if (call.box == builtins_ && call.via != "mcp" && result.output.is_object())
-    for (const char* key : {"files", "files_left_out"}) result.output.erase(key);
+  // As bytes they are MCP's to hand out.
+  if (call.box == builtins_ && call.via != "mcp") show_files(result.output);
   const bool known = result.report.outcome != Outcome::unknown_tool;
   metrics_.called(known ? call.told.tool : "", result);
   record(call, result);
@@ -548,6 +549,25 @@ std::vector<std::string> Service::sources() const {
   return list;
 }
 
+// On the thread that reloads. Either both change or nothing does.
+void Service::change_builtins(const Policy& policy) {
+  const auto preload =
+      preload_of(options_.preload, manifest_from_toml_file(options_.manifest).preload);
+  Sandbox& sandbox = *builtins_->sandbox;
+  if (preload != preloaded_) {
+    sandbox.set_tools(builtin_tools(true, preload));
+    try {
+      sandbox.set_policy(policy);
+    } catch (...) {
+      sandbox.set_tools(builtin_tools(true, preloaded_));
+      throw;
+    }
+  } else {
+    sandbox.set_policy(policy);
+  }
+  preloaded_ = preload;
+}
+
 void Service::reload(const std::function<void(std::string)>& done) {
   if (!has_manifest()) return done("there is no manifest to reload");
   if (reloading_) {
@@ -564,7 +584,7 @@ void Service::reload(const std::function<void(std::string)>& done) {
     const timespec began = ManifestWatch::now();
     try {
       made = make_sandbox(options_.manifest, beside, policy);
-      if (builtins_) builtins_->sandbox->set_policy(policy);
+      if (builtins_) change_builtins(policy);
     } catch (const std::exception& error) {
       fault = error.what();
       made = nullptr;

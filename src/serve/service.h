@@ -42,6 +42,7 @@ struct ServiceOptions {
   ArgumentsShown arguments =
       ArgumentsShown::off;            // in the audit log, in events and in what is kept of calls
   std::size_t mcp_text = kUsualText;  // bytes of text in a result of MCP
+  std::vector<std::string> preload;   // of run_python, beside what the manifest names
 };
 
 // A call as it is asked for.
@@ -190,6 +191,8 @@ class Service {
   // `beside`: whose places it shares. Sets `policy`, too.
   std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest, const Sandbox* beside,
                                         Policy& policy) const;
+  // What the built-in tools need of a manifest that was read again.
+  void change_builtins(const Policy& policy);
   std::shared_ptr<Box> box_with(const std::string& tool) const;
   std::optional<Refusal> refusal_of(const Order& order);
   void hear(Box& box, bool all);
@@ -221,6 +224,7 @@ class Service {
   Handover handover_;
   GiveBack give_back_;
   std::shared_ptr<Box> builtins_, tools_;
+  std::vector<std::string> preloaded_;  // by run_python, at last
   timespec loaded_{};
   std::vector<std::string> may_help_;          // after a reload that failed: files and directories
   std::vector<std::shared_ptr<Box>> retired_;  // until their last calls have ended

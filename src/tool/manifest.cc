@@ -17,7 +17,9 @@
 namespace brig {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTop = {"policy", "command", "library", "python"};
+constexpr std::array<std::string_view, 5> kTop = {"policy", "command", "library", "python",
+                                                  "run_python"};
+constexpr std::array<std::string_view, 1> kRunPythonKeys = {"preload"};
 constexpr std::array<std::string_view, 2> kLibrary = {"path", "policy"};
 constexpr std::array<std::string_view, 4> kPython = {"module", "path", "interpreter", "policy"};
 constexpr std::size_t kMaxCommands = 1000, kMaxLibraries = 100;
@@ -49,6 +51,8 @@ class ManifestReader {
         each(entry, kMaxLibraries, [&](const toml::table& table, std::size_t line, std::size_t) {
           read_library(table, line);
         });
+      if (entry.key == "run_python")
+        if (const auto* table = reader_.table(entry, "a table, [run_python]")) read_builtin(*table);
       if (entry.key == "python")
         each(entry, kMaxLibraries, [&](const toml::table& table, std::size_t line, std::size_t) {
           read_python(table, line);
@@ -129,6 +133,26 @@ class ManifestReader {
       if (entry.key == "interpreter") modules.python.interpreter = existing(entry, *text, S_IFREG);
     }
     manifest_.tools.add_python(std::move(modules.python), std::move(modules.policy));
+  }
+
+  void read_builtin(const toml::table& table) {
+    for (const TomlEntry& entry :
+         reader_.entries(table, {"run_python", "run_python: "}, kRunPythonKeys)) {
+      const toml::array* names = entry.node->as_array();
+      if (names == nullptr) {
+        reader_.expected(entry, "a list of modules such as [\"numpy\"]");
+        continue;
+      }
+      for (std::size_t i = 0; i < names->size(); ++i) {
+        const TomlEntry item = TomlReader::item(entry, i, (*names)[i]);
+        const auto name = reader_.string(item, "the name of a module such as \"numpy\"");
+        if (!name) continue;
+        if (is_module_name(*name))
+          manifest_.preload.push_back(*name);
+        else
+          reader_.fault(item, fmt::format("{} is not the name of a module", in_quotes(*name)));
+      }
+    }
   }
 
   // The path, from the manifest's directory on, of something of that kind.

@@ -233,6 +233,9 @@ std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
       throw_error(ErrorKind::config, "python: path {}: it is not a directory", in_quotes(path));
     check_trusted_directory(path, "python path");
   }
+  for (const std::string& module : python.preload)
+    if (!is_module_name(module))
+      throw_error(ErrorKind::config, "preload: {} is not the name of a module", in_quotes(module));
   std::vector<std::string> search, read = python.path;
   for (const std::string& path : python.path) search.push_back(real_path(path));
   if (!python.home.empty()) {
@@ -252,7 +255,8 @@ std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
                            directory == alone ? &held : nullptr);
   return make_runtime("python module " + in_quotes(python.modules[0]),
                       python.interpreter.empty() ? find_interpreter() : python.interpreter, read,
-                      {{"path", search}, {"discover", python.modules}}, std::move(held));
+                      {{"path", search}, {"preload", python.preload}, {"discover", python.modules}},
+                      std::move(held));
 }
 
 }  // namespace brig

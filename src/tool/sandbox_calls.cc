@@ -23,17 +23,17 @@ std::string told(const std::vector<SchemaFault>& faults) {
   return text;
 }
 
-// Which of a call's own limits is more than the policy has, or none at all; empty: none is.
-std::string wider(const CallLimits& own, const Limits& policy) {
+// Which of a call's own limits is more than the policy has, or none at all; empty: none is. `table`: where they stand.
+std::string wider(const CallLimits& own, const Limits& policy, std::string_view table) {
   std::string text;
   const auto check = [&](const char* name, const auto& mine, const auto& theirs,
                          const auto& format) {
     if (!text.empty() || !mine) return;
     if (*mine > theirs)
-      text = fmt::format("limits.{}: {} is more than the {} of the policy", name, format(*mine),
+      text = fmt::format("{}{}: {} is more than the {} of the policy", table, name, format(*mine),
                          format(theirs));
     else if (*mine <= std::decay_t<decltype(*mine)>{} && std::string_view(name) != "output")
-      text = fmt::format("limits.{}: must be more than nothing", name);
+      text = fmt::format("{}{}: must be more than nothing", table, name);
   };
   const auto number = [](std::uint64_t value) { return std::to_string(value); };
   constexpr std::uint64_t kLeastMemory = 4_MiB;
@@ -45,8 +45,21 @@ std::string wider(const CallLimits& own, const Limits& policy) {
   check("output", own.output, policy.output, format_size);
   check("output_total", own.output_total, policy.output_total.value_or(UINT64_MAX), format_size);
   if (text.empty() && own.memory && *own.memory < kLeastMemory)
-    text = fmt::format("limits.memory: must be {} or more", format_size(kLeastMemory));
+    text = fmt::format("{}memory: must be {} or more", table, format_size(kLeastMemory));
   return text;
+}
+
+// The narrower of both, of each.
+void narrow(CallLimits& limits, const CallLimits& more) {
+  const auto take = [](auto& mine, const auto& theirs) {
+    if (theirs && (!mine || *theirs < *mine)) mine = theirs;
+  };
+  take(limits.wall_time, more.wall_time);
+  take(limits.cpu_time, more.cpu_time);
+  take(limits.memory, more.memory);
+  take(limits.processes, more.processes);
+  take(limits.output, more.output);
+  take(limits.output_total, more.output_total);
 }
 
 }  // namespace
@@ -79,11 +92,10 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
   if (!flight->tool)
     return refused(Outcome::unknown_tool,
                    fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
-  if (const std::string wide = wider(options.limits, flight->tool->limits); !wide.empty())
+  if (const std::string wide = wider(options.limits, flight->tool->limits, "limits.");
+      !wide.empty())
     return refused(Outcome::invalid_arguments, wide);
   flight->request.limits = options.limits;
-  flight->deadline =
-      flight->asked + options.limits.wall_time.value_or(flight->tool->limits.wall_time);
   if (arguments.is_null()) arguments = Json::object();
   const Tool& tool = *flight->tool->tool;
   try {
@@ -96,11 +108,20 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
     if (flight->tool->command) {
       request.command.argv = flight->tool->command->expand(arguments);
     } else if (tool.maker) {
-      MadeCommand made = tool.maker->make(arguments);
+      MadeCall made = tool.maker->make(arguments);
+      if (const std::string wide = wider(made.limits, flight->tool->limits, ""); !wide.empty())
+        return refused(Outcome::invalid_arguments, wide);
+      flight->own_time =
+          made.limits.wall_time &&
+          (!request.limits.wall_time || *made.limits.wall_time <= *request.limits.wall_time);
+      narrow(request.limits, made.limits);
       stow_files(request, made.files);
       request.command = std::move(made.command);
+      request.variables = std::move(made.variables);
+      request.directory = std::move(made.directory);
       flight->output = std::move(made.output);
-    } else {
+    }
+    if (!flight->tool->command && (!tool.maker || tool.python)) {
       request.command.argv = {name};
       std::string fault;
       const std::optional<JsonPieces> text = json_pieces(arguments, fault);
@@ -117,6 +138,8 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
         error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
         error.what());
   }
+  flight->deadline =
+      flight->asked + flight->request.limits.wall_time.value_or(flight->tool->limits.wall_time);
   request_progress(*flight);
   return flight;
 }

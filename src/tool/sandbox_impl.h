@@ -15,7 +15,7 @@
 #include "base/worker.h"
 #include "cell/warden.h"
 #include "tool/admission.h"
-#include "tool/command_maker.h"
+#include "tool/call_maker.h"
 #include "tool/command_template.h"
 #include "tool/function_guest.h"
 #include "tool/library.h"
@@ -41,7 +41,8 @@ struct Flight {
   Admission::Caller caller;
   std::shared_ptr<const PreparedTool> tool;
   CellRequest request;
-  OutputMaker output;  // of a tool with a CommandMaker
+  OutputMaker output;     // of a tool with a CallMaker
+  bool own_time = false;  // the arguments say how long it may take
   ToolResult result;
   Clock::time_point asked;
   Clock::time_point deadline;               // for who waits for a cell

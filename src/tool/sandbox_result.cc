@@ -55,9 +55,22 @@ void read_output(ToolResult& result) {
 
 }  // namespace
 
+namespace {
+
+// The time that a call was given by its arguments is theirs to change, not the policy's.
+void use_own_words(std::string& message) {
+  constexpr std::string_view kPolicys = "limits.timeout";
+  if (const std::size_t at = message.find(kPolicys); at != std::string::npos)
+    message.replace(at, kPolicys.size(), "timeout");
+}
+
+}  // namespace
+
 void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
   const PreparedTool& tool = *flight.tool;
   result.report = std::move(cell.report);
+  if (flight.own_time && result.report.outcome == Outcome::timeout)
+    use_own_words(result.report.message);
   if (result.report.outcome == Outcome::tool_error) {
     read_thrown(cell.answer.bytes, result);
     result.report.message = result.error;
@@ -69,9 +82,7 @@ void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
       result.error += ": " + beginning_of(result.report.err.bytes, 2000);
   } else if (tool.command) {
     read_output(result);
-  } else if (flight.output) {
-    result.output = flight.output(result.report, cell.workspace.get());
-  } else {
+  } else if (!tool.tool->maker || tool.tool->python) {
     std::string fault;
     std::optional<Json> value = json_taken_from(std::move(cell.answer.bytes), fault);
     if (value)
@@ -90,6 +101,16 @@ void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
   }
   result.ok = result.report.outcome == Outcome::ok;
   if (!result.ok) result.output = nullptr;
+  // Of a call that failed there is something to say if it was run; of one that was cancelled nobody wants to know.
+  if (!flight.output || !(result.ok || cell.workspace) ||
+      result.report.outcome == Outcome::cancelled)
+    return;
+  const bool was_ok = result.ok;
+  flight.output(result, cell.workspace.get());
+  if (!was_ok || result.ok || result.report.outcome == Outcome::invalid_arguments) return;
+  // It said so itself: the cell knew of no failure, and has not looked for what stood in the way.
+  conclude(result.report, tool.warden->settings(), tool.limits.scratch, {}, result.error);
+  result.report.message = result.error;
 }
 
 namespace {

@@ -140,6 +140,7 @@ void Sandbox::Impl::install(Tools tools) {
 void Sandbox::Impl::load(const Tool& any, const std::string& title, Tools& tools) {
   const auto warden = warden_for(any, any.options.policy ? *any.options.policy : policy_);
   for (Tool& tool : tools_of(warden->catalog(), any, title)) {
+    if (tool.maker && tool.maker->adapt) tool.maker->adapt(tool);
     const auto added = checked(std::move(tool));
     if (!tools.emplace(added->name, added).second)
       throw_error(ErrorKind::config, "{}: there is another tool of the name '{}'", title,
@@ -172,6 +173,7 @@ void Sandbox::Impl::load_all(const Toolbox& toolbox) {
   for (const Toolbox::PythonModules& modules : toolbox.python_modules()) {
     Tool any;
     any.python = python_runtime(modules.python);
+    any.maker = modules.maker;
     add_missing(sources, python_sources(modules.python));
     any.options.policy = modules.policy;
     load(any, any.python->payload->title, all);

@@ -15,7 +15,8 @@ namespace {
 std::shared_ptr<const Tool> checked(Tool tool) {
   if (!is_tool_name(tool.name))
     throw_error(ErrorKind::config, "tool {}: {}", in_quotes(tool.name), kToolNameRule);
-  if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python + !tool.maker != 4)
+  const bool has_maker = tool.maker && !tool.python;  // around a function it is no callable
+  if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python + !has_maker != 4)
     throw_error(ErrorKind::config,
                 "tool '{}': has nothing to call, or too much; give a callable, argv or a library",
                 tool.name);
@@ -132,10 +133,11 @@ std::vector<Toolbox::Library> Toolbox::libraries() const {
   return state_->libraries;
 }
 
-Toolbox& Toolbox::add_python(Python python, std::optional<Policy> policy) {
+Toolbox& Toolbox::add_python(Python python, std::optional<Policy> policy,
+                             std::shared_ptr<const CallMaker> maker) {
   if (policy) validate(*policy);
   const std::lock_guard lock(state_->mutex);
-  state_->python_modules.push_back({std::move(python), std::move(policy)});
+  state_->python_modules.push_back({std::move(python), std::move(policy), std::move(maker)});
   return *this;
 }
 

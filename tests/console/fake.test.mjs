@@ -351,9 +351,12 @@ fakeTest("run_python's value and images are shown, what it printed only once", a
     await field(page, 'code').fill('print("once")\n6 * 7');
     await callButton(page).click();
     await page.locator('.tried .outcome-word:text-is("ok")').waitFor();
-    assert.equal(await page.locator('.result .answer').textContent(), '42');
+    assert.deepEqual(await page.locator('.result .answer').allTextContents(), ['a table', '42']);
+    assert.equal(await page.locator('.result table').count(), 0);
     assert.equal((await page.locator('.tried').textContent()).match(/once/g).length, 1);
-    await page.locator('.result img').waitFor();
+    await page.locator('.result img').first().waitFor();
+    assert.equal(await page.locator('.result img').count(), 2);
+    await page.locator('.result >> text=rows.csv').waitFor();
     await page.locator('.result >> text=plot.png').waitFor();
   });
 });

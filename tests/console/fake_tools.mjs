@@ -145,7 +145,12 @@ export async function runFake(name, args, say, cancelled) {
       return ok({
         value: 42,
         ...printed,
+        displays: [
+          { at: 0, data: { 'text/plain': 'a table', 'text/html': '<table><tr><td>a table</td></tr></table>' } },
+          { at: 5, data: { 'image/png': PICTURE } },
+        ],
         images: [{ path: 'plot.png', mime_type: 'image/png', data: PICTURE }],
+        files: [{ path: 'rows.csv', mime_type: 'text/csv', size: 2048, data: 'YQ==' }],
       });
     case 'picture':
       return ok([

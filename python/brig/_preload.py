@@ -1,0 +1,32 @@
+"""Modules that an operator lists for run_python: imported ahead, in the zygote, so that no call waits for them."""
+
+from __future__ import annotations
+
+
+def preload(name: str) -> None:
+    """Raises whatever the import raises."""
+    __import__(name)
+    warm = _WARM.get(name.partition(".")[0])
+    if warm:
+        warm()
+
+
+def _draw_once() -> None:
+    """The first plot of a process loads pyplot, its backend and fonts, which takes ten times as long as drawing it."""
+    import io
+    import os
+
+    import matplotlib
+    from matplotlib import pyplot
+
+    if "MPLBACKEND" not in os.environ:
+        matplotlib.use("agg")  # a cell has no screen, and to look for one takes long
+    figure, axes = pyplot.subplots()
+    axes.plot([0, 1], [0, 1], label="$x$")
+    axes.set_title("title")
+    axes.legend()
+    figure.savefig(io.BytesIO(), format="png")
+    pyplot.close(figure)
+
+
+_WARM = {"matplotlib": _draw_once}

@@ -1,0 +1,27 @@
+// Arguments that run_command and run_python share, or that are read with care: how long a call may take, its variables, where it
+// starts. Each within the policy. What is wrong throws Error(config), in a sentence that begins with the argument's name.
+#pragma once
+
+#include <brig/json.h>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace brig::serve {
+
+// "timeout", in seconds or as "500ms". `what`: "command" or "code".
+Json timeout_schema(const char* what);
+// Takes it out of the arguments: the host keeps the time, and the cell need not know. Nothing if it is not there.
+std::optional<std::chrono::milliseconds> taken_timeout(Json& arguments);
+
+// "env": variables by name.
+Json env_schema();
+std::map<std::string, std::string> env_of(const Json& arguments);
+
+// "cwd": a path in the cell; a relative one begins in the working directory.
+Json cwd_schema();
+std::string cwd_of(const Json& arguments);
+
+}  // namespace brig::serve

@@ -1,0 +1,81 @@
+// run_command and run_python, by @modelcontextprotocol/sdk 1.x: what one call says of itself, and what comes back of it, also if it fails.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import * as brig from './support.mjs';
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUg==';
+const client = new Client({ name: 'brig-tests', version: '1' });
+const call = (name, args) => client.callTool({ name, arguments: args });
+const textOf = (result) => result.content.filter((each) => each.type === 'text').map((each) => each.text);
+const linkOf = (result, name) => result.content.find((each) => each.type === 'resource_link' && each.name === name);
+
+before(() =>
+  client.connect(
+    new StdioClientTransport({ command: brig.program, args: ['mcp', '--audit', 'none', '--preload', 'wave'], stderr: 'inherit' }),
+  ),
+);
+after(() => client.close());
+
+test('the schemas name what one call may say', async () => {
+  const { tools } = await client.listTools();
+  const has = (name) => Object.keys(tools.find((each) => each.name === name).inputSchema.properties);
+  for (const each of ['argv', 'command', 'stdin', 'files', 'timeout', 'env', 'cwd'])
+    assert.ok(has('run_command').includes(each), each);
+  for (const each of ['code', 'files', 'timeout']) assert.ok(has('run_python').includes(each), each);
+});
+
+test('a command has variables, a directory and a time of its own', async () => {
+  const ran = await call('run_command', {
+    command: 'echo $A; cat here',
+    env: { A: 'a b' },
+    cwd: 'd',
+    files: { 'd/here': 'here\n' },
+  });
+  assert.deepEqual(textOf(ran), ['a b\nhere\n']);
+  const late = await call('run_command', { command: 'echo x > kept; sleep 600', timeout: 0.5 });
+  assert.equal(late.isError, true);
+  assert.match(textOf(late)[0], /^timeout: .*raise timeout/);
+  const { contents } = await client.readResource({ uri: linkOf(late, 'kept').uri });
+  assert.equal(contents[0].text, 'x\n');
+});
+
+test('what a command may not say is told in its own words', async () => {
+  for (const [given, told] of [
+    [{ timeout: 3600 }, /timeout: 1 h is more than the 30 s of the policy/],
+    [{ timeout: 'soon' }, /timeout: not a time/],
+    [{ env: { 'A=B': '' } }, /env: 'A=B'/],
+    [{ cwd: 'no/such' }, /cwd: .*was not run/],
+  ]) {
+    const refused = await call('run_command', { command: 'echo ran', ...given });
+    assert.equal(refused.isError, true);
+    assert.match(textOf(refused)[0], told);
+    assert.equal(refused._meta['brig/outcome'], 'invalid_arguments');
+  }
+});
+
+test('code that fails keeps what it printed, its images and its files', async () => {
+  const failed = await call('run_python', {
+    code: `import base64\nprint('before')\nopen('f.txt', 'w').write('kept')\nopen('p', 'wb').write(base64.b64decode('${PNG}'))\n1 / 0`,
+  });
+  assert.equal(failed.isError, true);
+  assert.match(textOf(failed).join('\n'), /ZeroDivisionError/);
+  assert.match(textOf(failed).join('\n'), /stdout:\nbefore/);
+  assert.equal(failed.content.find((each) => each.type === 'image').data, PNG);
+  const { contents } = await client.readResource({ uri: linkOf(failed, 'f.txt').uri });
+  assert.equal(contents[0].text, 'kept');
+});
+
+test('code that takes too long keeps its files', async () => {
+  const late = await call('run_python', {
+    code: "open('f.txt', 'w').write('kept')\nimport time\ntime.sleep(600)",
+    timeout: 1,
+  });
+  assert.equal(late._meta['brig/outcome'], 'timeout');
+  assert.ok(linkOf(late, 'f.txt'));
+});
+
+test('code finds a module that was preloaded', async () => {
+  assert.deepEqual(textOf(await call('run_python', { code: "import sys; 'wave' in sys.modules" })), ['true']);
+});
