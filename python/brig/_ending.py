@@ -39,7 +39,27 @@ def join_threads() -> None:
     """As the interpreter does: only those that are no daemons, and those of executors once they are told to end."""
     threading: Any = sys.modules.get("threading")
     if threading is not None and len(threading._active) > 1:
+        _tell_at_the_time_limit(threading)
         _do(threading._shutdown)
+
+
+def _tell_at_the_time_limit(threading: Any) -> None:
+    """A timeout that comes now is not the function's: it has returned. The time limit sends SIGTERM first."""
+    import signal
+
+    def told(number: int, _: Any) -> None:
+        left = [each.name for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
+        names = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
+        if left:
+            os.write(2, f"brig: the function has ended, but not its threads: {names}\n".encode("utf-8", "replace"))
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    try:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, told)
+    except ValueError:
+        pass  # not the main thread
 
 
 def run_exit_functions() -> None:

@@ -92,11 +92,6 @@ def forked(end: str) -> str:
         sys.exit(3)
     atexit.register(print, "the copy's end")
     return "a copy's"
-
-@brig.tool
-def endless() -> str:
-    threading.Thread(target=threading.Event().wait).start()
-    return "answer"
 '''
 
 
@@ -154,6 +149,7 @@ def test_a_thread_that_does_not_end_is_a_timeout(sandbox: Callable[..., Any]) ->
     box = sandbox(modules=["brig._builtin"], timeout=1)
     result = box.call_sync("run_python", {"code": "import threading\nthreading.Thread(target=threading.Event().wait).start()"})
     assert result.report.outcome == "timeout"
+    assert result.report.stderr.startswith(b"brig: the function has ended, but not its threads: Thread-")
 
 
 # --- run_python ---

@@ -127,7 +127,7 @@ def ends(how: str) -> Any:
     if how == "interrupt":
         raise KeyboardInterrupt()
     if how == "thread":
-        threading.Thread(target=time.sleep, args=(60,)).start()
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
         return "left a thread"
     if how == "socket":
         import socket
@@ -313,7 +313,7 @@ def test_a_last_word_is_kept(box: brig.Sandbox) -> None:
     assert box.call_sync("ends", {"how": "sys.exit text"}).report.stderr == b"a last word\n"
 
 
-def test_a_thread_left_running_holds_up_nothing(box: brig.Sandbox) -> None:
+def test_a_daemon_thread_left_running_holds_up_nothing(box: brig.Sandbox) -> None:
     assert box.call_sync("ends", {"how": "thread"}).output == "left a thread"
 
 
