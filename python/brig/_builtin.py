@@ -41,6 +41,7 @@ from brig._values import dumps, to_json
 
 _NAME = "<code>"
 _LONGEST_TOLD = 16 << 10
+_MOST_FRAMES = 100
 _FUTURES = 0  # what `from __future__ import ...` of the code sets
 for _feature in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _feature).compiler_flag
@@ -226,13 +227,23 @@ def _told(error: BaseException) -> dict[str, str]:
     try:
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     except BaseException:  # one that can't be printed
-        text = "".join(["Traceback (most recent call last):\n", *traceback.format_tb(error.__traceback__), message])
+        text = "".join(["Traceback (most recent call last):\n", *_lines_of(error.__traceback__), message])
     text = readable(text).rstrip()
     return {
         "type": name[:_LONGEST_TOLD],
         "message": readable(message)[:_LONGEST_TOLD],
         "traceback": text if len(text) <= _LONGEST_TOLD else "...\n" + text[-_LONGEST_TOLD:],
     }
+
+
+def _lines_of(frames: Optional[types.TracebackType]) -> list[str]:
+    """With no help: the code may have changed any module."""
+    lines: list[str] = []
+    while frames and len(lines) < _MOST_FRAMES:
+        code = frames.tb_frame.f_code
+        lines.append(f'  File "{code.co_filename}", line {frames.tb_lineno}, in {code.co_name}\n')
+        frames = frames.tb_next
+    return lines
 
 
 def _tell_of_thread(told: Any) -> None:

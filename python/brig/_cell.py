@@ -424,6 +424,9 @@ class _Runtime:
         except SystemExit as ended:
             code = _ending.exit_code(ended)
             _ending.end()
+        except BaseException as error:  # the tool may have changed any function
+            code = 1
+            os.write(2, f"brig: the end of the tool can't be told: {type(error).__name__}\n".encode())
         finally:
             os._exit(code)  # nothing of the zygote's is to be cleaned up here
 

@@ -68,7 +68,7 @@ class Displays:
         self._pid = os.getpid()
         self._entries: list[dict[str, Any]] = []
         self._left_out = 0
-        self._figures: set[bytes] = set()  # what was shown of them
+        self._figures: set[tuple[int, str]] = set()  # those that were shown, and how they were
         self._raw = _Counted(1, "w", closefd=False)
         self._raw.name = "<stdout>"
         encoding, errors = getattr(sys.stdout, "encoding", None), getattr(sys.stdout, "errors", None)
@@ -101,25 +101,25 @@ class Displays:
                 forms = {kind: data for kind, data in forms.items() if kind in include}
             if exclude is not None:
                 forms = {kind: data for kind, data in forms.items() if kind not in exclude}
-            self._add(forms)
+            self._add(forms, value)
 
     def show(self, bundle: dict[Any, Any]) -> None:
-        self._add(_checked(bundle, "display"))
+        self._add(_checked(bundle, "display"), bundle)
 
     def show_figures(self) -> None:
         """As plt.show() in a notebook: the open ones, which are closed then."""
         for figure in _figures.open_figures():
             if self._has_place():
-                self._add(forms_of(figure))
+                self._add(forms_of(figure), figure)
         _figures.close_figures()
 
     def finish(self, value: Any, forms: dict[str, str]) -> None:
         """Adds the figures that are still open; last of all the forms of the code's value."""
         for figure in _figures.open_figures():
             if figure is not value and self._has_place(kept=bool(forms)):
-                self._add(forms_of(figure), again=False)
+                self._add(forms_of(figure), figure, again=False)
         if forms:
-            self._add(forms, is_value=True)
+            self._add(forms, value, is_value=True)
 
     def answer(self) -> dict[str, Any]:
         """Members that would be empty are left out."""
@@ -144,10 +144,11 @@ class Displays:
         self._left_out += 1
         return False
 
-    def _add(self, forms: dict[str, str], *, is_value: bool = False, again: bool = True) -> None:
+    def _add(self, forms: dict[str, str], value: Any, *, is_value: bool = False, again: bool = True) -> None:
+        """`again`: also if that figure was shown just so before."""
         if os.getpid() != self._pid:
             return tell("display() in another process than the code's shows nothing")
-        figure = forms.get("image/png", "").encode()
+        figure = (id(value), forms.get("image/png", ""))
         if not again and figure in self._figures:
             return
         if not forms:
@@ -155,7 +156,7 @@ class Displays:
         if len(self._entries) == _MOST_DISPLAYS or not self._budget.take(sum(map(_size, forms.items()))):
             self._left_out += 1
             return
-        if figure:
+        if figure[1]:
             self._figures.add(figure)
         self.flush()
         entry: dict[str, Any] = {"at": self._raw.written, "data": forms}

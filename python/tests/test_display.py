@@ -185,6 +185,10 @@ def test_hostile_code_does_not_lose_the_answer(box: Any) -> None:
 
 
 def test_code_that_breaks_what_the_answer_needs_is_told(box: Any) -> None:
+    code = "import traceback\ntraceback.format_exception = traceback.format_tb = None\ndef f(): 1 / 0\nf()"
+    assert run(box, code).output["error"]["traceback"].splitlines()[1:3] == [
+        '  File "<code>", line 4, in <module>', '  File "<code>", line 3, in f'
+    ]  # fmt: skip
     result = run(box, "open('f', 'w').close()\nimport builtins\nbuiltins.open = None\n7")
     assert result.output == {"value": 7, "files_left_out_why": ["the workspace could not be looked at: TypeError"]}
 
@@ -234,6 +238,7 @@ def test_a_figure_is_shown_once(plots: Any) -> None:
     assert is_png(display["data"]) and display["is_value"]
     assert len(shown(plots, PLOT + "display(fig)\nNone")) == 1
     assert len(shown(plots, PLOT + "display(fig)\nax.plot([3, 1])\nNone")) == 2, "it is another by now"
+    assert len(shown(plots, PLOT + PLOT + "None")) == 2, "two that look alike"
 
 
 def test_a_figure_that_can_not_be_drawn_is_told(plots: Any) -> None:
