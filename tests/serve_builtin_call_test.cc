@@ -62,7 +62,7 @@ TEST_F(ServeBuiltinCall, ADirectoryThatIsNotThereIsToldAndNothingIsRun) {
   const HostDirectory host;
   for (const std::string& path :
        {std::string("no/such"), std::string("/no/such"), std::string("f"), host / "",
-        std::string("/root"), std::string("x/../../../etc/shadow"), std::string("a\nb")}) {
+        std::string("x/../../../etc/shadow"), std::string("a\nb")}) {
     const Answer answer =
         run({{"command", "echo ran"}, {"files", {{"f", "a file"}}}, {"cwd", path}});
     EXPECT_EQ(answer.status, 422) << path << answer;
