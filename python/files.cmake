@@ -21,6 +21,7 @@ set(brig_python_files
   brig/_run.py
   brig/_sandbox.py
   brig/_schema.py
+  brig/_signals.py
   brig/_spec.py
   brig/_state.py
   brig/_tool.py

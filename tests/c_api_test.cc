@@ -223,6 +223,12 @@ TEST(CApiRun, RunsACommandUntilItIsCancelled) {
                 brig_c_run(nap.data(), nap.size(), nullptr, 0, cancel, &size, nullptr)))["outcome"],
             "cancelled");
   close(cancel);
+  static std::atomic<int> asked = 0;
+  EXPECT_EQ(Json::parse(taken(brig_c_run_interruptible(
+                nap.data(), nap.size(), nullptr, 0, -1, [] { return ++asked > 2 ? 1 : 0; }, &size,
+                nullptr)))["outcome"],
+            "cancelled");
+  EXPECT_GT(asked, 2);
   char* error = nullptr;
   EXPECT_EQ(brig_c_run("{\"argv\":7}", 10, nullptr, 0, -1, &size, &error), nullptr);
   EXPECT_EQ(Json::parse(taken(error))["kind"], "config");

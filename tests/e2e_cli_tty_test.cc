@@ -83,6 +83,31 @@ TEST(CliTty, GivesTheCommandATerminal) {
   EXPECT_EQ(before.c_iflag, after.c_iflag);
 }
 
+TEST(CliTty, TheTerminalHasANameInTheCell) {
+  Terminal terminal;
+  Brig brig(
+      {.arguments = run_sh("tty; echo by name > $(tty); echo by tty > /dev/tty; ls /dev/pts; stty "
+                           "size; ps -o tty= -p $$; echo end",
+                           {"--tty"}),
+       .in = terminal.inside,
+       .out = terminal.inside,
+       .err = terminal.inside,
+       .session = true});
+  terminal.until("end");
+  EXPECT_EQ(brig.wait(), 0) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.seen, "/dev/pts/0\r\nby name\r\nby tty\r\n")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.seen, "33 99")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.seen, "pts/0\r\nend")) << terminal.seen;
+}
+
+TEST(CliTty, OnTheOtherFloorsTheTerminalIsOneOfTheHosts) {
+  for (const char* floor : {"landlock", "process"}) {
+    const Result result = brig_program(
+        run_sh("test -t 1 && echo terminal", {"--tty", "--isolation", floor, "--net", "host"}));
+    EXPECT_EQ(result.out, "terminal\r\n") << floor << result;
+  }
+}
+
 TEST(CliTty, ControlCGoesToTheCommandAndWindowChangesToo) {
   Terminal terminal;
   Brig brig({.arguments = run_sh("trap 'echo interrupted; exit 4' INT; trap 'stty size' WINCH; "

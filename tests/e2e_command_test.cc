@@ -113,35 +113,46 @@ TEST(Command, MalformedIsNotRun) {
   command.stdin_fd = open("/etc/passwd", O_PATH | O_CLOEXEC);
   refused(command, "stdin");
   close(command.stdin_fd);
+  command.stdin_fd = eventfd(1, EFD_CLOEXEC);
+  refused(command, "stdin");
+  close(command.stdin_fd);
   command.stdin_fd = 9999;
   refused(command, "not open");
   command.stdin_fd = -1;
+  for (const int number : {0, SIGKILL, SIGSTOP, 65}) {
+    command.ignored_signals = {number};
+    refused(command, "can't be ignored");
+  }
+  command.ignored_signals.clear();
   command.tty_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   refused(command, "not a terminal");
   close(command.tty_fd);
   EXPECT_EQ(runner.run(sh("echo fine")).out.bytes, "fine\n");
 }
 
-TEST(Command, NotFoundIs127AndNotExecutableIs126) {
+TEST(Command, AProgramThatCannotBeRunHasNoExitCodeButAnErrno) {
   const HostDirectory host;
   write_file(host / "data", "no program\n");
   write_file(host / "script", "#!/no/such/interpreter\n");
   chmod((host / "script").c_str(), 0755);
   Policy policy = escape::policy();
   policy.files.read.push_back(host.path());
-  const auto refused = [&](const std::string& name, int code, const std::string& part) {
+  const auto refused = [&](const std::string& name, int error, const std::string& part) {
     by_all_ways(argv({name}), policy, [&](const Report& report) {
       EXPECT_EQ(report.outcome, Outcome::invalid_arguments) << describe(report);
-      EXPECT_EQ(report.exit_code, code);
+      EXPECT_EQ(report.exit_code, std::nullopt) << describe(report);
+      EXPECT_EQ(report.signal, std::nullopt);
+      EXPECT_EQ(report.exec_error, error);
+      EXPECT_TRUE(contains(to_json(report), "\"exit_code\":null")) << to_json(report);
       EXPECT_TRUE(contains(report.message, name)) << report.message;
       EXPECT_TRUE(contains(report.message, part)) << report.message;
     });
   };
-  refused("no-such-program", 127, "PATH");
-  refused("/no/such/program", 127, "is not in the cell");
-  refused(host / "script", 127, "interpreter");
-  refused(host / "data", 126, "could not be run");
-  refused("/usr", 126, "could not be run");
+  refused("no-such-program", ENOENT, "PATH");
+  refused("/no/such/program", ENOENT, "is not in the cell");
+  refused(host / "script", ENOENT, "interpreter");
+  refused(host / "data", EACCES, "could not be run");
+  refused("/usr", EACCES, "could not be run");
 }
 
 TEST(Command, IsCancelled) {

@@ -19,6 +19,7 @@ Brig::Brig(const Options& options) : begin_(Clock::now()) {
     for (const std::string& each : options.variables) putenv(const_cast<char*>(each.c_str()));
     if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) _exit(99);
     if (options.session) setsid();
+    for (const int number : options.ignored) ::signal(number, SIG_IGN);
     const int null = open("/dev/null", O_RDWR);
     const int sources[3] = {options.in == -2 ? null : options.in,
                             options.out == -2 ? out_[1] : options.out,

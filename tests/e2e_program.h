@@ -21,6 +21,7 @@ class Brig {
     std::string directory;
     std::vector<std::string> variables;  // "K=V", on top of this process' own
     bool session = false;                // its own, with `in` as controlling terminal
+    std::vector<int> ignored;            // signals that it finds ignored
   };
 
   explicit Brig(const Options& options);

@@ -80,7 +80,7 @@ TEST(Command, MoreWordsThanLinuxTakesIsAnErrorInWords) {
   for (int i = 0; i < 18; ++i) words.push_back(std::string(100'000, 'x'));
   const Report report = brig::run(argv(words), policy);
   EXPECT_EQ(report.outcome, Outcome::invalid_arguments) << describe(report);
-  EXPECT_EQ(report.exit_code, 126);
+  EXPECT_EQ(report.exec_error, E2BIG);
 }
 
 TEST(Command, KeepsTheHeadAndTheTailOfAFlood) {

@@ -98,6 +98,10 @@ void expect_others_work(const std::string& what, long least, long most,
 
 TEST(EscapeCounters, PendingSignalsAreTheCellsOwn) { expect_others_work("signals", 1, 1024); }
 
+TEST(EscapeCounters, TerminalsOfTheMachineCannotBeTaken) {
+  expect_others_work("terminals", 16, 16);
+}
+
 // Landlock refuses them altogether; where it is absent a limit holds.
 TEST(EscapeCounters, MessageQueuesOfTheUserCannotBeTaken) {
   ASSERT_TRUE(host_can_use("queues"));

@@ -238,8 +238,9 @@ TEST(Escape, CannotTypeOnTheHostsTerminal) {
   for (ssize_t size; (size = read(master, buffer, sizeof buffer)) > 0;)
     printed.append(buffer, static_cast<std::size_t>(size));
   EXPECT_EQ(report.outcome, Outcome::ok) << describe(report) << printed;
-  for (const char* name : {"TIOCSTI: refused", "TIOCSTI with high bits: refused",
-                           "TIOCLINUX: refused", "stdin is a terminal: holds"})
+  for (const char* name :
+       {"TIOCSTI: refused", "TIOCSTI with high bits: refused", "TIOCLINUX: refused",
+        "TIOCSETD: refused", "the terminal by its name: refused", "stdin is a terminal: holds"})
     EXPECT_NE(printed.find(name), std::string::npos) << printed;
   EXPECT_EQ(printed.find("SUCCEEDED"), std::string::npos) << printed;
   EXPECT_GT(violations(report, "syscall", "ioctl(TIOCSTI)"), 0u);
@@ -247,6 +248,32 @@ TEST(Escape, CannotTypeOnTheHostsTerminal) {
   EXPECT_EQ(ioctl(slave, FIONREAD, &waiting), 0);
   EXPECT_EQ(waiting, 0) << "something was typed";
   close(slave);
+  close(master);
+}
+
+// Of the host's there is one, so that its name means something.
+TEST(Escape, TerminalsAreTheCellsOwnAndFew) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  BRIG_NEEDS(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0,
+             "no pseudo terminal can be made");
+  const std::string name = ptsname(master);
+  for (int i = 0; i < 2; ++i) {
+    const Report report = attack({"terminals", name});
+    expect_refused(report,
+                   {"one that nobody made", "one of the host's", "make a node of one", "TIOCSTI",
+                    "TIOCLINUX", "TIOCSETD", "TIOCSETD with high bits", "more than a few"});
+    EXPECT_TRUE(has_line(report, "made 16")) << describe(report);
+    EXPECT_GT(violations(report, "syscall", "ioctl(TIOCSETD)"), 0u) << describe(report);
+  }
+  // Nothing of the last cell's, in the same slot.
+  brig::Runner runner(policy(), {.ready = 1});
+  for (int i = 0; i < 3; ++i) {
+    const Report report = runner.run(guest({"terminals"}));
+    EXPECT_EQ(report.outcome, Outcome::ok) << describe(report);
+  }
+  char byte;
+  fcntl(master, F_SETFL, O_NONBLOCK);
+  EXPECT_EQ(read(master, &byte, 1), -1) << "something was written to the host's";
   close(master);
 }
 

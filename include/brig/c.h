@@ -99,6 +99,12 @@ void brig_c_watch_free(brig_c_watch* watch);
 char* brig_c_run(const char* request, size_t size, const char* input, size_t input_size, int cancel,
                  size_t* result_size, char** error);
 
+/* The same. `interrupted`, unless null, is called on this thread when a signal has interrupted the wait, and
+ * every 100 ms: not 0 ends the command at once. */
+char* brig_c_run_interruptible(const char* request, size_t size, const char* input,
+                               size_t input_size, int cancel, int (*interrupted)(void),
+                               size_t* result_size, char** error);
+
 /* What this machine can enforce. */
 char* brig_c_capabilities(const char* policy, size_t size, char** error);
 

@@ -88,6 +88,7 @@ struct Report {
   Outcome outcome = Outcome::internal;
   std::optional<int> exit_code;  // set if the tool exited
   std::optional<int> signal;     // set if a signal ended it, brig's own included
+  int exec_error = 0;            // errno, if the program could not be run: then it has no exit code
   std::string message;           // one sentence to act on
   Output out;
   Output err;

@@ -53,6 +53,10 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "watch_ended": (_int, [_void_p]),
     "watch_free": (None, [_void_p]),
     "run": (_void_p, [_char_p, _size_t, _void_p, _size_t, _int, _size, _error]),
+    "run_interruptible": (
+        _void_p,
+        [_char_p, _size_t, _void_p, _size_t, _int, Interrupted, _size, _error],
+    ),
     "capabilities": (_void_p, [_char_p, _size_t, _error]),
     "safe_environment": (_void_p, [_char_p, _size_t, _error]),
     "kill_process_tree": (None, [_int]),

@@ -12,6 +12,7 @@ from brig._errors import ConfigError
 from brig._native import ErrorSlot, library, taken
 from brig._policy import policy_json
 from brig._result import Report
+from brig._signals import signals
 
 Argv = Union[str, Sequence[str]]
 
@@ -30,12 +31,15 @@ def _request(argv: Argv, shell: bool, policy: Optional[Mapping[str, Any]], optio
 
 def _run(request: bytes, stdin: Optional[bytes], cancel: int) -> Report:
     error, size = ErrorSlot(), ctypes.c_size_t()
-    report = library().brig_c_run(
-        request, len(request), stdin, len(stdin or b""), cancel, ctypes.byref(size), error.reference()
+    asked = signals.asked_here()
+    report = library().brig_c_run_interruptible(
+        request, len(request), stdin, len(stdin or b""), cancel, asked, ctypes.byref(size), error.reference()
     )
-    if not report:
-        raise error.error()
-    return Report(json.loads(taken(report, size)))
+    told, failed = (taken(report, size), None) if report else (b"", error.error())
+    signals.throw(asked)
+    if failed:
+        raise failed
+    return Report(json.loads(told))
 
 
 def run(
@@ -48,7 +52,8 @@ def run(
 ) -> Report:
     """Runs one command in one cell. What else a policy has (timeout, memory, read, ...) goes by keyword.
 
-    Raises brig.Error if there can't be such a cell; how the command ends is in the report."""
+    Raises brig.Error if there can't be such a cell; how the command ends is in the report. Ctrl-C, or another
+    signal whose handler raises, ends the command at once."""
     return _run(_request(argv, shell, policy, options), stdin, -1)
 
 

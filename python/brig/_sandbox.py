@@ -16,9 +16,10 @@ from json.encoder import encode_basestring_ascii as _quoted  # type: ignore[attr
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 from brig._errors import ConfigError, Error
-from brig._native import Blob, ErrorSlot, Interrupted, blob_of, library, taken
+from brig._native import Blob, ErrorSlot, blob_of, library, taken
 from brig._policy import Duration, Paths, Size, policy_json
 from brig._result import Event, ToolResult, refused, result_of
+from brig._signals import signals
 from brig._spec import python_json
 from brig._tool import Tool, as_tool
 from brig._values import dumps, pack_arguments, unpack
@@ -196,37 +197,6 @@ async def _ended(work: asyncio.Future[None]) -> None:
     raise cancelled
 
 
-class _Signals:
-    """Python's signal handlers run when the interpreter is back in charge. So that Ctrl-C ends a call, it is for
-    a moment whenever a signal interrupts one, in the main thread."""
-
-    def __init__(self) -> None:
-        self._raised: Optional[BaseException] = None
-        # A generator's: a handler that raises does so where it was left off, and not in the entrance of a
-        # function, before any `try`, where ctypes would swallow it.
-        watching = self._watch()
-        next(watching)
-        self.check = Interrupted(watching.__next__)
-        self.nobody = Interrupted(0)
-
-    def _watch(self) -> Iterator[int]:
-        while True:
-            try:
-                yield int(self._raised is not None)
-            except GeneratorExit:
-                return
-            except BaseException as raised:
-                self._raised = raised
-
-    def throw(self) -> None:
-        if self._raised is not None:
-            raised, self._raised = self._raised, None
-            raise raised
-
-
-_signals = _Signals()
-
-
 class Sandbox:
     """Tools behind a policy. Thread-safe; usable from many event loops.
 
@@ -384,17 +354,13 @@ class Sandbox:
         with self._running if self._running is not None else self._starting.result() as handle:
             self._active[call_id] = None
             size = ctypes.c_size_t()
-            in_main = threading.current_thread() is threading.main_thread()
+            asked = signals.asked_here()
             try:
-                text = library().brig_c_sandbox_call(
-                    handle, *request.arguments(), _signals.check if in_main else _signals.nobody,
-                    ctypes.byref(size),
-                )  # fmt: skip
+                text = library().brig_c_sandbox_call(handle, *request.arguments(), asked, ctypes.byref(size))
             finally:
                 self._active.pop(call_id, None)
             told = taken(text, size)
-        if in_main:
-            _signals.throw()
+        signals.throw(asked)
         return self._result(tool, told)
 
     async def call(

@@ -23,12 +23,20 @@ T member_or_none(const Json& json, const char* name) {
 
 char* brig_c_run(const char* request, size_t size, const char* input, size_t input_size, int cancel,
                  size_t* result_size, char** error) {
+  return brig_c_run_interruptible(request, size, input, input_size, cancel, nullptr, result_size,
+                                  error);
+}
+
+char* brig_c_run_interruptible(const char* request, size_t size, const char* input,
+                               size_t input_size, int cancel, int (*interrupted)(),
+                               size_t* result_size, char** error) {
   return guarded<char*>(nullptr, error, [&] {
     const Json json = json_of(request, size);
     Command command;
     command.argv = member_or_none<std::vector<std::string>>(json, "argv");
     if (input) command.stdin_bytes.emplace(input, input_size);
     command.cancel_fd = cancel;
+    if (interrupted) command.interrupted = [=] { return interrupted() != 0; };
     const Policy policy = policy_of(json.value("policy", Json::object()));
     return text_for_c(to_json(run(command, policy)), result_size);
   });

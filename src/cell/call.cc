@@ -127,14 +127,6 @@ bool Call::listen(bool to_the_end) {
   return true;
 }
 
-void Call::feed() {
-  const ssize_t size = splice(request_.command.stdin_fd, nullptr, stdin_write_.get(), nullptr,
-                              1 << 20, SPLICE_F_NONBLOCK);
-  if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
-  stdin_write_.reset();  // the end of the file, or of what can be read of it
-  stdin_read_.reset();
-}
-
 std::array<int, Call::kSources> Call::descriptors() const {
   return {early_ ? -1 : cell_.answer_read.get(),
           cell_.socket.get(),
@@ -330,6 +322,7 @@ void Call::finish() {
     drain(kErr, true);
   }
   if (!heard_) listen(true);
+  leave_stdin();
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu =
       microseconds(early_ ? cell_.cgroup->cpu_micros().value_or(0) : end_.cpu_micros);

@@ -41,6 +41,7 @@ struct ReadyCell {
   UniqueFd socket;                     // to the init, and to the tool until it has exec'ed
   UniqueFd workspace;                  // of zygotes that show it: a directory, O_PATH
   UniqueFd listener;                   // of the lock filter
+  UniqueFd input;                      // of a single cell: a read-only view of the file for stdin
   UniqueFd null;  // /dev/null, opened for this cell: flags set on it must not reach another's
   UniqueFd out_read, out_write, err_read, err_write;
   UniqueFd answer_read, answer_write;  // of function zygotes
@@ -127,7 +128,7 @@ class Call {
   Call(const CallSettings& settings, CellRequest request, OutputCallback on_output);
 
   // An error in the command itself, in words, or empty.
-  static std::string defect(const CellRequest& request);
+  static std::string defect(const CellRequest& request, bool single = false);
 
   // Takes the cell and sends the request. False if the cell is dead and never got it: start another.
   // On any other failure the call is over (internal).
@@ -175,6 +176,8 @@ class Call {
   void on_message();
   void on_refusal();
   void feed();
+  int give_stdin(UniqueFd& made);
+  void leave_stdin() const;
   bool listen(bool to_the_end);
   bool drain(Source source, bool to_the_end);
   void end(Ending why);
@@ -184,6 +187,7 @@ class Call {
   void conclude(Report& report) const;
   std::string why_not_run(Report& report) const;
   std::string why_not_there(Report& report) const;
+  const std::string& said_in(const Report& report) const;
   std::string guess(Report& report) const;
   void judge_function(Report& report);
   void judge_files(Report& report) const;
@@ -195,8 +199,9 @@ class Call {
   Clock::time_point asked_, deadline_, timer_, kill_at_{}, begun_{}, sent_{}, answered_{};
   Interruption interruption_;
   ReadyCell cell_;
-  // A regular file as stdin reaches the tool through a pipe: with the descriptor itself it could change
-  // the file's mode or times. Both ends are held, so that a tool that does not read raises no SIGPIPE.
+  // A regular file as stdin of which there is no view reaches the tool through a pipe: with the descriptor itself
+  // it could change the file's mode or times. Both ends are held, so that a tool that does not read raises no
+  // SIGPIPE, and what it has not read can be given back.
   UniqueFd stdin_read_, stdin_write_;
   OutputBuffer out_, err_;
   AnswerReader answer_;

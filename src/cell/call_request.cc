@@ -1,5 +1,6 @@
 // What is sent to a cell: its equipment, and the one request.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/call.h"
+#include "cell/call_stdin.h"
 #include "os/memfd.h"
 #include "os/socket.h"
 #include "os/write.h"
@@ -162,7 +164,7 @@ void stow_files(CellRequest& request, std::span<const InputFile> files) {
   request.files = file_of("files", pieces);
 }
 
-std::string Call::defect(const CellRequest& request) {
+std::string Call::defect(const CellRequest& request, bool single) {
   const Command& command = request.command;
   if (command.argv.empty()) return "the command has no program: argv is empty";
   if (command.argv[0].empty()) return "the command has no program: argv[0] is empty";
@@ -176,15 +178,13 @@ std::string Call::defect(const CellRequest& request) {
   }
   if (command.argv.size() > wire::kMaxStrings / 2 || size > wire::kMaxRequest / 2)
     return "the arguments are longer than 2 MiB in all, which Linux refuses; pass them on stdin";
-  if (command.stdin_fd >= 0) {
-    struct stat info;
-    const int flags = fcntl(command.stdin_fd, F_GETFL);
-    if (flags < 0 || fstat(command.stdin_fd, &info) != 0)
-      return fmt::format("stdin: descriptor {} is not open", command.stdin_fd);
-    if ((flags & O_PATH) || S_ISDIR(info.st_mode) || S_ISBLK(info.st_mode))
-      return "stdin is a directory or a device, which would lead out of the cell; give a file, a "
-             "pipe or nothing";
-  }
+  if (command.stdin_fd >= 0)
+    if (std::string fault = stdin_defect(command.stdin_fd); !fault.empty()) return fault;
+  for (const int number : command.ignored_signals)
+    if (number < 1 || number > 64 || number == SIGKILL || number == SIGSTOP)
+      return fmt::format("signal {} can't be ignored", number);
+  if (command.on_terminal && !single)
+    return "a terminal of the cell's own is for a single call in a jail; give one of the host's";
   if (command.tty_fd >= 0 && !isatty(command.tty_fd))
     return fmt::format("tty: descriptor {} is not a terminal", command.tty_fd);
   return "";
@@ -242,26 +242,19 @@ bool Call::send_request() {
   request.has_tty = command.tty_fd >= 0;
   request.files = static_cast<std::uint32_t>(request_.file_names.size());
 
+  for (const int number : command.ignored_signals) request.ignored |= 1ull << (number - 1);
+
   UniqueFd input;
   int fds[kMaxPacketFds] = {cell_.null.get(), cell_.out_write.get(), cell_.err_write.get()};
   if (command.tty_fd >= 0) {
     fds[0] = fds[1] = fds[2] = command.tty_fd;
   } else if (command.stdin_fd >= 0) {
-    struct stat info;
-    if (fstat(command.stdin_fd, &info) != 0) throw_sys("stdin: fstat");
-    fds[0] = command.stdin_fd;
-    if (S_ISREG(info.st_mode)) {
-      int pipe_ends[2];
-      if (pipe2(pipe_ends, O_CLOEXEC) != 0) throw_sys("stdin: pipe2");
-      stdin_read_.reset(pipe_ends[0]);
-      stdin_write_.reset(pipe_ends[1]);
-      (void)!fchmod(pipe_ends[0], 0444);  // /dev/stdin must open for the tool's id too
-      fds[0] = stdin_read_.get();
-    }
+    fds[0] = give_stdin(input);
   } else if (command.stdin_bytes) {
     input = file_of("stdin", *command.stdin_bytes);
     fds[0] = input.get();
   }
+  if (command.join_output) fds[2] = fds[1];
   if (!send_strings(cell_.socket.get(), strings, request, fds, 3, request_.files.get()))
     return is_dead();
   request_.files.reset();

@@ -59,13 +59,18 @@ void add_network(Report& report) {
 
 }  // namespace
 
+// Where a program complains: on stderr, unless that is its stdout.
+const std::string& Call::said_in(const Report& report) const {
+  return request_.command.join_output ? report.out.bytes : report.err.bytes;
+}
+
 // Without a cgroup nobody is killed for memory, and nobody counts who is refused a process: a request fails,
 // and how the program ends then is its own affair. So this looks at what it said and used, and says no more
 // than what may be why.
 std::string Call::guess(Report& report) const {
   if (report.exit_code == 0 || ending_ != Ending::none || exec_error_ || request_error_) return "";
   std::string hint;
-  const std::string said = lower_tail(report.err.bytes);
+  const std::string said = lower_tail(said_in(report));
   const bool lacks_process = !settings_.counts_processes && says(said, kNoProcess);
   // V8 ends by SIGTRAP when it can't have what it needs to start.
   const bool lacks_memory =
@@ -103,7 +108,7 @@ void Call::conclude(Report& report) const {
   if (request_error_ || files_error_ || directory_error_) return;
   static const std::vector<std::string> kNone;
   const std::string& said =
-      answer_.answer().kind == Answer::Kind::error ? answer_.answer().bytes : report.err.bytes;
+      answer_.answer().kind == Answer::Kind::error ? answer_.answer().bytes : said_in(report);
   if (exec_error_)
     add_network(report);
   else
@@ -203,7 +208,8 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     return say(Outcome::invalid_arguments, why_not_there(report));
   }
   if (exec_error_) {
-    report.exit_code = exec_error_ == ENOENT ? 127 : 126;
+    report.exit_code.reset();  // of brig's own code, which was to become the program
+    report.exec_error = exec_error_;
     say(Outcome::invalid_arguments, why_not_run(report));
     return;
   }

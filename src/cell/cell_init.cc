@@ -71,7 +71,7 @@ void handle(int number, void (*handler)(int)) {
 // A symlink that was swapped in is an error, not another place. Not by openat2: the first filter refuses that already.
 int open_listed(const char* path) { return below::walk(AT_FDCWD, path, {.flags = O_PATH}); }
 
-bool restrict_files(const Plan& plan, const char* scratch, Failure& failure) {
+bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& failure) {
   if (!plan.landlock_abi) return true;
   const sys::LandlockRulesetAttr attributes{plan.landlock_fs, plan.landlock_net,
                                             plan.landlock_scoped};
@@ -97,6 +97,8 @@ bool restrict_files(const Plan& plan, const char* scratch, Failure& failure) {
       return fail(failure, Stage::landlock_rule, i);
     close(fd);
   }
+  // So that /dev/stdin opens; where some file system can have no rule, it does not.
+  if (input >= 0) sys::landlock_add_path(ruleset, {sys::kFsReadFile, input});
   if (sys::landlock_restrict_self(ruleset) != 0) return fail(failure, Stage::landlock_restrict);
   close(ruleset);
   return true;
@@ -168,13 +170,14 @@ bool limit_files(const Plan& plan, Failure& failure) {
   return true;
 }
 
-bool lock(const Plan& plan, int proc, const char* scratch, int* listener, Failure& failure) {
+bool lock(const Plan& plan, int proc, const char* scratch, int input, int* listener,
+          Failure& failure) {
   for (unsigned i = 0; i < plan.rlimits.count; ++i) {
     const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
     if (step.resource != RLIMIT_NOFILE && !set_limit(step, proc))
       return fail(failure, Stage::rlimit, i);
   }
-  if (!restrict_files(plan, scratch, failure)) return false;
+  if (!restrict_files(plan, scratch, input, failure)) return false;
   if (!drop_capabilities(plan, failure)) return false;
   // This memory may be the keeper's too, and a policy may allow ptrace: then nothing else keeps a tool out.
   if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 4);
@@ -184,6 +187,15 @@ bool lock(const Plan& plan, int proc, const char* scratch, int* listener, Failur
                    listener))
     return fail(failure, Stage::seccomp_lock);
   return true;
+}
+
+// Both sides of a terminal of the cell's own.
+bool make_terminal(int* sides) {
+  int unlocked = 0;
+  sides[0] = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (sides[0] < 0 || ioctl(sides[0], TIOCSPTLCK, &unlocked) != 0) return false;
+  sides[1] = ioctl(sides[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  return sides[1] >= 0;
 }
 
 uint64_t micros(const timeval& time) {
@@ -231,8 +243,12 @@ uint64_t micros(const timeval& time) {
 
 volatile bool g_settled = false;
 
-void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int workspace) {
+void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int workspace,
+              const Extras& extras) {
   Failure failure;
+  // Made by the tool's own id, before it is locked: the first of the cell's terminals is /dev/pts/0.
+  int terminal[2] = {-1, -1};
+  if (extras.terminal && !make_terminal(terminal)) die(socket, Stage::terminals);
   // In lent memory they are as the last cell's init left them.
   g_tool = 0;
   g_killed = g_kill_all = false;
@@ -248,7 +264,8 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   setsid();  // fails where the process leads a session of its own already
   int listener = -1;
-  if (!limit_namespace(plan, proc, failure) || !lock(plan, proc, scratch, &listener, failure))
+  if (!limit_namespace(plan, proc, failure) ||
+      !lock(plan, proc, scratch, extras.input, &listener, failure))
     die(socket, failure);
   if (proc >= 0) close(proc);
   // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
@@ -265,7 +282,9 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
     signal(SIGTERM, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
     if (listener >= 0) close(listener);
-    if (workspace >= 0) close(workspace);
+    const int hosts[] = {workspace, extras.input, terminal[0], terminal[1]};
+    for (const int fd : hosts)
+      if (fd >= 0) close(fd);
     if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
     tool_main(plan, socket);
   }
@@ -277,8 +296,16 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   g_settled = true;
   wire::Message message{};
   message.tag = wire::Tag::cell_ready;
-  int fds[2], count = 0;
+  int fds[kMaxPacketFds], count = 0;
   if (workspace >= 0) fds[count++] = workspace;
+  if (extras.input >= 0) {
+    message.status |= wire::kExtraInput;
+    fds[count++] = extras.input;
+  }
+  if (extras.terminal) {
+    message.status |= wire::kExtraTerminal;
+    for (const int side : terminal) fds[count++] = side;
+  }
   if (listener >= 0) fds[count++] = listener;
   if (!send_packet(socket, &message, sizeof message, fds, count)) _exit(1);
   for (int i = 0; i < count; ++i) close(fds[i]);

@@ -49,6 +49,15 @@ bool mount_scratch(const Plan& plan, PlanText options, Failure& failure) {
   return true;
 }
 
+// Terminals of the cell's own: each mount is an instance that no other cell and no program of the host's sees. The kernel counts
+// terminals for the whole machine, so one cell may have a few. (No group: that of the tool's user is all there is.)
+bool mount_terminals(Failure& failure) {
+  return mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+               "mode=0620,ptmxmode=0666,max=16") == 0 ||
+         errno == ENODEV ||  // a kernel without pseudo terminals
+         fail(failure, Stage::terminals);
+}
+
 // mkdir -p of what stands before the last component; the scratch space is the cell's own.
 bool make_parents(const char* path) {
   char copy[4096];
@@ -218,6 +227,7 @@ bool mount_private(const Plan& plan, int* workspace, Failure& failure) {
                    nullptr) != 0) {
     return fail(failure, Stage::proc);
   }
+  if (!mount_terminals(failure)) return false;
   for (unsigned i = 0; i < plan.proc_masks.count; ++i) {
     const char* path = text(plan, begin_of(plan, plan.proc_masks)[i]);
     if (mount("/dev/null", path, nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT)

@@ -137,6 +137,7 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
                          index + 1 < plan.late_binds.count
                              ? text(plan, begin_of(plan, plan.late_binds)[index + 1])
                              : "?");
+    case Stage::terminals: return "mounts: terminals of the cell's own (devpts)";
     case Stage::mask:
       return fmt::format(
           "mounts: hiding '{}'",

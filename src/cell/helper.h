@@ -47,8 +47,10 @@ extern volatile bool g_settled;  // NOLINT(bugprone-dynamic-static-initializers)
 // The zygote of a single plan: becomes the only cell's init. `plan` is null if it is still to come, on
 // the cell's socket.
 struct SingleStart {
-  unsigned namespaces;  // CLONE_NEW*: made, but for the network's, which is to make
-  unsigned uid, gid;    // the janitor's
+  unsigned namespaces;    // CLONE_NEW*: made, but for the network's, which is to make
+  unsigned uid, gid;      // the janitor's
+  int input = -1;         // the file that is to be stdin, or -1
+  bool terminal = false;  // wanted
 };
 [[noreturn]] void single_main(const Plan* plan, int cell_socket, const int* id_map_fds,
                               const SingleStart& start);
@@ -61,6 +63,10 @@ struct RootStage {
 bool stage_root(RootStage& stage, Failure& failure, const char* size = "8m");
 // Builds it and pivots into it; uses the stage up.
 bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds, Failure& failure);
+// The file or FIFO behind `input`, found by its name, opened anew, for reading, by a read-only mount of its own, at
+// the same offset: whoever has that can't write to it nor change its mode, times or attributes. Between the
+// two steps above. -1: it has no name here, or may not be opened.
+int view_of(int proc, int input);
 // Gives up root for the plan's unprivileged id.
 bool become_user(const Plan& plan, Failure& failure);
 // The host's name in this UTS namespace. It protects nothing: a container's filter that refuses it is no failure.
@@ -83,11 +89,16 @@ bool guards_hold(const Plan& plan, unsigned* index);
 // small and of its own. What is dropped no cell has ever seen; memory that is still mapped stays until it is not.
 bool mount_load_scratch(const Plan& plan, Failure& failure);
 bool drop_load_scratch(const Plan& plan, Failure& failure);
+// What a single cell has besides, for the host.
+struct Extras {
+  int input = -1;         // what view_of() gave
+  bool terminal = false;  // wanted
+};
 // The rest of a cell's life: locks itself, forks the tool, tells the host, reaps. `proc` is a /proc
 // that may be written to, or -1; `scratch` the private directory of floors without mounts, or "";
 // `workspace` is for the host, or -1.
 [[noreturn]] void run_cell(const Plan& plan, int socket, int proc, const char* scratch,
-                           int workspace);
+                           int workspace, const Extras& extras = {});
 bool load_filter(const Plan& plan, const PlanList<uint64_t>& program, unsigned flags,
                  int* listener);
 

@@ -210,9 +210,10 @@ void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* 
 
 // One cell; its pidfd. Making namespaces takes long, so it is started before there is a plan, which then
 // comes over the cell's socket; `plan` is set if it was there first.
-int start_single(const Plan* plan, const wire::Message& request, int cell_socket, int host_socket,
-                 int host_pidfd, const int* id_maps) {
-  const SingleStart start{request.index, geteuid(), getegid()};
+int start_single(const Plan* plan, const wire::Message& request, int cell_socket, int input,
+                 int host_socket, int host_pidfd, const int* id_maps) {
+  const SingleStart start{request.index, geteuid(), getegid(), input,
+                          (request.status & wire::kExtraTerminal) != 0};
   int pidfd = -1;
   // The network namespace takes longest of all: a process of its own makes it.
   const pid_t pid = sys::clone_process(
@@ -268,17 +269,21 @@ void janitor_main(int host_socket, int host_pidfd) {
   const Plan* known = nullptr;
   if (message.tag == Tag::prepare) {
     g_cell_socket = packet.fds[0].release();
-    zygote_pidfd = start_single(nullptr, message, g_cell_socket, host_socket, host_pidfd, id_maps);
+    zygote_pidfd = start_single(nullptr, message, g_cell_socket, packet.fds[1].get(), host_socket,
+                                host_pidfd, id_maps);
+    packet.fds[1].reset();
     known = &receive_plan(host_socket);  // a janitor that ends here takes the cell along
   } else {
     known = &map_plan(host_socket, packet.fds[0].release());
     make_id_maps(*known, host_socket, id_maps);
     if (known->single) {
       Packet start = recv_packet(host_socket, &message, sizeof message, 0);
-      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count != 1)
+      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count < 1 ||
+          start.fd_count > 2)
         _exit(1);
       g_cell_socket = start.fds[0].release();
-      zygote_pidfd = start_single(known, message, g_cell_socket, host_socket, host_pidfd, id_maps);
+      zygote_pidfd = start_single(known, message, g_cell_socket, start.fds[1].get(), host_socket,
+                                  host_pidfd, id_maps);
     } else {
       start_zygote(*known, host_socket, host_pidfd, id_maps, packet.fds[1].get(), &zygote_pidfd,
                    &zygote_socket);

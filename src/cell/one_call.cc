@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "cell/call_stdin.h"
 #include "cell/helper_process.h"
 #include "cell/root_layout.h"
 #include "os/rights.h"
@@ -43,9 +44,15 @@ class OneCall {
   }
 
   Report run(const Command& command, const OutputCallback& on_output) {
-    set_up();
-    const bool ready = await_ready(command.cancel_fd);
-    Call call(settings_, {command}, on_output);  // its time begins here
+    set_up(command);
+    const bool ready = await_ready(command);
+    CellRequest request{command};
+    request.interrupted = command.interrupted;
+    if (terminal_inside_) {
+      request.command.tty_fd = terminal_inside_.get();
+      if (ready) command.on_terminal(terminal_.get());
+    }
+    Call call(settings_, std::move(request), on_output);  // its time begins here
     if (!ready) {
       call.refuse(Outcome::cancelled, "the call was cancelled before it ran");
       return call.take().report;
@@ -60,19 +67,19 @@ class OneCall {
   }
 
  private:
-  void set_up() {
+  void set_up(const Command& command) {
     helper_.spawn();
     // Begun before its plan is there, unless that needs id maps made first, or the cell would not be in the
     // scope that the janitor is moved into.
     const bool early =
         as_root_ ? !needs_id_maps(policy_.files) : scope_manager(policy_, true).empty();
-    if (early) prepare();
+    if (early) prepare(command);
     helper_.work_out(policy_, true);
     if (early && helper_.plan.plan().id_maps.count)
       throw Error(ErrorKind::resource,
                   "files.read: a file was made private while the cell was made; try again");
     helper_.send_plan(early ? cell_.socket.get() : -1);
-    if (!early) prepare();
+    if (!early) prepare(command);
     settings_ = call_settings(policy_, helper_.plan, true);
     make_pipes(helper_.plan.plan(), false, cell_);
     if (helper_.cgroups.version) {
@@ -83,7 +90,7 @@ class OneCall {
       cell_.scratch = fmt::format("{}/0", helper_.plan.scratch_directory);
   }
 
-  void prepare() {
+  void prepare(const Command& command) {
     int pair[2];
     if (!packet_pair(pair)) throw_sys("starting the helper: socketpair");
     cell_.socket.reset(pair[0]);
@@ -94,24 +101,36 @@ class OneCall {
       message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
                       (as_root_ ? 0 : CLONE_NEWUSER) |
                       (policy_.network == Network::host ? 0 : CLONE_NEWNET);
-    const int fd = theirs.get();
-    if (!send_or_ended(helper_.socket.get(), message, &fd, 1))
+    int fds[] = {theirs.get(), -1}, count = 1;
+    if (policy_.isolation == Isolation::jail && may_be_viewed(command.stdin_fd)) {
+      message.status |= wire::kExtraInput;
+      fds[count++] = command.stdin_fd;
+    }
+    if (command.on_terminal) message.status |= wire::kExtraTerminal;
+    if (!send_or_ended(helper_.socket.get(), message, fds, count))
       throw_sys("starting the helper: sending");
   }
 
   // Until the janitor has given the cell's pidfd and the cell has said that it is locked; false if
-  // `cancel` became readable first. Set-up has a deadline too: a path on a dead network file system must
+  // the caller wants it no more. Set-up has a deadline too: a path on a dead network file system must
   // not hang the caller.
-  bool await_ready(int cancel) {
+  bool await_ready(const Command& command) {
     const milliseconds patience = set_up_patience(policy_);
     const auto until = Clock::now() + patience;
-    pollfd polls[] = {
-        {helper_.socket.get(), POLLIN, 0}, {cell_.socket.get(), POLLIN, 0}, {cancel, POLLIN, 0}};
+    Interruption interruption(command.interrupted);
+    pollfd polls[] = {{helper_.socket.get(), POLLIN, 0},
+                      {cell_.socket.get(), POLLIN, 0},
+                      {command.cancel_fd, POLLIN, 0}};
     while (!cell_.pidfd || !locked_) {
-      const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now()).count();
-      const int count = poll(polls, 3, static_cast<int>(std::max<long>(0, left)));
+      const auto left = std::chrono::ceil<milliseconds>(
+          interruption.wait(std::max(Clock::duration::zero(), until - Clock::now())));
+      const int count = poll(polls, 3, static_cast<int>(left.count()));
+      const int error = errno;
+      if (interruption.came(count)) return false;
+      errno = error;
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) throw_sys("waiting for the cell: poll");
+      if (count == 0 && Clock::now() < until) continue;
       if (count == 0) throw Error(ErrorKind::resource, out_of_patience(patience));
       for (int i = 0; i < 2; ++i)
         if (polls[i].revents) on_message(polls[i].fd, i == 1);
@@ -127,16 +146,26 @@ class OneCall {
     if (packet.size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (packet.size == sizeof message && message.tag == Tag::failed) fail(message);
     // The kernel drops a descriptor that this process has no room for, and delivers the rest.
-    if (packet.size == sizeof message && !first &&
-        (message.tag == Tag::cell_made ||
-         (message.tag == Tag::cell_ready && helper_.plan.plan().lock_filter.count)))
+    const bool listens = helper_.plan.plan().lock_filter.count != 0;
+    const int expected = message.tag == Tag::cell_made ? 1
+                         : message.tag == Tag::cell_ready
+                             ? ((message.status & wire::kExtraInput) != 0) +
+                                   2 * ((message.status & wire::kExtraTerminal) != 0) + listens
+                             : 0;
+    if (packet.size == sizeof message && packet.fd_count < expected)
       throw Error(ErrorKind::resource,
                   "receiving the cell's descriptors: Too many open files; raise ulimit -n");
     if (packet.size == sizeof message && !from_cell && message.tag == Tag::cell_made && first) {
       cell_.pidfd = std::move(first);
     } else if (packet.size == sizeof message && from_cell && message.tag == Tag::cell_ready) {
       locked_ = true;
-      cell_.listener = std::move(first);
+      int next = 0;
+      if (message.status & wire::kExtraInput) cell_.input = std::move(packet.fds[next++]);
+      if (message.status & wire::kExtraTerminal) {
+        terminal_ = std::move(packet.fds[next++]);
+        terminal_inside_ = std::move(packet.fds[next++]);
+      }
+      cell_.listener = std::move(packet.fds[next]);
     } else {
       // Which of the two ends is seen first is chance; either may have said why.
       for (const int other : {helper_.socket.get(), cell_.socket.get()})
@@ -157,6 +186,7 @@ class OneCall {
   HelperProcess helper_;
   CallSettings settings_;
   ReadyCell cell_;
+  UniqueFd terminal_, terminal_inside_;
   bool locked_ = false, ended_ = false;
 };
 
@@ -164,7 +194,7 @@ class OneCall {
 
 Report run(const Command& command, const Policy& policy, const OutputCallback& on_output) {
   validate(policy);
-  const std::string defect = Call::defect({command});
+  const std::string defect = Call::defect({command}, policy.isolation == Isolation::jail);
   if (!defect.empty()) {
     Report report;
     report.outcome = Outcome::invalid_arguments;

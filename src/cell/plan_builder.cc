@@ -319,6 +319,8 @@ class Planner {
     const auto devices = [&] {
       for (const char* path : {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
         rule(path, kDeviceUse, true);
+      // The cell's own; on the other floors they would be the host's.
+      if (policy_.isolation == Isolation::jail) rule("/dev/pts", kDeviceUse, true);
       // Open for writing it gives shared memory, which only a cgroup counts.
       rule("/dev/zero", cgroups_.memory ? kDeviceUse : kDeviceUse & ~sys::kFsWriteFile, true);
     };

@@ -198,6 +198,8 @@ class Prober {
         geteuid() == 0
             ? "brig needs a cgroup that it may write to; in a container, limit that as a whole "
               "(--memory, --pids-limit, --cpus); without it the limit holds per process"
+        : in_cell()
+            ? "the limits of the cell that brig runs in hold; start this brig outside"
             : "start brig as root, or in a cgroup that is yours: systemd-run --user --scope -p "
               "Delegate=yes brig ...; without it the limit holds per process";
     for (const auto& [name, present] : {std::pair{"cgroup_memory", layout.memory},

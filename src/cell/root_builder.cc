@@ -342,6 +342,43 @@ bool stage_root(RootStage& stage, Failure& failure, const char* size) {
   return true;
 }
 
+int view_of(int proc, int input) {
+  char link[64] = "self/fd/", number[24], path[4096];
+  strcat(link, decimal(number, static_cast<unsigned long>(input)));
+  const ssize_t size = readlinkat(proc, link, path, sizeof path - 1);
+  struct stat given, found;
+  if (size <= 0 || path[0] != '/' || fstat(input, &given) != 0) return -1;
+  path[size] = '\0';
+  // By its name, since a mount of another namespace, which the descriptor's is, can't be copied. Whatever else may stand
+  // there by now is not the same file, and not opened.
+  const int tree = sys::open_tree(
+      AT_FDCWD, path, sys::kOpenTreeClone | sys::kOpenTreeCloexec | AT_SYMLINK_NOFOLLOW);
+  if (tree < 0) return -1;
+  sys::MountAttr attributes{
+      .set = sys::kAttrRdonly | sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec,
+      .clear = 0,
+      .propagation = 0,
+      .userns_fd = 0};
+  int view = -1;
+  if (fstat(tree, &found) == 0 && found.st_dev == given.st_dev && found.st_ino == given.st_ino &&
+      (found.st_mode & S_IFMT) == (given.st_mode & S_IFMT) &&
+      sys::mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) == 0) {
+    strcpy(link, "self/fd/");
+    strcat(link, decimal(number, static_cast<unsigned long>(tree)));
+    view = openat(proc, link,
+                  O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);  // a FIFO without a writer
+  }
+  close(tree);
+  if (view < 0) return -1;
+  const int flags = fcntl(input, F_GETFL);
+  const off_t offset = S_ISREG(given.st_mode) ? lseek(input, 0, SEEK_CUR) : 0;
+  if (flags >= 0 && offset >= 0 && fcntl(view, F_SETFL, flags & O_NONBLOCK) == 0 &&
+      (offset == 0 || lseek(view, offset, SEEK_SET) == offset))
+    return view;
+  close(view);
+  return -1;
+}
+
 bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds, Failure& failure) {
   const int old_root = stage.old_root, root = stage.root, proc = stage.proc;
   if (sys::move_mount(root, "", AT_FDCWD, kStage, sys::kMoveMountFromEmpty) != 0)

@@ -127,7 +127,8 @@ std::vector<std::string> java_directories() {
   return found;
 }
 
-void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home) {
+void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home,
+                     bool as_root) {
   for (const char* path : kSystem) add_system(layout, AT_FDCWD, path, path, path, kBindFollow);
   for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
   for (const char* path : kPackagesFiles)
@@ -147,6 +148,9 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   file("/etc/hostname", "brig\n");
   file("/etc/nsswitch.conf",
        "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
+  // A cell of root's is another user, to whom every readable file is somebody else's: git would refuse each repository.
+  // What it guards against, that a stranger's repository runs something as this user, is what a cell is for.
+  if (as_root) file("/etc/gitconfig", "[safe]\n\tdirectory = *\n");
   if (policy.network == Network::host)
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
@@ -171,6 +175,8 @@ void add_devices(RootLayout& layout) {
                                      {"/proc/self/fd/2", "/dev/stderr"}})
     layout.steps.push_back({RootOp::symlink, target, name});
   layout.steps.push_back({RootOp::directory, "", "/dev/shm"});
+  layout.steps.push_back({RootOp::directory, "", "/dev/pts"});
+  layout.steps.push_back({RootOp::symlink, "pts/ptmx", "/dev/ptmx"});
 }
 
 // The owner is looked up here so that the janitor can make a namespace for it; that what is mounted has
@@ -236,7 +242,7 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
                        const std::vector<std::string>& held) {
   RootLayout layout;
   if (policy.files.root.empty())
-    add_host_system(layout, policy, home);
+    add_host_system(layout, policy, home, as_root);
   else
     add_root_directory(layout, normal_path(policy.files.root));
   add_devices(layout);

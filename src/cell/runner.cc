@@ -13,7 +13,9 @@ Runner::Runner(Policy policy, RunnerOptions options)
 Runner::~Runner() = default;
 
 Report Runner::run(const Command& command, const OutputCallback& on_output) {
-  return impl_->warden.run({command}, on_output).report;
+  CellRequest request{command};
+  request.interrupted = command.interrupted;
+  return impl_->warden.run(std::move(request), on_output).report;
 }
 
 Runner::Pending Runner::run_async(const Command& command, OutputCallback on_output,

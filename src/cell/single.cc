@@ -104,6 +104,10 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
   if (start.namespaces & CLONE_NEWUSER && !map_ids(host_proc, start.uid, start.gid, failure))
     die(socket, failure);
   if (start.namespaces & CLONE_NEWNS && !stage_root(stage, failure)) die(socket, failure);
+  Extras extras{.input = -1, .terminal = start.terminal};
+  if (start.namespaces & CLONE_NEWNS && start.input >= 0)
+    extras.input = view_of(host_proc, start.input);
+  if (start.input >= 0) close(start.input);
   const Plan& plan = known ? *known : receive_plan(socket);
   // The host decides twice whether it is root, before the plan and in it. Were the two not the same, the tool could
   // be left with root's id.
@@ -144,7 +148,7 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
   for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) die(socket, Stage::no_new_privileges);
   if (plan.filter.count && !load_filter(plan, plan.filter, 0, nullptr)) die(socket, Stage::seccomp);
-  run_cell(plan, socket, proc, scratch, workspace);
+  run_cell(plan, socket, proc, scratch, workspace, extras);
 }
 
 }  // namespace brig::helper

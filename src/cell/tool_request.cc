@@ -132,6 +132,8 @@ CommandRequest await_command(const Plan& plan, int socket) {
   }
   set_streams(socket, taken.packet.fds);
   if (taken.header->has_tty) ioctl(0, TIOCSCTTY, 0);
+  for (int number = 1; number <= 64; ++number)
+    if (taken.header->ignored >> (number - 1) & 1) signal(number, SIG_IGN);
   unsigned guard = 0;
   if (!guards_hold(plan, &guard)) request_failed(socket, errno);
   return {g_strings, g_strings + taken.header->argc + 1};

@@ -54,11 +54,12 @@ enum class Stage : uint32_t {
   namespace_limits,
   load_scratch,
   guard,
+  terminals,
 };
 
 enum class Tag : uint32_t {
-  // host -> janitor, with the cell's socket: start a single cell at once; its plan follows, on the
-  // cell's socket too. `index` is the namespaces to make
+  // host -> janitor, with the cell's socket, and perhaps the file that is to be its stdin: start a single cell
+  // at once; its plan follows, on the cell's socket too. `index` is the namespaces to make, `status` kExtra*
   prepare = 1,
   // host -> janitor, with a descriptor: the plan. The first message of all, but for prepare. Perhaps
   // with a second one, for the zygote to say what it has loaded
@@ -79,7 +80,8 @@ enum class Tag : uint32_t {
   cell_gone,
   // host -> keeper; perhaps with the entrance of a new cgroup
   make_cell,
-  // cell's init -> host; cell_ready carries the workspace, if the plan says so, and the seccomp listener
+  // cell's init -> host; cell_ready carries the workspace, if the plan says so, what kExtra* in `status` say,
+  // and the seccomp listener
   cell_ready,
   tool_ended,  // status, usage
   // the tool before exec -> host
@@ -93,12 +95,17 @@ enum class Tag : uint32_t {
   request,
 };
 
+// What a single cell has besides.
+inline constexpr int32_t kExtraInput = 1;  // prepare: a file; cell_ready: a read-only view of it
+inline constexpr int32_t kExtraTerminal =
+    2;  // cell_ready: both sides of a terminal, the host's first
+
 struct Message {
   Tag tag;
   Stage stage;           // failed
   int32_t error;         // of all that failed: errno
   uint32_t index;        // failed: which mount, rule, rlimit, file...; otherwise the slot
-  int32_t status;        // tool_ended, cell_gone: a wait status
+  int32_t status;        // tool_ended, cell_gone: a wait status; prepare, cell_ready: kExtra*
   uint32_t killed;       // tool_ended: by SIGUSR1, the host's or a dying keeper's
   uint64_t cpu_micros;   // tool_ended, cell_gone: of the tree so far
   uint64_t max_rss_kib;  // likewise: of the largest process
@@ -120,6 +127,7 @@ struct Request {
   uint32_t has_tty;
   uint32_t arguments_file;  // how much is in the descriptor that they have of their own
   uint32_t files;           // how many files are in the last descriptor
+  uint64_t ignored;         // signals that the command finds ignored: bit n - 1 is signal n
 };
 
 // In that memfd, for each file: this, its path with a NUL at the end, its bytes. The path is relative and

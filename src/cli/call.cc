@@ -140,8 +140,8 @@ int code_of(const ToolResult& result, int signals) {
     case Outcome::output_limit: return kSignalBase + SIGKILL;
     case Outcome::signal: return kSignalBase + report.signal.value_or(0);
     case Outcome::cancelled: return kSignalBase + signal_from(signals);
-    // With an exit code: the manifest names a program that is not there, or can't be run.
-    case Outcome::invalid_arguments: return report.exit_code ? kOwnFailure : kCannotRun;
+    // With an errno: the manifest names a program that is not there, or can't be run.
+    case Outcome::invalid_arguments: return report.exec_error ? kOwnFailure : kCannotRun;
     case Outcome::unknown_tool: return kNotFound;
     case Outcome::overloaded:
     case Outcome::internal: break;

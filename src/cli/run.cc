@@ -9,9 +9,11 @@
 #include <brig/version.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -21,6 +23,7 @@
 #include "cell/option_words.h"
 #include "cli/cli.h"
 #include "cli/policy_options.h"
+#include "cli/socket_input.h"
 #include "cli/streams.h"
 #include "cli/tty.h"
 
@@ -81,8 +84,11 @@ int code_of(const Report& report, int signal_descriptor) {
     case Outcome::cancelled: return kSignalBase + signal_from(signal_descriptor);
     case Outcome::signal: return kSignalBase + report.signal.value_or(0);
     case Outcome::exit:
-    case Outcome::process_limit:
-    case Outcome::invalid_arguments: return report.exit_code.value_or(kOwnFailure);
+    case Outcome::process_limit: return report.exit_code.value_or(kOwnFailure);
+    case Outcome::invalid_arguments:
+      return report.exec_error == 0        ? kOwnFailure
+             : report.exec_error == ENOENT ? kNotFound
+                                           : kCannotRun;
     default: return kOwnFailure;
   }
 }
@@ -93,9 +99,20 @@ int run_command(const RunOptions& options) {
   command.argv = options.command;
   const UniqueFd signals = signals_as_descriptor();
   command.cancel_fd = signals.get();
+  std::unique_ptr<SocketInput> socket;
   if (!options.tty && !isatty(0)) command.stdin_fd = 0;  // main() has seen to it that 0 is open
+  if (struct stat info; command.stdin_fd == 0 && fstat(0, &info) == 0 && S_ISSOCK(info.st_mode)) {
+    socket = std::make_unique<SocketInput>(0);
+    command.stdin_fd = socket->inside();
+  }
+  command.ignored_signals = ignored_signals();
+  // `> log 2>&1`: two pipes would lose the order of what is written to both.
+  command.join_output = !options.json && is_one_file(1, 2);
   std::unique_ptr<Tty> tty;
-  if (options.tty) {
+  if (options.tty && policy.isolation == Isolation::jail) {
+    // Made in the cell, so that it has a name there.
+    command.on_terminal = [&](int outside) { tty = std::make_unique<Tty>(outside); };
+  } else if (options.tty) {
     tty = std::make_unique<Tty>();
     command.tty_fd = tty->inside();
   }

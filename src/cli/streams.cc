@@ -40,10 +40,29 @@ bool Passer::pass(int fd, std::string_view bytes) {
   return true;
 }
 
+std::vector<int> ignored_signals() {
+  std::vector<int> ignored;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction action {};
+    if (sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
+      ignored.push_back(number);
+  }
+  return ignored;
+}
+
+bool is_one_file(int one, int other) {
+  struct stat a, b;
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino && (a.st_mode & S_IFMT) == (b.st_mode & S_IFMT) &&
+         a.st_rdev == b.st_rdev;
+}
+
 UniqueFd signals_as_descriptor() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) sigaddset(&set, number);
+  // A blocked signal comes even if it is ignored: left out, the kernel drops it.
+  for (const int number : ignored_signals()) sigdelset(&set, number);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd) throw_sys("signalfd");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 
@@ -31,8 +32,14 @@ class Passer {
   std::string why_;
 };
 
-// Ctrl-C and its like, and a broken pipe, cancel: they are read from a descriptor, not handled. Before any
-// thread is made, which must inherit that they are blocked.
+// Those of Ctrl-C and its like that the program was started with ignored: by nohup, or by a shell's `trap ''` or `&`.
+std::vector<int> ignored_signals();
+
+// Whether two descriptors lead to the same file, pipe or terminal.
+bool is_one_file(int one, int other);
+
+// Ctrl-C and its like, unless they are ignored, and a broken pipe, cancel: they are read from a descriptor, not
+// handled. Before any thread is made, which must inherit that they are blocked.
 UniqueFd signals_as_descriptor();
 // The number of one that has come; SIGINT if there is none.
 int signal_from(int descriptor);

@@ -48,8 +48,18 @@ Tty::Tty() {
   if (!outside_ || grantpt(outside_.get()) != 0 || unlockpt(outside_.get()) != 0)
     throw_sys("--tty: opening a terminal");
   inside_.reset(ioctl(outside_.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!inside_) throw_sys("--tty: opening a terminal");
+  begin();
+}
+
+Tty::Tty(int outside) : outside_(fcntl(outside, F_DUPFD_CLOEXEC, 3)) {
+  if (!outside_) throw_sys("--tty: opening a terminal");
+  begin();
+}
+
+void Tty::begin() {
   stop_ = make_event();
-  if (!inside_ || !stop_) throw_sys("--tty: opening a terminal");
+  if (!stop_) throw_sys("--tty: opening a terminal");
   copy_size(0, outside_.get());
   if (tcgetattr(0, &before_) == 0) {
     termios raw = before_;

@@ -13,7 +13,10 @@ namespace brig::cli {
 // The destructor waits for the last output, ends the thread and restores the terminal.
 class Tty {
  public:
+  // With a pty of the host's.
   Tty();
+  // With one whose inside is elsewhere; `outside` is borrowed.
+  explicit Tty(int outside);
   ~Tty();
   Tty(const Tty&) = delete;
   Tty& operator=(const Tty&) = delete;
@@ -21,6 +24,7 @@ class Tty {
   int inside() const { return inside_.get(); }
 
  private:
+  void begin();
   void relay();
 
   UniqueFd outside_, inside_, stop_;

@@ -335,8 +335,9 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
       builder.rule(SCMP_ACT_NOTIFY, "clone", {compare(0, SCMP_CMP_MASKED_EQ, bit, bit)});
     }
   if (!denied("ioctl"))
+    // TIOCSETD: other line disciplines are drivers that nobody needs who has no modem, loaded when asked for.
     for (const scmp_datum_t request : std::initializer_list<scmp_datum_t>{
-             TIOCSTI, TIOCLINUX})  // the kernel looks at 32 bits only
+             TIOCSTI, TIOCLINUX, TIOCSETD})  // the kernel looks at 32 bits only
       builder.rule(SCMP_ACT_NOTIFY, "ioctl",
                    {compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request)});
   if (!denied("seccomp"))
@@ -400,9 +401,13 @@ std::string describe_refusal(int number, const std::uint64_t* arguments) {
     }
   }
   if (name == "clone") return "clone(CLONE_NEW*)";
-  if (name == "ioctl")
-    return static_cast<std::uint32_t>(arguments[1]) == TIOCSTI ? "ioctl(TIOCSTI)"
-                                                               : "ioctl(TIOCLINUX)";
+  if (name == "ioctl") {
+    switch (static_cast<std::uint32_t>(arguments[1])) {
+      case TIOCSTI: return "ioctl(TIOCSTI)";
+      case TIOCSETD: return "ioctl(TIOCSETD)";
+      default: return "ioctl(TIOCLINUX)";
+    }
+  }
   if (name == "fcntl") {
     switch (static_cast<std::uint32_t>(arguments[1])) {
       case F_SETLEASE: return "fcntl(F_SETLEASE)";

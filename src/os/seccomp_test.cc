@@ -106,6 +106,7 @@ TEST(SeccompKernel, TheLockLooksAtTheWholeArgument) {
       << "a dirty upper half";
   EXPECT_EQ(under(lock, [] { return syscall(SYS_ioctl, 0, 1ul << 32 | TIOCSTI, ""); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_ioctl, 0, TIOCLINUX, ""); }), kAsked);
+  EXPECT_EQ(under(lock, [] { return syscall(SYS_ioctl, 0, 1ul << 40 | TIOCSETD, ""); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_fcntl, 0, 1ul << 32 | F_SETLEASE, 0); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_fcntl, 0, F_NOTIFY, 0); }), kAsked);
   EXPECT_EQ(under(lock, [] { return syscall(SYS_fcntl, 0, 1040 /* F_SETDELEG */, 0); }), kAsked);
@@ -196,6 +197,7 @@ TEST(Seccomp, WordsRefusals) {
   EXPECT_EQ(words(SYS_socket, AF_INET6), "socket(AF_INET6)");
   EXPECT_EQ(words(SYS_socket, 40), "socket(40)");
   EXPECT_EQ(words(SYS_ioctl, 0, TIOCSTI), "ioctl(TIOCSTI)");
+  EXPECT_EQ(words(SYS_ioctl, 0, TIOCSETD), "ioctl(TIOCSETD)");
   EXPECT_EQ(words(SYS_fcntl, 0, F_SETLEASE), "fcntl(F_SETLEASE)");
   EXPECT_FALSE(words(99999).empty());
   EXPECT_EQ(refusal_errno(SYS_socket), EACCES);

@@ -26,9 +26,28 @@ bool in_firejail() {
   return container && !std::strcmp(container, "firejail");
 }
 
+namespace {
+
+// Whether a process above this one is the first of a cell: pid 1 of a jail's, on the other floors any.
+bool has_init_above() {
+  std::string pid = "self";
+  for (int depth = 0; depth < 64; ++depth) {
+    const std::string status = read_text("/proc/" + pid + "/status");
+    if (status.starts_with("Name:\tbrig-init\n")) return true;
+    const std::size_t at = status.find("\nPPid:\t");
+    if (at == std::string::npos) return false;
+    pid = status.substr(at + 7, status.find('\n', at + 7) - at - 7);
+    if (pid == "0") return false;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool in_cell() {
   return under_filter() &&
-         read_text("/etc/passwd").find("\nbrig:x:1000:1000:brig:") != std::string::npos;
+         (read_text("/etc/passwd").find("\nbrig:x:1000:1000:brig:") != std::string::npos ||
+          has_init_above());
 }
 
 bool in_chroot() {

@@ -153,6 +153,14 @@ static long fill_sockets(long most) {
   return sum >> 20;
 }
 
+// A terminal, and its other side.
+static long open_terminal(void) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0) return -1;
+  if (grantpt(master) != 0 || unlockpt(master) != 0) return -1;
+  return open(ptsname(master), O_RDWR | O_NOCTTY);
+}
+
 static const struct {
   const char* name;
   long (*take)(void);
@@ -167,7 +175,8 @@ static const struct {
              {"files", open_files, open_file},
              {"watches", watch, watch},
              {"sending", send_descriptors, send_descriptors},
-             {"large-pipes", make_large_pipe, make_large_pipe}};
+             {"large-pipes", make_large_pipe, make_large_pipe},
+             {"terminals", open_terminal, open_terminal}};
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;

@@ -9,6 +9,10 @@
 #include "guest.h"
 
 int main(int argc, char** argv) {
+  if (argc > 1 && is(argv[1], "nonblock")) {
+    puts(fcntl(0, F_SETFL, O_NONBLOCK) == 0 ? "set" : "not set");
+    return 0;
+  }
   char byte;
   works("read it", read(0, &byte, 1));
   refused("write", write(0, "x", 1));

@@ -1,0 +1,14 @@
+// What of a descriptor of the host's may be a tool's stdin.
+#pragma once
+
+#include <string>
+
+namespace brig {
+
+// Why it can't be one, in words, or empty.
+std::string stdin_defect(int fd);
+
+// Whether a single cell can have a view of it (helper.h: view_of): a file or a FIFO that is open for reading.
+bool may_be_viewed(int fd);
+
+}  // namespace brig
