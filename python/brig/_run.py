@@ -35,7 +35,8 @@ def _run(request: bytes, stdin: Optional[bytes], cancel: int) -> Report:
     report = library().brig_c_run_interruptible(
         request, len(request), stdin, len(stdin or b""), cancel, asked, ctypes.byref(size), error.reference()
     )
-    told, failed = (taken(report, size), None) if report else (b"", error.error())
+    failed = None if report else error.error()
+    told = b"" if failed else taken(report, size)
     signals.throw(asked)
     if failed:
         raise failed
