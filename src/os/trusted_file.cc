@@ -1,13 +1,18 @@
 #include "os/trusted_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -79,6 +84,52 @@ bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+// N of /dev/fd/N and the like, or -1. Such a name means the descriptor itself: opened anew, a pipe of another user's
+// would be refused, a socket too, and a file would be read from its start.
+int own_descriptor(std::string_view path) {
+  if (path == "/dev/stdin") return STDIN_FILENO;
+  for (const std::string_view directory : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(directory)) continue;
+    const auto found = number(path.substr(directory.size()));
+    return found && *found <= INT_MAX ? static_cast<int>(*found) : -1;
+  }
+  return -1;
+}
+
+bool is_stream(mode_t mode) { return S_ISFIFO(mode) || S_ISSOCK(mode); }
+
+// A pipe without a name, which nobody can open who was not given it; or a socket to this user or root.
+bool is_private_stream(const UniqueFd& file, mode_t mode) {
+  if (S_ISFIFO(mode)) {
+    struct statfs system;
+    return fstatfs(file.get(), &system) == 0 && system.f_type == PIPEFS_MAGIC;
+  }
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  int type = 0;
+  socklen_t type_size = sizeof type;
+  return getsockopt(file.get(), SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 &&
+         type == SOCK_STREAM &&
+         getsockopt(file.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0 &&
+         (peer.uid == geteuid() || peer.uid == 0);
+}
+
+// Until there is something to read, or the end. A FIFO that was opened before its writer has neither: that is no end.
+void await_input(const UniqueFd& file, std::chrono::steady_clock::time_point until,
+                 const FileRequest& request) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    pollfd wait{file.get(), POLLIN, 0};
+    const int count = left.count() > 0 ? ::poll(&wait, 1, static_cast<int>(left.count())) : 0;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(errno, "reading", request);
+    if (count > 0) return;
+    throw_error(ErrorKind::config, "reading {} {}: it has not ended after {}; close its other end",
+                request.what, in_quotes(request.path), format_duration(request.patience));
+  }
+}
+
 std::string directory_of(const std::string& path) {
   const std::string directory = std::filesystem::path(path).parent_path();
   return directory.empty() ? "." : directory;
@@ -141,13 +192,22 @@ std::string distrust(const Ownership& file, const Ownership& directory, Consent 
 UniqueFd open_trusted(const FileRequest& request, const ModeCheck& check) {
   const std::string& path = request.path;
   if (path.find('\0') != std::string::npos) fail(EINVAL, "opening", request);
+  const int own = request.may_be_pipe ? own_descriptor(path) : -1;
   // Non-blocking, so that a FIFO that nobody writes to is an error and not a wait.
-  UniqueFd file = open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
+  UniqueFd file = own >= 0 ? UniqueFd(::fcntl(own, F_DUPFD_CLOEXEC, 3))
+                           : open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
   if (!file) fail(errno, "opening", request);
   const struct stat status = status_of(file, request);
-  if (!S_ISREG(status.st_mode))
-    throw_error(ErrorKind::config, "reading {} {}: not a regular file", request.what,
-                in_quotes(path));
+  const bool stream = request.may_be_pipe && is_stream(status.st_mode);
+  if (stream && is_private_stream(file, status.st_mode)) return file;
+  if (stream && S_ISSOCK(status.st_mode))
+    throw_error(ErrorKind::permission,
+                "{} {} is not trusted: it is a socket, and not one to a process of yours or "
+                "root's; use a pipe or a file",
+                request.what, in_quotes(path));
+  if (!S_ISREG(status.st_mode) && !stream)
+    throw_error(ErrorKind::config, "reading {} {}: not a regular file{}", request.what,
+                in_quotes(path), request.may_be_pipe ? " or a pipe" : "");
   if (check) check(status.st_mode);
   const Ownership owned = ownership_of(file, status);
   const Accounts accounts = Accounts::of_this_machine();
@@ -185,15 +245,23 @@ UniqueFd open_trusted(const FileRequest& request, const ModeCheck& check) {
 
 std::string read_trusted(const FileRequest& request, std::size_t most, const ModeCheck& check) {
   const UniqueFd file = open_trusted(request, check);
+  const bool stream = request.may_be_pipe && is_stream(status_of(file, request).st_mode);
+  const auto until = std::chrono::steady_clock::now() + request.patience;
   std::string text;
   std::array<char, 16384> chunk;
   while (text.size() <= most) {
+    if (stream) await_input(file, until, request);
     const ssize_t size = ::read(file.get(), chunk.data(), chunk.size());
-    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && (errno == EINTR || (stream && errno == EAGAIN))) continue;
     if (size < 0) fail(errno, "reading", request);
     if (size == 0) break;
     text.append(chunk.data(), static_cast<std::size_t>(size));
   }
+  if (stream && text.empty())
+    throw_error(ErrorKind::config,
+                "reading {} {}: it ended, and nothing had come through it; did the program that "
+                "should have written it fail?",
+                request.what, in_quotes(request.path));
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -52,15 +53,20 @@ struct FileRequest {
   Consent consent = Consent::named;
   // For a file that was found: how to name it, "--manifest ./brig.toml".
   std::string_view how_to_name = {};
+  // A pipe will do, too: an anonymous one, which only those have that were given it; a FIFO, judged as a file is; and,
+  // by the name of a descriptor (/dev/stdin, /dev/fd/N), a connected Unix socket of this user's or root's.
+  bool may_be_pipe = false;
+  std::chrono::milliseconds patience{30'000};  // until the end of a pipe
 };
 
-// A regular file that is trusted, open for reading. Never waits. Throws Error: permission for one that is not
+// A regular file, or a pipe if that may be, that is trusted, open for reading. Never waits. Throws Error: permission for one that is not
 // trusted, else as errno has it; what can't be opened is the caller's to mend (config). `check` sees its mode
 // first, for those who ask for more.
 using ModeCheck = std::function<void(mode_t mode)>;
 UniqueFd open_trusted(const FileRequest& request, const ModeCheck& check = {});
 
-// Its text; of a longer one than `most`, so much that it is seen to be longer. Throws Error.
+// Its text; of a longer one than `most`, so much that it is seen to be longer. Throws Error. A pipe is read until its end;
+// one through which nothing comes is an error: what should have written to it has failed.
 std::string read_trusted(const FileRequest& request, std::size_t most, const ModeCheck& check = {});
 
 // For a directory that code is looked for in: throws Error(permission) if everyone can write to it.

@@ -1,6 +1,8 @@
 #include "os/trusted_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/error.h"
 
@@ -176,6 +179,115 @@ TEST_F(TrustedFileOnDisk, WithoutANameIsJudgedByItself) {
   const UniqueFd fd = open_trusted({file_, "policy"});
   ASSERT_EQ(::unlink(file_.c_str()), 0);
   EXPECT_EQ(read_trusted({"/proc/self/fd/" + std::to_string(fd.get()), "policy"}, 100), "text");
+}
+
+struct Pipe {
+  UniqueFd out, in;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) == 0) out.reset(ends[0]), in.reset(ends[1]);
+  }
+  FileRequest request() const {
+    return {.path = "/dev/fd/" + std::to_string(out.get()), .what = "policy", .may_be_pipe = true};
+  }
+};
+
+std::string refusal_of(const FileRequest& request) {
+  try {
+    return "read: " + read_trusted(request, 100);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(TrustedPipe, IsReadToItsEndAndUpToALength) {
+  Pipe pipe;
+  std::thread writer([&] {
+    for (const char* part : {"in ", "three ", "parts"})
+      (void)!::write(pipe.in.get(), part, strlen(part));
+    pipe.in.reset();
+  });
+  EXPECT_EQ(read_trusted(pipe.request(), 100), "in three parts");
+  writer.join();
+  Pipe endless;
+  const std::string much(60'000, 'x');
+  ASSERT_EQ(::write(endless.in.get(), much.data(), much.size()), 60'000);
+  EXPECT_GT(read_trusted(endless.request(), 100).size(), 100u) << "and no wait for its end";
+}
+
+TEST(TrustedPipe, IsNoFileForWhatAsksForOne) {
+  const Pipe pipe;
+  FileRequest request = pipe.request();
+  request.may_be_pipe = false;
+  EXPECT_NE(refusal_of(request).find("not a regular file"), std::string::npos);
+}
+
+TEST(TrustedPipe, ThroughWhichNothingCameIsRefused) {
+  Pipe pipe;
+  pipe.in.reset();
+  EXPECT_NE(refusal_of(pipe.request()).find("nothing had come through it"), std::string::npos);
+}
+
+TEST(TrustedPipe, ThatDoesNotEndIsGivenUp) {
+  const Pipe pipe;
+  FileRequest request = pipe.request();
+  request.patience = std::chrono::milliseconds(20);
+  EXPECT_NE(refusal_of(request).find("it has not ended after 20 ms"), std::string::npos);
+  ASSERT_EQ(::write(pipe.in.get(), "x", 1), 1);
+  EXPECT_NE(refusal_of(request).find("it has not ended after 20 ms"), std::string::npos);
+}
+
+TEST(TrustedPipe, AsASocketHasAPeerThatIsKnown) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd out(ends[0]);
+  UniqueFd in(ends[1]);
+  ASSERT_EQ(::write(in.get(), "text", 4), 4);
+  in.reset();
+  const FileRequest request{
+      .path = "/proc/self/fd/" + std::to_string(out.get()), .what = "policy", .may_be_pipe = true};
+  EXPECT_EQ(read_trusted(request, 100), "text");
+  const UniqueFd network(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!network) GTEST_SKIP() << "no network";
+  EXPECT_NE(refusal_of({.path = "/dev/fd/" + std::to_string(network.get()),
+                        .what = "policy",
+                        .may_be_pipe = true})
+                .find("is not trusted: it is a socket"),
+            std::string::npos);
+}
+
+TEST(TrustedPipe, ADescriptorThatIsNotThereIsAnError) {
+  for (const char* path :
+       {"/dev/fd/999999", "/dev/fd/", "/dev/fd/x", "/dev/fd/-1", "/dev/fd/99999999999"})
+    EXPECT_EQ(refusal_of({.path = path, .what = "policy", .may_be_pipe = true}).find("read: "),
+              std::string::npos)
+        << path;
+}
+
+TEST_F(TrustedFileOnDisk, AsADescriptorIsReadOnFromWhereItIs) {
+  const UniqueFd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::lseek(file.get(), 2, SEEK_SET), 2);
+  const FileRequest request{
+      .path = "/dev/fd/" + std::to_string(file.get()), .what = "policy", .may_be_pipe = true};
+  EXPECT_EQ(read_trusted(request, 100), "xt");
+  ASSERT_EQ(::chmod(file_.c_str(), 0666), 0);
+  EXPECT_NE(refusal_of(request).find("everyone can write it"), std::string::npos);
+}
+
+TEST_F(TrustedFileOnDisk, AFifoIsJudgedAsAFileIs) {
+  const std::string fifo = directory_ + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const FileRequest request{.path = fifo, .what = "policy", .may_be_pipe = true};
+  // Opened before there is a writer: that it has none yet is not its end.
+  std::thread writer([&] { std::ofstream(fifo) << "text"; });
+  EXPECT_EQ(read_trusted(request, 100), "text");
+  writer.join();
+  ASSERT_EQ(::chmod(directory_.c_str(), 0777), 0);
+  EXPECT_NE(refusal_of(request).find("everyone can write to its directory"), std::string::npos);
+  ASSERT_EQ(::chmod(directory_.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(fifo.c_str(), 0622), 0);
+  EXPECT_NE(refusal_of(request).find("everyone can write it"), std::string::npos);
+  EXPECT_NE(refusal({fifo, "manifest"}).find("not a regular file"), std::string::npos);
 }
 
 TEST_F(TrustedFileOnDisk, AnAccessListIsSeen) {
