@@ -6,6 +6,8 @@ _brig_files() {  # _brig_files [-d]: paths, or directories only
   mapfile -t COMPREPLY < <(compgen "$kind" -- "$cur")
 }
 
+_brig_presets='node python rust go java git'
+
 _brig_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
 
 # The command behind brig's own words, from COMP_WORDS[$1] on.
@@ -42,26 +44,28 @@ _brig() {
         [[ $sub != run ]] || _brig_command $((i + 1))
         return
         ;;
-      run | tools | call | doctor | serve | mcp | help | version) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
+      run | tools | call | presets | doctor | serve | mcp | help | version) [[ -n $sub ]] || sub=${COMP_WORDS[i]} ;;
     esac
   done
 
   case $sub in
     '')
-      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run tools call serve mcp doctor help version'; fi
+      if [[ $cur == -* ]]; then _brig_words '--help --version'; else _brig_words 'run tools call presets serve mcp doctor help version'; fi
       ;;
-    help) ((COMP_CWORD > 2)) || _brig_words 'run tools call serve mcp doctor' ;;
+    help) ((COMP_CWORD > 2)) || _brig_words 'run tools call presets serve mcp doctor' ;;
     doctor) _brig_words '--json --help' ;;
+    presets) if [[ $cur == -* ]]; then _brig_words '--json --help'; else _brig_words "$_brig_presets"; fi ;;
     serve | mcp)
       case $prev in
         --manifest | -m | --audit | --token-file | --tls-cert | --tls-key | --policy | --read | --write) _brig_files ;;
         --audit-arguments) _brig_words 'off redacted full' ;;
         --listen | -l) _brig_words '127.0.0.1:7070 unix:' ;;
         --net) _brig_words 'none loopback host' ;;
+        --preset) _brig_words "$_brig_presets" ;;
         --memory | --timeout | --mcp-text | --preload | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
         *)
           local words='--manifest --builtins --preload --concurrency --queue --audit --audit-arguments --mcp-text --help'
-          [[ $sub == serve ]] || words+=' --policy --read --write --net --memory --timeout'
+          [[ $sub == serve ]] || words+=' --policy --read --write --net --preset --memory --timeout'
           [[ $sub == mcp ]] || words+=' --listen --token-file --tls-cert --tls-key --allow-host --allow-origin --max-body --drain'
           _brig_words "$words"
           ;;
@@ -90,13 +94,15 @@ _brig() {
         --root | --cwd) _brig_files -d ;;
         --net) _brig_words 'none loopback host' ;;
         --isolation) _brig_words 'jail landlock process' ;;
-        --env) mapfile -t COMPREPLY < <(compgen -e -- "$cur") ;;
+        --preset) _brig_words "$_brig_presets" ;;
+        --user) _brig_words 'root' ;;
+        --env | --unset) mapfile -t COMPREPLY < <(compgen -e -- "$cur") ;;
         --timeout | --grace | --cpu-time | --memory | --processes | --cpus | --output | \
           --output-total | --scratch | --file-size | --open-files) ;;
         *)
           _brig_words '--policy --timeout --grace --cpu-time --memory --processes --cpus --output
             --output-total --scratch --file-size --open-files --read --write --hide --root --net --env
-            --cwd --isolation --json --tty --help --'
+            --unset --preset --user --cwd --isolation --json --tty --help --'
           ;;
       esac
       ;;

@@ -197,7 +197,7 @@ std::string refusal(const std::string& config) {
 
 TEST(CApiConfig, IsCheckedInTheWordsOfAPolicyFile) {
   EXPECT_EQ(refusal(R"({"policy":{"memory":"much"}})"),
-            "policy: memory: expected a size such as \"512M\", got 'much'");
+            "policy: memory: expected a size such as \"512M\" or \"1.5G\", got 'much'");
   EXPECT_EQ(refusal(R"({"policy":{"tiemout":1}})"),
             "policy: unknown key 'tiemout'; did you mean 'timeout'?");
   EXPECT_EQ(refusal(R"({"policy":[]})"), "policy: expected an object");

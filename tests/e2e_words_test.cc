@@ -14,7 +14,7 @@ using namespace e2e;
 bool is_policy_key(const std::string& key) {
   const HostDirectory host;
   const std::size_t dot = key.find('.');
-  write_file(host / "p.toml", dot == key.npos ? key + " = []\n"
+  write_file(host / "p.toml", dot == key.npos ? key + " = [[]]\n"
                                               : "[" + key.substr(0, dot) + "]\n" +
                                                     key.substr(dot + 1) + " = [[]]\n");
   const Result result = brig_program({"run", "--policy", host / "p.toml", "--", "true"});

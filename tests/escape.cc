@@ -29,10 +29,16 @@ std::string guests() {
   return directory ? directory : "";
 }
 
+std::optional<std::uint32_t> inside() {
+  const char* user = getenv("BRIG_CELL_USER");
+  return user ? std::optional(static_cast<std::uint32_t>(atoi(user))) : std::nullopt;
+}
+
 brig::Policy policy() {
   brig::Policy policy;
   policy.files.read = {guests()};
   policy.limits.wall_time = milliseconds(20'000);
+  policy.user = inside();
   return policy;
 }
 

@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ inline bool is_root() { return geteuid() == 0; }
 bool has_cgroups();
 
 std::string guests();
+
+// Who tools are in their cells: BRIG_CELL_USER. All attacks must fail for root (0), too.
+std::optional<std::uint32_t> inside();
 
 // The default policy, with the guests visible.
 brig::Policy policy();

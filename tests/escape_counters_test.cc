@@ -113,6 +113,7 @@ TEST(EscapeCounters, MessageQueuesOfTheUserCannotBeTaken) {
   EXPECT_TRUE(holder.let_go().ok());
   Policy floor = policy();
   floor.isolation = brig::Isolation::process;
+  floor.user.reset();
   floor.network = brig::Network::host;
   floor.files.read.clear();
   brig::Runner open_runner(floor, {.ready = 1});

@@ -13,6 +13,7 @@ using brig::Report;
 Policy landlock() {
   Policy result = policy();
   result.isolation = Isolation::landlock;
+  result.user.reset();
   return result;
 }
 

@@ -139,6 +139,7 @@ TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrit
   const Neighbourhood at;
   Policy swapped = policy();
   swapped.isolation = brig::Isolation::landlock;
+  swapped.user.reset();
   swapped.files.write = {at.place};
   at.run_while_swapped(swapped, "echo planted >" + at.victim + "/planted; true");
   EXPECT_TRUE(std::filesystem::is_empty(at.victim)) << "the rule was made for the link's target";

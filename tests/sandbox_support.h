@@ -48,6 +48,7 @@ inline Policy quick(milliseconds wall = 20s, milliseconds grace = 200ms) {
   Policy policy;
   policy.limits.wall_time = wall;
   policy.limits.grace = grace;
+  policy.user = inside();
   return policy;
 }
 

@@ -80,6 +80,8 @@ enum class Network {
 struct Environment {
   std::vector<std::string> passthrough;    // names copied from the host if set there
   std::map<std::string, std::string> set;  // added last; wins
+  // Names that a tool does not find, whatever else names them: not of the safe list either.
+  std::vector<std::string> unset;
 
   bool operator==(const Environment&) const = default;
 };
@@ -107,6 +109,11 @@ struct Policy {
   Environment environment;
   Syscalls syscalls;
   Isolation isolation = Isolation::jail;
+  // The user and group that a tool is inside its own user namespace; jail only. Unset: 1000. 0 looks like root and
+  // can do nothing more. 65534, which stands for everyone else there, is refused.
+  std::optional<std::uint32_t> user;
+  // Names of presets (preset.h): "node", or "node:shared". What they list is added when a cell is made.
+  std::vector<std::string> preset;
 
   bool operator==(const Policy&) const = default;
 };
@@ -120,12 +127,14 @@ void validate(const Policy& policy);
 
 // Parses a policy file. Error(config) tells all that is wrong, one per line: "file:line: what is wrong",
 // with the nearest known key for an unknown one. `name` stands in the messages. The result is validated.
-//   isolation = "jail"      network = "none"
+//   isolation = "jail"      network = "none"      user = "root"      preset = ["node"]
 //   [limits]  wall_time = "30s"  memory = "512M"  ...   (the fields above, by name)
 //   [files]   read = [...]  write = [...]  hide = [...]  working_directory = "..."  root = "..."
-//   [environment]  passthrough = [...]  set = { KEY = "value" }
+//   [environment]  passthrough = [...]  set = { KEY = "value" }  unset = [...]
 //   [syscalls]     allow = [...]  deny = [...]
 Policy policy_from_toml(std::string_view text, const std::string& name = "policy");
+// `path` may be a pipe, too: /dev/fd/N, /dev/stdin, a FIFO. An empty one is refused, and one that has not ended
+// after 30 s.
 Policy policy_from_toml_file(const std::string& path);
 
 }  // namespace brig

@@ -23,6 +23,9 @@ def policy_json(
     working_directory: Optional[str] = None,
     environment: Optional[Mapping[str, str]] = None,
     passthrough: Optional[Sequence[str]] = None,
+    unset: Optional[Sequence[str]] = None,
+    preset: Optional[Sequence[str]] = None,
+    user: Optional[Union[int, str]] = None,
     isolation: Optional[str] = None,
     **limits: Any,
 ) -> dict[str, Any]:
@@ -37,11 +40,14 @@ def policy_json(
         if value is not None:
             made.get("limits", {}).pop(key, None)
             made[key] = value
-    for key, value in (("network", network), ("isolation", isolation)):
+    if isinstance(preset, str):
+        raise ConfigError("preset: expected a list of strings, got a string")
+    preset = None if preset is None else [str(each) for each in preset]
+    for key, value in (("network", network), ("isolation", isolation), ("user", user), ("preset", preset)):
         if value is not None:
             made[key] = value
     _into(made, "files", read=read, write=write, hide=hide, working_directory=working_directory)
-    _into(made, "environment", set=environment, passthrough=passthrough)
+    _into(made, "environment", set=environment, passthrough=passthrough, unset=unset)
     return made
 
 
@@ -53,7 +59,7 @@ def _into(made: dict[str, Any], table: str, **values: Any) -> None:
     for key, value in values.items():
         if value is None:
             continue
-        if isinstance(value, str) and key in ("read", "write", "hide", "passthrough"):
+        if isinstance(value, str) and key in ("read", "write", "hide", "passthrough", "unset"):
             raise ConfigError(f"{key}: expected a list of strings, got a string")
         if isinstance(value, Mapping):
             value = dict(value)

@@ -224,6 +224,9 @@ class Sandbox:
         working_directory: Optional[str] = None,
         environment: Optional[Mapping[str, str]] = None,
         passthrough: Optional[Sequence[str]] = None,
+        unset: Optional[Sequence[str]] = None,
+        preset: Optional[Sequence[str]] = None,
+        user: Optional[Union[int, str]] = None,
         output: Optional[Size] = None,
         result: Optional[Size] = None,
         processes: Optional[int] = None,
@@ -243,7 +246,7 @@ class Sandbox:
         self._policy = policy_json(
             policy, timeout=timeout, memory=memory, network=network, read=read, write=write,
             working_directory=working_directory, environment=environment, passthrough=passthrough,
-            output=output, result=result, processes=processes, scratch=scratch,
+            unset=unset, preset=preset, user=user, output=output, result=result, processes=processes, scratch=scratch,
         )  # fmt: skip
         self._options = {
             "concurrency": concurrency, "queue": queue, "ready_min": ready_min, "ready_max": ready_max,

@@ -47,6 +47,58 @@ def test_a_wrong_policy_raises() -> None:
         brig.run(["true"], memory="x")
 
 
+def test_a_user_is_an_id_inside_the_cell() -> None:
+    for given, told in (("root", b"0 root"), (0, b"0 root"), (77, b"77 brig")):
+        report = brig.run("echo $(id -u) $(id -un); touch x; stat -c %u x", shell=True, user=given)
+        assert report.stdout == told + b"\n" + told.split()[0] + b"\n"
+    with pytest.raises(brig.ConfigError, match='user: expected "root" or a number'):
+        brig.run(["true"], user="ana")
+    with pytest.raises(brig.Error, match="needs the jail floor"):
+        brig.run(["true"], user="root", isolation="process", network="host")
+
+
+def test_a_variable_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    lines = brig.run(["env"], unset=["LANG", "A"], environment={"A": "1"}).stdout.splitlines()
+    names = {line.split(b"=")[0] for line in lines}
+    assert b"PATH" in names and not names & {b"LANG", b"A"}
+    with pytest.raises(brig.ConfigError, match="unset: expected a list"):
+        brig.run(["true"], unset="LANG")
+
+
+def test_a_preset_adds_what_it_lists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".rustup").mkdir()
+    (tmp_path / ".rustup" / "file").write_text("seen")
+    for directory in (tmp_path, tmp_path / ".rustup"):
+        directory.chmod(0o755)
+    script = f"cat {tmp_path}/.rustup/file; echo $CARGO_NET_OFFLINE"
+    # Of the process itself: the library reads it.
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert brig.run(script, shell=True, preset=["rust"]).stdout == b"seentrue\n"
+    report = brig.run(script, {"preset": ["rust"]}, shell=True, environment={"CARGO_NET_OFFLINE": "no"})
+    assert report.stdout == b"seenno\n"
+    with pytest.raises(brig.ConfigError, match="'pyton': there is no such preset; did you mean 'python'"):
+        brig.run(["true"], preset=["pyton"])
+    with pytest.raises(brig.ConfigError, match="preset: expected a list"):
+        brig.run(["true"], preset="rust")
+
+
+def test_a_size_may_be_a_fraction() -> None:
+    with pytest.raises(brig.ConfigError, match="1.5 MiB is out of range"):
+        brig.run(["true"], memory="1.5M")
+
+
+def test_tools_of_a_sandbox_have_these_words_too(sandbox: Callable[..., brig.Sandbox]) -> None:
+    def who() -> list:
+        with open("made", "w") as made:
+            ids = [os.getuid(), os.getgid(), os.fstat(made.fileno()).st_uid]
+        return [*ids, os.environ.get("LANG"), os.environ.get("PIP_NO_INDEX")]
+
+    box = sandbox([who], user="root", unset=["LANG"], preset=["python"])
+    for _ in range(2):
+        assert box.call_sync("who").output == [0, 0, 0, None, "1"]
+
+
 def test_a_missing_program_is_told() -> None:
     assert brig.run(["no-such-program"]).outcome == "invalid_arguments"
 

@@ -42,6 +42,32 @@ std::optional<std::uint64_t> take_digits(std::string_view& text) {
   return value;
 }
 
+__extension__ using Wide = unsigned __int128;
+
+struct Fraction {
+  std::uint64_t digits = 0, one = 1;  // 0.25 is 25 of 100
+  bool given = false;
+};
+
+// Takes a point and the digits behind it, if there is one. nullopt: no digits, or too many to be exact.
+std::optional<Fraction> take_fraction(std::string_view& text) {
+  constexpr std::size_t kMostDigits = 18;
+  Fraction fraction;
+  if (text.empty() || text[0] != '.') return fraction;
+  text.remove_prefix(1);
+  std::size_t count = 0, last = 0;  // of the digits; of those up to the last that is not zero
+  while (count < text.size() && is_digit(text[count]))
+    if (text[count++] != '0') last = count;
+  if (count == 0 || last > kMostDigits) return std::nullopt;
+  for (std::size_t i = 0; i < last; ++i) {
+    fraction.digits = fraction.digits * 10 + static_cast<std::uint64_t>(text[i] - '0');
+    fraction.one *= 10;
+  }
+  text.remove_prefix(count);
+  fraction.given = true;
+  return fraction;
+}
+
 // One space may stand before a unit, not in place of one.
 void take_space(std::string_view& text) {
   if (text.size() > 1 && text[0] == ' ') text.remove_prefix(1);
@@ -115,6 +141,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
   if (text.size() > kMaxNumber) return std::nullopt;
   const std::optional<std::uint64_t> number = take_digits(text);
   if (!number) return std::nullopt;
+  const std::optional<Fraction> fraction = take_fraction(text);
+  if (!fraction) return std::nullopt;
   take_space(text);
   unsigned shift = 0;
   if (!text.empty() && lower(text[0]) != 'b') {
@@ -127,8 +155,13 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
     if (text.empty()) text = "b";
   }
   if (!text.empty() && (text.size() != 1 || lower(text[0]) != 'b')) return std::nullopt;
+  if (fraction->given && shift == 0) return std::nullopt;  // of a byte
   if (*number > (std::numeric_limits<std::uint64_t>::max() >> shift)) return std::nullopt;
-  return *number << shift;
+  // Below 10^18 and 2^60: the product fits. Below one unit: the sum does, too.
+  const Wide part = Wide{fraction->digits} << shift;
+  const std::uint64_t bytes = (*number << shift) + static_cast<std::uint64_t>(part / fraction->one);
+  if (bytes == 0 && fraction->digits != 0) return std::nullopt;
+  return bytes;
 }
 
 std::optional<milliseconds> parse_duration(std::string_view text) noexcept {
@@ -161,6 +194,14 @@ std::optional<milliseconds> duration_from_seconds(double seconds) noexcept {
   }
   const auto total = static_cast<std::int64_t>(std::floor(seconds * 1000 + 0.5));
   return milliseconds(total == 0 && seconds > 0 ? 1 : total);
+}
+
+std::optional<std::uint32_t> parse_user(std::string_view text) noexcept {
+  if (text == "root") return 0;
+  const std::optional<std::uint64_t> number = take_digits(text);
+  if (!number || !text.empty() || *number > std::numeric_limits<std::uint32_t>::max())
+    return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
 }
 
 std::string format_size(std::uint64_t bytes) {

@@ -14,7 +14,9 @@ namespace brig {
 
 // Bytes: digits, then an optional unit K M G T P E, alone or as KB or KiB, in either case, after at
 // most one space; "B" alone is bytes. Every unit is 1024-based: "1MB" is 1 MiB, because a limit a
-// little too large surprises less than two meanings of M. No sign, no fraction. Overflow: nullopt.
+// little too large surprises less than two meanings of M. Before a unit of K and up there may be a
+// fraction, "1.5G", of at most 18 digits without zeros at its end; a part of a byte is dropped, but what is not zero
+// never becomes 0. No sign, no exponent, no digit missing on either side of the point. Overflow: nullopt.
 std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 
 // Digits with an optional fraction, then an optional unit ms, s, m (or min), h, after at most one
@@ -24,6 +26,9 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) noexcept;
 // The same for a number of seconds: negative, NaN, infinite, above 100 years are nullopt.
 std::optional<std::chrono::milliseconds> duration_from_seconds(double seconds) noexcept;
+
+// "root", or digits that fit: a user's number.
+std::optional<std::uint32_t> parse_user(std::string_view text) noexcept;
 
 // "512 MiB", "1.5 KiB", "0 B": one decimal at most, rounded.
 std::string format_size(std::uint64_t bytes);

@@ -37,6 +37,29 @@ TEST(Size, UnitsAre1024BasedInEverySpelling) {
   EXPECT_EQ(parse_size("15E"), 15ull << 60);
 }
 
+TEST(Size, AFractionOfAUnitIsExactAndAPartOfAByteIsDropped) {
+  for (const char* text : {"1.5G", "1.5g", "1.50G", "1.5GB", "1.5 GiB", "1.500000000000000000000G"})
+    EXPECT_EQ(parse_size(text), 3ull << 29) << text;
+  EXPECT_EQ(parse_size("0.5 GiB"), 1ull << 29);
+  EXPECT_EQ(parse_size("0.25K"), 256u);
+  EXPECT_EQ(parse_size("0.001K"), 1u) << "1.024 bytes";
+  EXPECT_EQ(parse_size("0.3G"), 322122547u) << "and a fifth";
+  EXPECT_EQ(parse_size("0.0K"), 0u);
+  EXPECT_EQ(parse_size("1.000000000000000001E"), (1ull << 60) + 1);
+  EXPECT_EQ(parse_size("0.999999999999999999K"), 1023u);
+  EXPECT_EQ(parse_size("15.999999999999999999E"), kMax - 1) << "of the 18 digits a double has 16";
+  EXPECT_EQ(parse_size("16.0E"), std::nullopt);
+}
+
+TEST(User, IsRootOrANumber) {
+  EXPECT_EQ(parse_user("root"), 0u);
+  EXPECT_EQ(parse_user("0"), 0u);
+  EXPECT_EQ(parse_user("4294967295"), 4294967295u);
+  for (const std::string& text : {""s, "Root"s, "brig"s, "-1"s, "+1"s, " 1"s, "1 "s, "1.0"s, "0x1"s,
+                                  "4294967296"s, "99999999999999999999"s, "1\0"s})
+    EXPECT_EQ(parse_user(text), std::nullopt) << in_quotes(text);
+}
+
 TEST(Size, OverflowIsRefused) {
   for (const char* text :
        {"18446744073709551616", "99999999999999999999999", "16E", "16384P", "18014398509481984K"}) {
@@ -51,7 +74,20 @@ TEST(Size, AnythingElseIsRefused) {
                                   "K"s,
                                   "-1"s,
                                   "+1"s,
-                                  "1.5G"s,
+                                  "1.5"s,
+                                  "1.5B"s,
+                                  "1.0"s,
+                                  "1.G"s,
+                                  ".5G"s,
+                                  "1..5G"s,
+                                  "1.5.5G"s,
+                                  "1,5G"s,
+                                  "-1.5G"s,
+                                  "1.5e3K"s,
+                                  "1. 5G"s,
+                                  "1.5  G"s,
+                                  "0.0001K"s,
+                                  "0.1234567890123456789G"s,
                                   "1 "s,
                                   " 1"s,
                                   "1  K"s,

@@ -327,7 +327,7 @@ void cell_init(const Plan& plan, int socket, unsigned slot) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
     const unsigned id = kCellId + slot_id(plan, slot);
-    if (!map_ids(proc, id, id, failure) || !mount_private(plan, &workspace, failure))
+    if (!map_ids(proc, plan.user, id, id, failure) || !mount_private(plan, &workspace, failure))
       die(socket, failure);
   } else {
     watch_over_tree();

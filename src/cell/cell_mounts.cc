@@ -58,14 +58,19 @@ bool mount_terminals(Failure& failure) {
          fail(failure, Stage::terminals);
 }
 
-// mkdir -p of what stands before the last component; the scratch space is the cell's own.
-bool make_parents(const char* path) {
+// mkdir -p of what stands before the last component; the scratch space is the cell's own, and so is what is made in it.
+bool make_parents(const Plan& plan, const char* path) {
   char copy[4096];
   if (strlen(path) >= sizeof copy) return false;
   strcpy(copy, path);
   for (char* slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = '\0';
-    if (mkdir(copy, 0755) != 0 && errno != EEXIST && errno != EROFS) return false;
+    if (mkdir(copy, 0755) == 0) {
+      if (plan.single && plan.as_root && chown(copy, plan.host_uid, plan.host_gid) != 0)
+        return false;
+    } else if (errno != EEXIST && errno != EROFS) {
+      return false;
+    }
     *slash = '/';
   }
   return true;
@@ -104,7 +109,8 @@ bool mount_late(const Plan& plan, bool* linked, Failure& failure) {
   for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2) {
     const char *from = text(plan, pairs[i]), *to = text(plan, pairs[i + 1]);
     struct stat info;
-    if (stat(from, &info) != 0 || !make_parents(to)) return fail(failure, Stage::late_bind, i);
+    if (stat(from, &info) != 0 || !make_parents(plan, to))
+      return fail(failure, Stage::late_bind, i);
     if (S_ISDIR(info.st_mode)) {
       if (mkdir(to, 0755) != 0 && errno != EEXIST) return fail(failure, Stage::late_bind, i);
     } else {

@@ -31,12 +31,13 @@ std::map<std::string, std::string> cell_environment(const Environment& environme
     if (wanted.contains(name)) result.emplace(name, text.substr(equals + 1));
   }
   for (const auto& [name, value] : environment.set) result[name] = value;
+  for (const std::string& name : environment.unset) result.erase(name);
   return result;
 }
 
 std::map<std::string, std::string> build_safe_env(const std::vector<std::string>& passthrough,
                                                   const std::map<std::string, std::string>& extra) {
-  return cell_environment({passthrough, extra}, ::environ);
+  return cell_environment({passthrough, extra, {}}, ::environ);
 }
 
 }  // namespace brig

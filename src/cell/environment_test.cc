@@ -61,6 +61,12 @@ TEST(Environment, SetWinsOverTheHost) {
             (Map{{"PATH", "/cell"}, {"A", ""}, {"B", "b"}}));
 }
 
+TEST(Environment, WhatIsUnsetIsGoneWhateverElseNamesIt) {
+  EXPECT_EQ(of_host({"LANG=C", "TERM=dumb", "A=1"},
+                    {{"A"}, {{"B", "2"}, {"C", "3"}}, {"LANG", "A", "B", "D"}}),
+            (Map{{"TERM", "dumb"}, {"C", "3"}}));
+}
+
 TEST(Environment, SkipsMalformedEntriesOfTheHost) {
   EXPECT_EQ(of_host({"PATH", "", "=", "=PATH=/x", "HOME=/root", "TZ="}, {{"", "PATH"}, {}}),
             (Map{{"HOME", "/root"}, {"TZ", ""}}));

@@ -49,6 +49,7 @@ extern volatile bool g_settled;  // NOLINT(bugprone-dynamic-static-initializers)
 struct SingleStart {
   unsigned namespaces;    // CLONE_NEW*: made, but for the network's, which is to make
   unsigned uid, gid;      // the janitor's
+  unsigned user;          // of the tool, inside
   int input = -1;         // the file that is to be stdin, or -1
   bool terminal = false;  // wanted
 };
@@ -72,11 +73,13 @@ bool become_user(const Plan& plan, Failure& failure);
 // The host's name in this UTS namespace. It protects nothing: a container's filter that refuses it is no failure.
 bool set_names(const char* host);
 
-// Maps the cell's user to `outside_uid`, for this process' new user namespace. `proc` is a /proc.
-bool map_ids(int proc, unsigned outside_uid, unsigned outside_gid, Failure& failure);
+// Maps user and group `inside` to `outside_uid` and `outside_gid`, for this process' new user namespace. `proc` is a
+// /proc.
+bool map_ids(int proc, unsigned inside, unsigned outside_uid, unsigned outside_gid,
+             Failure& failure);
 // The same for `count` ids from there on, and another process: by who has root's rights above it.
-bool map_id_range(int proc, const char* process, unsigned outside_uid, unsigned outside_gid,
-                  unsigned count, Failure& failure);
+bool map_id_range(int proc, const char* process, unsigned inside, unsigned outside_uid,
+                  unsigned outside_gid, unsigned count, Failure& failure);
 // Scratch space, listed paths on top of it, masks of /proc, the loopback interface. `workspace`: set to a
 // descriptor of the private one, if the plan shows it.
 bool mount_private(const Plan& plan, int* workspace, Failure& failure);

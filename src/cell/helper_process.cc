@@ -165,8 +165,10 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
     settings.environment.append(name).append("=").append(value).push_back('\0');
     ++settings.variables;
   }
+  const std::vector<std::string>& unset = policy.environment.unset;
   for (const char* name : {"TMPDIR", "HOME"})
-    if (!is_set(name)) settings.scratch_variables.emplace_back(name);
+    if (!is_set(name) && std::find(unset.begin(), unset.end(), name) == unset.end())
+      settings.scratch_variables.emplace_back(name);
   settings.enforced = plan.enforced;
   return settings;
 }

@@ -212,8 +212,12 @@ void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* 
 // comes over the cell's socket; `plan` is set if it was there first.
 int start_single(const Plan* plan, const wire::Message& request, int cell_socket, int input,
                  int host_socket, int host_pidfd, const int* id_maps) {
-  const SingleStart start{request.index, geteuid(), getegid(), input,
-                          (request.status & wire::kExtraTerminal) != 0};
+  const SingleStart start{.namespaces = request.index,
+                          .uid = geteuid(),
+                          .gid = getegid(),
+                          .user = request.user,
+                          .input = input,
+                          .terminal = (request.status & wire::kExtraTerminal) != 0};
   int pidfd = -1;
   // The network namespace takes longest of all: a process of its own makes it.
   const pid_t pid = sys::clone_process(

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cell/call_stdin.h"
 #include "cell/helper_process.h"
+#include "cell/presets.h"
 #include "cell/root_layout.h"
 #include "os/rights.h"
 #include "os/socket.h"
@@ -101,6 +102,7 @@ class OneCall {
       message.index = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
                       (as_root_ ? 0 : CLONE_NEWUSER) |
                       (policy_.network == Network::host ? 0 : CLONE_NEWNET);
+    message.user = policy_.user.value_or(kCellId);
     int fds[] = {theirs.get(), -1}, count = 1;
     if (policy_.isolation == Isolation::jail && may_be_viewed(command.stdin_fd)) {
       message.status |= wire::kExtraInput;
@@ -193,15 +195,15 @@ class OneCall {
 }  // namespace
 
 Report run(const Command& command, const Policy& policy, const OutputCallback& on_output) {
-  validate(policy);
-  const std::string defect = Call::defect({command}, policy.isolation == Isolation::jail);
+  const Policy whole = whole_policy(policy);
+  const std::string defect = Call::defect({command}, whole.isolation == Isolation::jail);
   if (!defect.empty()) {
     Report report;
     report.outcome = Outcome::invalid_arguments;
     report.message = defect;
     return report;
   }
-  return OneCall(policy).run(command, on_output);
+  return OneCall(whole).run(command, on_output);
 }
 
 }  // namespace brig

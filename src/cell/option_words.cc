@@ -26,8 +26,11 @@ constexpr OptionWord kWords[] = {
     {"files.root", "--root"},
     {"environment.passthrough", "--env"},
     {"environment.set", "--env"},
+    {"environment.unset", "--unset"},
     {"network", "--net"},
     {"isolation", "--isolation"},
+    {"user", "--user"},
+    {"preset", "--preset"},
 };
 
 bool is_of_key(char c) {

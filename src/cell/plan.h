@@ -42,7 +42,9 @@ struct RootStep {
 };
 
 inline constexpr int kMaxIdMaps = 64;
-inline constexpr uint32_t kCellId = 1000;  // user and group of the tool, as it sees itself
+// User and group of a zygote, as it sees itself, and of a tool, unless the policy names another. A zygote never is
+// 0: the kernel gives files of processes that can't be dumped, in /proc, to the root of their namespace.
+inline constexpr uint32_t kCellId = 1000;
 
 // A bind mount that shows files of host owner `uid:gid` as the cell's user. It is refused if what is
 // really mounted has another owner.
@@ -85,6 +87,7 @@ struct Plan {
   uint32_t as_root;   // started as root: build the root first, then become uid:gid
   uint32_t host_uid;  // ids of the tool outside
   uint32_t host_gid;
+  uint32_t user;  // user and group of the tool, as it sees itself
   uint32_t
       slot_ids;  // how many more ids follow those, one for each slot; 0: all slots have the same
 

@@ -81,13 +81,16 @@ class Planner {
 
   BuiltPlan build() {
     plan_.floor = static_cast<Floor>(policy_.isolation);
-    built_.environment = cell_environment(policy_.environment, environ);
+    // What is unset is taken out at the end: where HOME is does not depend on whether a tool is told.
+    built_.environment =
+        cell_environment({policy_.environment.passthrough, policy_.environment.set, {}}, environ);
     built_.enforced = {"process", "environment"};
     built_.counts_memory = !cgroups_.memory;
     built_.counts_processes = cgroups_.pids;
     ids();
     if (policy_.isolation == Isolation::jail) jail();
     if (policy_.isolation != Isolation::jail) directories();
+    for (const std::string& name : policy_.environment.unset) built_.environment.erase(name);
     landlock();
     seccomp();
     rlimits();
@@ -116,6 +119,7 @@ class Planner {
     plan_.as_root = has_root_rights();
     plan_.host_uid = geteuid();
     plan_.host_gid = getegid();
+    plan_.user = policy_.user.value_or(kCellId);
     if (!plan_.as_root) return;
     std::uint32_t id = 0;
     if (getrandom(&id, sizeof id, 0) != sizeof id) throw_sys("user: getrandom");
@@ -137,7 +141,7 @@ class Planner {
     };
     if (!policy_.environment.set.contains("HOME")) environment["HOME"] = home;
     if (!named("TMPDIR")) environment["TMPDIR"] = "/tmp";
-    if (!named("USER")) environment["USER"] = "brig";
+    if (!named("USER")) environment["USER"] = plan_.user == 0 ? "root" : "brig";
     std::vector<std::string> held_paths;
     std::vector<PlanList<char>> held;
     std::size_t held_size = 0;
@@ -246,6 +250,10 @@ class Planner {
   }
 
   void directories() {
+    if (policy_.user)
+      throw_error(ErrorKind::unsupported,
+                  "user: an id of the cell's own needs the jail floor (a user namespace); use "
+                  "isolation = \"jail\", or leave it out");
     if (policy_.network == Network::loopback)
       throw_error(ErrorKind::unsupported,
                   "network: 'loopback' needs the jail floor (a network namespace); use isolation = "

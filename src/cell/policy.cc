@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cell/paths.h"
 #include "cell/policy_fault.h"
+#include "cell/presets.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +23,10 @@ constexpr std::size_t kMaxPathBytes = 4096;
 constexpr std::size_t kMaxVariables = 4096;
 constexpr std::size_t kMaxVariableBytes = 128_KiB;  // MAX_ARG_STRLEN: execve refuses a longer one
 constexpr std::size_t kMaxSyscalls = 1024;
+constexpr std::size_t kMaxPresets = 64;
+constexpr std::uint32_t kMostUser =
+    0x7FFFFFFF;  // what a signed number holds, in which many programs keep it
+constexpr std::uint32_t kOverflowUser = 65534;  // what the kernel shows for ids that are not mapped
 // "And up" ends here, so that no sum of limits can overflow.
 constexpr std::uint64_t kNoEnd = 1024_GiB << 20;
 constexpr std::uint64_t kDay = 24 * 3600 * 1000;
@@ -232,23 +237,51 @@ Reason variable_fault(std::string_view name, std::string_view value) {
 }
 
 void find_environment_faults(Faults& faults, const Environment& environment) {
-  const auto& [names, set] = environment;
+  const auto& [names, set, unset] = environment;
   if (names.size() > kMaxVariables || set.size() > kMaxVariables - names.size()) {
     faults.push_back({names.size() > set.size() ? "environment.passthrough" : "environment.set",
                       {},
                       fmt::format("more than {} variables in all; list fewer", kMaxVariables)});
     return;
   }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    Reason reason = variable_fault(names[i], {});
-    // A name may hold a star, but whoever writes AWS_* means a glob, and would miss it silently.
-    if (!reason && names[i].find_first_of("*?") != std::string::npos) {
-      reason = "globs are not supported; list each name";
-    }
-    note(faults, "environment.passthrough", std::to_string(i), names[i], reason);
+  if (unset.size() > kMaxVariables) {
+    faults.push_back({"environment.unset",
+                      {},
+                      fmt::format("more than {} variables; list fewer", kMaxVariables)});
+    return;
   }
+  const auto name_fault = [](const std::string& name) {
+    Reason reason = variable_fault(name, {});
+    // A name may hold a star, but whoever writes AWS_* means a glob, and would miss it silently.
+    if (!reason && name.find_first_of("*?") != std::string::npos)
+      reason = "globs are not supported; list each name";
+    return reason;
+  };
+  for (std::size_t i = 0; i < names.size(); ++i)
+    note(faults, "environment.passthrough", std::to_string(i), names[i], name_fault(names[i]));
   for (const auto& [name, value] : set)
     note(faults, "environment.set", name, name, variable_fault(name, value));
+  for (std::size_t i = 0; i < unset.size(); ++i)
+    note(faults, "environment.unset", std::to_string(i), unset[i], name_fault(unset[i]));
+}
+
+void find_user_faults(Faults& faults, std::uint32_t user) {
+  if (user <= kMostUser && user != kOverflowUser) return;
+  faults.push_back(
+      {"user",
+       {},
+       fmt::format("{} {}; use \"root\" or a number from 0 to {}", user,
+                   user == kOverflowUser ? "stands for everyone else in a cell" : "is out of range",
+                   kMostUser)});
+}
+
+void find_preset_faults(Faults& faults, const std::vector<std::string>& entries) {
+  if (entries.size() > kMaxPresets) {
+    faults.push_back({"preset", {}, fmt::format("more than {} names; list fewer", kMaxPresets)});
+    return;
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    note(faults, "preset", std::to_string(i), entries[i], preset_fault(entries[i]));
 }
 
 // Whether the kernel has the call is for the filter's maker to say.
@@ -309,7 +342,14 @@ std::vector<PolicyFault> find_faults(const Policy& policy) {
   if (to_string(policy.isolation) == std::string_view("unknown")) {
     faults.push_back({"isolation", {}, "not an Isolation; use jail, landlock or process"});
   }
+  if (policy.user) find_user_faults(faults, *policy.user);
+  find_preset_faults(faults, policy.preset);
   return faults;
+}
+
+bool can_be_read(const std::string& path) {
+  mode_t mode = 0;
+  return !host_path_fault("files.read", path, mode);
 }
 
 void validate(const Policy& policy) {

@@ -21,6 +21,9 @@ struct PolicyFault {
 // path), opens nothing. Throws only std::bad_alloc.
 std::vector<PolicyFault> find_faults(const Policy& policy);
 
+// Whether files.read may hold that path: it is there, and no symlink or place of the cell's own is on the way.
+bool can_be_read(const std::string& path);
+
 // The range of a field of Limits for a message, "4 MiB to 1 EiB". `name` must be such a field.
 std::string limit_range(std::string_view name);
 

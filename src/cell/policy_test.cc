@@ -306,6 +306,30 @@ TEST(Policy, BoundsTheNumberOfVariables) {
   EXPECT_NE(fault(policy).find("more than 4096 variables"), std::string::npos);
 }
 
+TEST(Policy, NamesThatAreUnsetLookLikeNames) {
+  const auto unset = [](const std::string& name) {
+    return fault([&](Policy& p) { p.environment.unset = {name}; });
+  };
+  EXPECT_EQ(unset("LANG"), "");
+  EXPECT_NE(unset("").find("environment.unset: '': the name is empty"), std::string::npos);
+  EXPECT_NE(unset("A=1").find("'=' is not allowed"), std::string::npos);
+  EXPECT_NE(unset("LC_*").find("globs are not supported; list each name"), std::string::npos);
+  EXPECT_NE(fault([](Policy& p) { p.environment.unset.assign(4097, "A"); }).find("more than 4096"),
+            std::string::npos);
+}
+
+TEST(Policy, AUserIsAnIdThatStandsForNobodyElse) {
+  const auto user = [](std::uint32_t id) { return fault([&](Policy& p) { p.user = id; }); };
+  for (const std::uint32_t id : {0u, 1u, 1000u, 65533u, 65535u, 0x7FFFFFFFu})
+    EXPECT_EQ(user(id), "");
+  EXPECT_EQ(
+      user(65534),
+      "policy: user: 65534 stands for everyone else in a cell; use \"root\" or a number from 0 "
+      "to 2147483647");
+  for (const std::uint32_t id : {0x80000000u, 0xFFFFFFFFu})
+    EXPECT_NE(user(id).find("is out of range"), std::string::npos) << id;
+}
+
 TEST(Policy, SyscallNamesLookLikeNames) {
   const auto allow = [](const std::string& name) {
     return fault([&](Policy& p) { p.syscalls.allow = {name}; });

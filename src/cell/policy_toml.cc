@@ -16,7 +16,7 @@ namespace {
 using Names = TomlReader::Names;
 constexpr std::array<std::string_view, 5> kFiles = {"read", "write", "hide", "working_directory",
                                                     "root"};
-constexpr std::array<std::string_view, 2> kEnvironment = {"passthrough", "set"};
+constexpr std::array<std::string_view, 3> kEnvironment = {"passthrough", "set", "unset"};
 constexpr std::array<std::string_view, 2> kSyscalls = {"allow", "deny"};
 constexpr std::array<std::pair<std::string_view, Names>, 4> kTables = {
     {{"limits", kLimitKeys},
@@ -52,6 +52,10 @@ class PolicyReader {
       } else if (entry.key == "network") {
         set(policy_.network,
             choice<Network>(entry, {Network::none, Network::loopback, Network::host}));
+      } else if (entry.key == "user") {
+        set(policy_.user, user(entry));
+      } else if (entry.key == "preset") {
+        set(policy_.preset, strings(entry, "preset", "an array of names such as [\"node\"]"));
       } else if (!has(kPolicyKeys, entry.key)) {
         read_limit(top, entry);
       } else if (const auto* table =
@@ -123,6 +127,21 @@ class PolicyReader {
     return std::nullopt;
   }
 
+  std::optional<std::uint32_t> user(const TomlEntry& entry) {
+    if (const auto* text = entry.node->as_string())
+      if (const auto id = parse_user(text->get())) return id;
+    const auto* number = entry.node->as_integer();
+    if (number == nullptr) {
+      reader_.expected(entry, "\"root\" or a number such as 1000");
+      return std::nullopt;
+    }
+    if (number->get() >= 0 && number->get() <= std::numeric_limits<std::uint32_t>::max())
+      return static_cast<std::uint32_t>(number->get());
+    reader_.fault(
+        entry, fmt::format("{} is no user's number; use \"root\" or one from 0 on", number->get()));
+    return std::nullopt;
+  }
+
   std::optional<std::uint64_t> size(const TomlEntry& entry) {
     if (const auto* number = entry.node->as_integer()) {
       if (number->get() >= 0) return static_cast<std::uint64_t>(number->get());
@@ -132,7 +151,7 @@ class PolicyReader {
     if (const auto* text = entry.node->as_string()) {
       if (const auto bytes = parse_size(text->get())) return *bytes;
     }
-    reader_.expected(entry, "a size such as \"512M\"");
+    reader_.expected(entry, "a size such as \"512M\" or \"1.5G\"");
     return std::nullopt;
   }
 
@@ -233,6 +252,9 @@ class PolicyReader {
       if (entry.key == "passthrough") {
         set(policy_.environment.passthrough,
             strings(entry, "environment.passthrough", "an array of names such as [\"API_URL\"]"));
+      } else if (entry.key == "unset") {
+        set(policy_.environment.unset,
+            strings(entry, "environment.unset", "an array of names such as [\"LANG\"]"));
       } else if (const toml::table* given =
                      reader_.table(entry, "a table such as { KEY = \"value\" }")) {
         for (const TomlEntry& variable : entries(*given, "environment.set", {}))
@@ -294,7 +316,8 @@ Policy policy_from_toml(std::string_view text, const std::string& name) {
 }
 
 Policy policy_from_toml_file(const std::string& path) {
-  return policy_from_toml(read_trusted({path, "policy"}, kMaxTomlBytes), path);
+  return policy_from_toml(
+      read_trusted({.path = path, .what = "policy", .may_be_pipe = true}, kMaxTomlBytes), path);
 }
 
 }  // namespace brig

@@ -11,8 +11,8 @@
 namespace brig {
 
 // The keys of a policy, and of its [limits].
-inline constexpr std::array<std::string_view, 6> kPolicyKeys = {
-    "isolation", "network", "limits", "files", "environment", "syscalls"};
+inline constexpr std::array<std::string_view, 8> kPolicyKeys = {
+    "isolation", "network", "limits", "files", "environment", "syscalls", "user", "preset"};
 inline constexpr std::array<std::string_view, 13> kLimitKeys = {
     "wall_time",    "timeout", "grace",   "cpu_time",  "memory",     "processes", "output",
     "output_total", "result",  "scratch", "file_size", "open_files", "cpus"};

@@ -141,9 +141,12 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   const auto file = [&](const char* path, std::string content) {
     layout.steps.push_back({RootOp::file, std::move(content), path});
   };
-  file("/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\nbrig:x:1000:1000:brig:" + home +
-                          ":/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
-  file("/etc/group", "root:x:0:\nbrig:x:1000:\nnogroup:x:65534:\n");
+  const std::uint32_t user = policy.user.value_or(kCellId), other = user == 0 ? kCellId : user;
+  file("/etc/passwd",
+       fmt::format("root:x:0:0:root:{}\nbrig:x:{}:{}:brig:{}:/bin/sh\n"
+                   "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+                   user == 0 ? home + ":/bin/sh" : "/:/usr/sbin/nologin", other, other, home));
+  file("/etc/group", fmt::format("root:x:0:\nbrig:x:{}:\nnogroup:x:65534:\n", other));
   file("/etc/hosts", "127.0.0.1 localhost brig\n::1 localhost\n");
   file("/etc/hostname", "brig\n");
   file("/etc/nsswitch.conf",

@@ -49,6 +49,26 @@ TEST_F(Layout, NothingOfTheHostsHomeOrEtcIsThereByDefault) {
   EXPECT_NE(find(layout, RootOp::file, "/etc/passwd"), nullptr);
 }
 
+TEST_F(Layout, TheCellsAccountsAreItsUserRootAndNobody) {
+  const auto accounts = [](std::optional<std::uint32_t> user) {
+    Policy policy;
+    policy.user = user;
+    const RootLayout layout = root_layout(policy, "/home/ana", false);
+    return find(layout, RootOp::file, "/etc/passwd")->source + "--\n" +
+           find(layout, RootOp::file, "/etc/group")->source;
+  };
+  const std::string nobody = "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n--\nroot:x:0:\n";
+  EXPECT_EQ(accounts({}),
+            "root:x:0:0:root:/:/usr/sbin/nologin\nbrig:x:1000:1000:brig:/home/ana:/bin/sh\n" +
+                nobody + "brig:x:1000:\nnogroup:x:65534:\n");
+  EXPECT_EQ(accounts(77),
+            "root:x:0:0:root:/:/usr/sbin/nologin\nbrig:x:77:77:brig:/home/ana:/bin/sh\n" + nobody +
+                "brig:x:77:\nnogroup:x:65534:\n");
+  EXPECT_EQ(accounts(0),
+            "root:x:0:0:root:/home/ana:/bin/sh\nbrig:x:1000:1000:brig:/home/ana:/bin/sh\n" +
+                nobody + "brig:x:1000:\nnogroup:x:65534:\n");
+}
+
 TEST_F(Layout, AFileThatIsHeldIsWrittenAndNotMounted) {
   Policy policy;
   policy.files.read = {base_ + "/data", "/tmp/tools.so"};

@@ -101,7 +101,8 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
   const bool network = (start.namespaces & CLONE_NEWNET) != 0;
   const int host_proc = openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
   // What needs no plan is done while the host works it out.
-  if (start.namespaces & CLONE_NEWUSER && !map_ids(host_proc, start.uid, start.gid, failure))
+  if (start.namespaces & CLONE_NEWUSER &&
+      !map_ids(host_proc, start.user, start.uid, start.gid, failure))
     die(socket, failure);
   if (start.namespaces & CLONE_NEWNS && !stage_root(stage, failure)) die(socket, failure);
   Extras extras{.input = -1, .terminal = start.terminal};
@@ -112,7 +113,8 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
   // The host decides twice whether it is root, before the plan and in it. Were the two not the same, the tool could
   // be left with root's id.
   if (plan.floor == Floor::jail &&
-      (plan.as_root != 0) == ((start.namespaces & CLONE_NEWUSER) != 0)) {
+      ((plan.as_root != 0) == ((start.namespaces & CLONE_NEWUSER) != 0) ||
+       plan.user != start.user)) {
     errno = EINVAL;
     die(socket, Stage::plan);
   }
@@ -134,7 +136,7 @@ void single_main(const Plan* known, int socket, const int* id_map_fds, const Sin
     if (plan.as_root) {
       if (!become_user(plan, failure)) die(socket, failure);
       if (unshare(CLONE_NEWUSER) != 0) die(socket, Stage::user_namespace);
-      if (!map_ids(proc, plan.host_uid, plan.host_gid, failure)) die(socket, failure);
+      if (!map_ids(proc, plan.user, plan.host_uid, plan.host_gid, failure)) die(socket, failure);
     }
   } else {
     enter_cgroups(plan, socket, entrances);

@@ -1,4 +1,5 @@
 #include "cell/warden.h"
+#include "cell/presets.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -28,8 +29,7 @@ constexpr Clock::time_point kNever = Clock::time_point::max();
 }  // namespace
 
 Warden::Warden(Policy policy, RunnerOptions options, Origin origin)
-    : policy_(std::move(policy)), options_(options), origin_(std::move(origin)) {
-  validate(policy_);
+    : policy_(whole_policy(std::move(policy))), options_(options), origin_(std::move(origin)) {
   if (options_.max_cells < 1 || options_.max_cells > 60000)
     throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
   if (options_.ready > 1024 || options_.ready_max > 1024)

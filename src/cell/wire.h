@@ -59,7 +59,8 @@ enum class Stage : uint32_t {
 
 enum class Tag : uint32_t {
   // host -> janitor, with the cell's socket, and perhaps the file that is to be its stdin: start a single cell
-  // at once; its plan follows, on the cell's socket too. `index` is the namespaces to make, `status` kExtra*
+  // at once; its plan follows, on the cell's socket too. `index` is the namespaces to make, `status` kExtra*, `user` the tool's
+  // id inside
   prepare = 1,
   // host -> janitor, with a descriptor: the plan. The first message of all, but for prepare. Perhaps
   // with a second one, for the zygote to say what it has loaded
@@ -107,6 +108,7 @@ struct Message {
   uint32_t index;        // failed: which mount, rule, rlimit, file...; otherwise the slot
   int32_t status;        // tool_ended, cell_gone: a wait status; prepare, cell_ready: kExtra*
   uint32_t killed;       // tool_ended: by SIGUSR1, the host's or a dying keeper's
+  uint32_t user;         // prepare
   uint64_t cpu_micros;   // tool_ended, cell_gone: of the tree so far
   uint64_t max_rss_kib;  // likewise: of the largest process
 };

@@ -36,7 +36,7 @@ bool start_mapper(const Plan& plan, int proc, Mapper& mapper, Failure& failure) 
     close(ends[1]);
     Failure why;
     if (read(ends[0], &byte, 1) != 1) _exit(ECANCELED);
-    if (!map_id_range(proc, "1", plan.host_uid, plan.host_gid, 1 + plan.slot_ids, why))
+    if (!map_id_range(proc, "1", kCellId, plan.host_uid, plan.host_gid, 1 + plan.slot_ids, why))
       _exit(why.error);
     _exit(0);
   }
@@ -62,7 +62,7 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   // system is built with the host's rights, which then go for good, and the namespaces that cells
   // are made from belong to a user namespace of an unprivileged id, just as in the rootless case.
   int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (!plan.as_root && !map_ids(proc, plan.host_uid, plan.host_gid, failure)) return false;
+  if (!plan.as_root && !map_ids(proc, kCellId, plan.host_uid, plan.host_gid, failure)) return false;
   RootStage stage;
   if (!stage_root(stage, failure, text(plan, plan.root_size)) ||
       !build_root(plan, stage, id_map_fds, failure))
@@ -77,7 +77,7 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
     if (!become_user(plan, failure)) return false;
     if (unshare(CLONE_NEWUSER) != 0) return fail(failure, Stage::user_namespace);
     if (plan.slot_ids ? !await_mapper(mapper, failure)
-                      : !map_ids(proc, plan.host_uid, plan.host_gid, failure))
+                      : !map_ids(proc, kCellId, plan.host_uid, plan.host_gid, failure))
       return false;
   }
   if (!plan.runtime.count && !leave_program_file(stand_in, failure)) return false;

@@ -25,6 +25,7 @@ inline constexpr int kTimedOut = 124, kOwnFailure = 125, kCannotRun = 126, kNotF
 // `command`: the words of the command itself, taken off before the options are parsed.
 CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
+void add_presets(CLI::App& app, int& exit_code);
 void add_tools(CLI::App& app, int& exit_code);
 void add_call(CLI::App& app, int& exit_code);
 // --- start.cc ---

@@ -87,6 +87,7 @@ static int run_program(int argc, char** argv) {
   const CLI::App& run = brig::cli::add_run(app, command, exit_code);
   brig::cli::add_tools(app, exit_code);
   brig::cli::add_call(app, exit_code);
+  brig::cli::add_presets(app, exit_code);
   brig::cli::add_doctor(app, exit_code);
   brig::cli::add_server(app);
   // Taken off here, untouched: no option parser gets to see the command's own words.

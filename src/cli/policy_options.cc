@@ -21,7 +21,7 @@ namespace {
 
 void set_size(const char* option, const std::string& value, std::uint64_t& target) {
   const auto size = parse_size(value);
-  if (!size) bad(option, value, "a size such as 512M or 100K");
+  if (!size) bad(option, value, "a size such as 512M or 1.5G");
   target = *size;
 }
 
@@ -49,6 +49,34 @@ std::string absolute(const std::string& path) {
   return result.empty() ? "/" : result;
 }
 
+Policy policy_of_file(const std::string& name) {
+  return policy_from_toml_file(name == "-" ? "/dev/stdin" : name);
+}
+
+void WordOptions::apply(Policy& policy) const {
+  if (!user.empty()) {
+    policy.user = parse_user(user);
+    if (!policy.user) bad("--user", user, "\"root\" or a number such as 1000");
+  }
+  const auto add = [](std::vector<std::string>& list, const std::vector<std::string>& more) {
+    list.insert(list.end(), more.begin(), more.end());
+  };
+  add(policy.environment.unset, unset);
+  add(policy.preset, preset);
+}
+
+void add_word_options(CLI::App& app, WordOptions& options) {
+  const auto list = [&](const char* name, std::vector<std::string>& target, const char* help) {
+    app.add_option(name, target, help)->type_name("NAME")->expected(1)->take_all();
+  };
+  list("--preset", options.preset,
+       "What a toolchain needs: node, python, rust, go, java or git (repeatable; see brig "
+       "presets)");
+  list("--unset", options.unset, "Take variable NAME out (repeatable)");
+  app.add_option("--user", options.user, "Its id inside the cell: root or a number [1000]")
+      ->type_name("ID");
+}
+
 const char* PolicyOptions::given() const {
   if (!policy_file.empty()) return "--policy";
   if (!read.empty()) return "--read";
@@ -56,11 +84,16 @@ const char* PolicyOptions::given() const {
   if (!net.empty()) return "--net";
   if (!memory.empty()) return "--memory";
   if (!timeout.empty()) return "--timeout";
+  if (!preset.empty()) return "--preset";
   return nullptr;
 }
 
 Policy PolicyOptions::policy() const {
-  Policy policy = policy_file.empty() ? Policy{} : policy_from_toml_file(policy_file);
+  if (policy_file == "-")
+    throw_error(ErrorKind::config,
+                "--policy -: standard input carries MCP; name a file, or a pipe as /dev/fd/N");
+  Policy policy = policy_file.empty() ? Policy{} : policy_of_file(policy_file);
+  policy.preset.insert(policy.preset.end(), preset.begin(), preset.end());
   if (!timeout.empty()) policy.limits.wall_time = duration_of("--timeout", timeout);
   if (!memory.empty()) set_size("--memory", memory, policy.limits.memory);
   for (const std::string& path : read) policy.files.read.push_back(absolute(path));
@@ -82,6 +115,11 @@ void add_policy_options(CLI::App& app, PolicyOptions& options) {
   app.add_option("--net", options.net, "none, loopback or host [none]")
       ->type_name("MODE")
       ->check(CLI::IsMember({"none", "loopback", "host"}));
+  app.add_option("--preset", options.preset,
+                 "What a toolchain needs: node, python, rust, go, java or git (repeatable)")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
   app.add_option("--memory", options.memory, "Memory of a call [512M]")->type_name("SIZE");
   app.add_option("--timeout", options.timeout, "Wall time of a call [30s]")->type_name("TIME");
 }

@@ -20,10 +20,22 @@ std::chrono::milliseconds duration_of(const char* option, const std::string& val
 // Relative to the current directory; "." goes, ".." is left for validate() to refuse.
 std::string absolute(const std::string& path);
 
+// The policy that --policy names; "-" is standard input.
+Policy policy_of_file(const std::string& name);
+
+// Of `brig run`: who the command is, which variables it does not find, what toolchain it needs.
+struct WordOptions {
+  std::string user;
+  std::vector<std::string> unset, preset;
+
+  void apply(Policy& policy) const;
+};
+void add_word_options(CLI::App& app, WordOptions& options);
+
 // Those of `brig mcp`, for its built-in tools.
 struct PolicyOptions {
   std::string policy_file, timeout, memory, net;
-  std::vector<std::string> read, write;
+  std::vector<std::string> read, write, preset;
 
   // The first one that was given, or null.
   const char* given() const;

@@ -36,12 +36,13 @@ struct RunOptions {
   std::optional<unsigned> processes, open_files;
   std::optional<double> cpus;
   std::vector<std::string> read, write, hide, env, command;
+  WordOptions words;
   bool json = false, tty = false;
 };
 
 Policy policy_of(const RunOptions& options) {
-  Policy policy =
-      options.policy_file.empty() ? Policy{} : policy_from_toml_file(options.policy_file);
+  Policy policy = options.policy_file.empty() ? Policy{} : policy_of_file(options.policy_file);
+  options.words.apply(policy);
   Limits& limits = policy.limits;
   if (!options.timeout.empty()) limits.wall_time = duration_of("--timeout", options.timeout);
   if (!options.grace.empty()) limits.grace = duration_of("--grace", options.grace);
@@ -100,7 +101,8 @@ int run_command(const RunOptions& options) {
   const UniqueFd signals = signals_as_descriptor();
   command.cancel_fd = signals.get();
   std::unique_ptr<SocketInput> socket;
-  if (!options.tty && !isatty(0)) command.stdin_fd = 0;  // main() has seen to it that 0 is open
+  if (!options.tty && !isatty(0) && options.policy_file != "-")
+    command.stdin_fd = 0;  // main() has seen to it that 0 is open
   if (struct stat info; command.stdin_fd == 0 && fstat(0, &info) == 0 && S_ISSOCK(info.st_mode)) {
     socket = std::make_unique<SocketInput>(0);
     command.stdin_fd = socket->inside();
@@ -150,8 +152,9 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "Runs a command in a cell of its own.");
   run->add_option("--policy", options->policy_file,
-                  "Policy file (TOML); the options below come on top")
+                  "Policy file (TOML), or - for standard input; the options below come on top")
       ->type_name("FILE");
+  add_word_options(*run, options->words);
   run->add_option("--timeout", options->timeout, "Wall time [30s]")->type_name("TIME");
   run->add_option("--grace", options->grace, "Between SIGTERM and SIGKILL [500ms]")
       ->type_name("TIME");

@@ -45,9 +45,14 @@ bool has_init_above() {
 }  // namespace
 
 bool in_cell() {
-  return under_filter() &&
-         (read_text("/etc/passwd").find("\nbrig:x:1000:1000:brig:") != std::string::npos ||
-          has_init_above());
+  // As root_layout.cc writes it; the number may be another one.
+  const std::string accounts = read_text("/etc/passwd");
+  const std::size_t line = accounts.find("\nbrig:x:");
+  const bool has_account =
+      line != std::string::npos &&
+      accounts.substr(line + 1, accounts.find('\n', line + 1) - line).find(":brig:/") !=
+          std::string::npos;
+  return under_filter() && (has_account || has_init_above());
 }
 
 bool in_chroot() {

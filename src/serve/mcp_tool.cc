@@ -1,5 +1,6 @@
 #include "serve/mcp_tool.h"
 
+#include <brig/preset.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Json wrapped_schema(Json schema) {
 
 // What a cell of that policy can reach beyond itself. (The floor `process` restricts no files.)
 bool can_write(const Policy& policy) {
-  return !policy.files.write.empty() || policy.isolation == Isolation::process;
+  return !with_presets(policy).files.write.empty() || policy.isolation == Isolation::process;
 }
 bool can_connect(const Policy& policy) { return policy.network == Network::host; }
 
@@ -83,9 +84,10 @@ std::string limits_sentence(const Policy& policy) {
     case Network::host: text += "the host's network"; break;
   }
   if (policy.isolation == Isolation::process) return text + "; files are not restricted.";
-  if (!policy.files.read.empty()) text += "; may read " + paths_of(policy.files.read);
-  text += policy.files.write.empty() ? "; can write nothing that lasts"
-                                     : "; may change " + paths_of(policy.files.write);
+  const Files files = with_presets(policy).files;
+  if (!files.read.empty()) text += "; may read " + paths_of(files.read);
+  text += files.write.empty() ? "; can write nothing that lasts"
+                              : "; may change " + paths_of(files.write);
   return text + ".";
 }
 

@@ -154,6 +154,8 @@ memory = "16M"
 network = "none"
 files.read = ["/etc"]
 environment.set = { B = "c", A = "other" }
+preset = ["git"]
+user = 1000
 
 [[command]]
 name = "plain"
@@ -165,8 +167,13 @@ processes = 5
 network = "loopback"
 files = { read = ["/usr", "/usr/bin"], hide = ["/usr/share"] }
 environment.set = { A = "b", C = "d" }
+preset = ["node", "rust"]
+user = "root"
 )");
   const Policy& policy = *manifest.tools.find("c")->options.policy;
+  EXPECT_EQ(policy.preset, std::vector<std::string>{"git"}) << "a list is replaced";
+  EXPECT_EQ(policy.user, 1000u);
+  EXPECT_EQ(manifest.policy.user, 0u);
   EXPECT_EQ(policy.limits.memory, 16_MiB);
   EXPECT_EQ(policy.limits.processes, 5u);
   EXPECT_EQ(policy.network, Network::none);
@@ -182,7 +189,7 @@ TEST(Manifest, AMistakeInAPolicyHasItsLineAndItsTool) {
   EXPECT_EQ(fault("[policy]\nmemroy = '1G'"),
             "m:2: unknown key 'memroy' in [policy]; did you mean 'memory'?");
   EXPECT_EQ(fault("[policy]\nmemory = true"),
-            "m:2: policy.memory: expected a size such as \"512M\", got a boolean");
+            "m:2: policy.memory: expected a size such as \"512M\" or \"1.5G\", got a boolean");
   EXPECT_EQ(fault("[policy]\n\nmemory = '1M'"),
             "m:3: policy.memory: 1 MiB is out of range; use 4 MiB to 1 EiB");
   EXPECT_EQ(fault("[policy.limits]\nmemory = '1M'"),
@@ -398,7 +405,7 @@ TEST(Manifest, AllMistakesAreToldInTheOrderOfTheFile) {
       "m:4: unknown key 'color' in [command]; known are name, description, argv, parameters, "
       "input_schema, output_schema, policy, read_only, destructive, idempotent, open_world, "
       "coerce\n"
-      "m:6: policy.memory: expected a size such as \"512M\", got 'lots'\n"
+      "m:6: policy.memory: expected a size such as \"512M\" or \"1.5G\", got 'lots'\n"
       "m:13: command 'd': policy.network: expected one of \"none\", \"loopback\", \"host\", got "
       "'all'\n"
       "m:15: library: path: expected a path, got an integer\n"

@@ -32,8 +32,8 @@ void add_flips(Flips& flips, Fields&... fields) {
 // One change for each field of `policy`. A field that is new does not compile until it is bound here.
 Flips flips_of(Policy& policy) {
   Flips flips;
-  auto& [limits, files, network, environment, syscalls, isolation] = policy;
-  add_flips(flips, network, isolation);
+  auto& [limits, files, network, environment, syscalls, isolation, user, preset] = policy;
+  add_flips(flips, network, isolation, user, preset);
   {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l] = limits;
     add_flips(flips, a, b, c, d, e, f, g, h, i, j, k, l);
@@ -43,8 +43,8 @@ Flips flips_of(Policy& policy) {
     add_flips(flips, a, b, c, d, e);
   }
   {
-    auto& [a, b] = environment;
-    add_flips(flips, a, b);
+    auto& [a, b, c] = environment;
+    add_flips(flips, a, b, c);
   }
   {
     auto& [a, b] = syscalls;
@@ -56,7 +56,7 @@ Flips flips_of(Policy& policy) {
 TEST(ZygoteKey, DiffersInEveryFieldOfAPolicy) {
   Policy counted;
   const std::size_t count = flips_of(counted).size();
-  ASSERT_GE(count, 23u);
+  ASSERT_GE(count, 26u);
   for (std::size_t i = 0; i < count; ++i) {
     const ZygoteKey before{"command", Policy{}};
     ZygoteKey after = before;

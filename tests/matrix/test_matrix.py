@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 import brig
 import pytest
 from packages import PACKAGES, Package
+from presets import PRESETS, PresetCase
 from programs import PROGRAMS, Program
 
 PROGRAM = os.environ["BRIG_PROGRAM"]
 TABLE = Path(os.environ["BRIG_TABLE"])
+HOMES = Path(os.environ["BRIG_HOMES"])
 UNPACKED = [path for path in os.environ.get("BRIG_UNPACKED", "").split(":") if path]
 
 # Links of /usr into /etc that lead nowhere in a cell, and are meant to.
@@ -46,6 +49,39 @@ def test_program(program: Program) -> None:
         capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert (done.returncode, done.stdout.strip()) == (0, program.output), f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("case", PRESETS, ids=lambda each: each.name)
+def test_preset(case: PresetCase) -> None:
+    home = HOMES / case.name
+    source = home / "src"
+    source.mkdir(parents=True)
+    given = {**os.environ, "HOME": str(home)}
+    prepared = subprocess.run(
+        ["sh", "-ec", case.host], cwd=source, env=given, capture_output=True, text=True, timeout=600
+    )
+    assert prepared.returncode == 0, f"{prepared.stdout}\n{prepared.stderr}"
+    before = files_below(home)
+    done = subprocess.run(
+        [PROGRAM, "run", "--preset", case.name, "--read", str(source), "--env", f"SRC={source}", *case.options]
+        + ["--", "sh", "-ec", case.script],
+        env=given, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.strip()) == (0, case.output), f"{done.stdout}\n{done.stderr}"
+    assert files_below(home) == before, "a cell changes nothing of the host's"
+
+
+def files_below(directory: Path) -> dict[str, tuple[int, int]]:
+    found = {}
+    for path in sorted(directory.rglob("*")):
+        info = path.lstat()
+        found[str(path)] = (info.st_size if path.is_file() else 0, info.st_mtime_ns)
+    return found
+
+
+def test_every_preset_has_a_case() -> None:
+    listed = subprocess.run([PROGRAM, "presets", "--json"], capture_output=True, text=True, check=True)
+    assert [each["name"] for each in json.loads(listed.stdout)] == [case.name for case in PRESETS]
 
 
 def links_into_etc() -> dict[str, str]:
@@ -101,6 +137,9 @@ def test_the_table_has_every_case_and_no_other() -> None:
     assert rows_below("Python packages") == [
         row(each.name, each.debian, each.what, ", ".join(f'{key} = "{value}"' for key, value in each.policy.items()))
         for each in PACKAGES
+    ]
+    assert rows_below("Presets") == [
+        row(each.name, each.debian, each.what, " ".join(each.options)) for each in PRESETS
     ]
     assert rows_below("Programs") == [
         row(each.name, each.debian, each.what, " ".join(each.options)) for each in PROGRAMS
