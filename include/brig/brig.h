@@ -6,6 +6,7 @@
 #include <brig/error.h>
 #include <brig/manifest.h>
 #include <brig/policy.h>
+#include <brig/preset.h>
 #include <brig/progress.h>
 #include <brig/python.h>
 #include <brig/report.h>

@@ -42,10 +42,9 @@ def policy_json(
             made[key] = value
     if isinstance(preset, str):
         raise ConfigError("preset: expected a list of strings, got a string")
-    preset = None if preset is None else [str(each) for each in preset]
-    for key, value in (("network", network), ("isolation", isolation), ("user", user), ("preset", preset)):
-        if value is not None:
-            made[key] = value
+    presets = None if preset is None else [str(each) for each in preset]
+    named: dict[str, Any] = {"network": network, "isolation": isolation, "user": user, "preset": presets}
+    made.update({key: value for key, value in named.items() if value is not None})
     _into(made, "files", read=read, write=write, hide=hide, working_directory=working_directory)
     _into(made, "environment", set=environment, passthrough=passthrough, unset=unset)
     return made
