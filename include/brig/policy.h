@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +60,9 @@ struct CallLimits {
   std::optional<std::uint64_t> output, output_total;
 };
 
-// Paths are absolute and exist; "..", globs and NUL are refused. The tool sees each at the same place.
+// Paths are absolute and exist; "..", globs and NUL are refused. The tool sees each at the same place, or, where it is
+// written "/srv/data:/data", the host's /srv/data at /data. A ':' before a '/' that is part of a name is written "\:".
+// `hide`, `noexec` and `protect` name paths of the host, and hold at every place that shows them.
 struct Files {
   std::vector<std::string> read;   // readable and executable, with all below
   std::vector<std::string> write;  // writable too; new files belong to the directory's owner
@@ -67,6 +70,14 @@ struct Files {
   std::string working_directory;   // inside the cell; empty: the private workspace, /workspace
   std::string
       root;  // a directory that takes the place of the host's system directories; empty: the host's
+  // As `read` and `write`, but one that is missing is left out. Looked for once, when the Runner, Sandbox or run() is made:
+  // what appears later is not in its cells.
+  std::vector<std::string> read_optional, write_optional;
+  // Of the paths listed above, those below which nothing can be executed, or mapped as code.
+  std::vector<std::string> noexec;
+  // Paths below a writable one that stay read-only. "@default": what tools of the host run or obey unasked (protected_names()),
+  // as far as it exists directly below each directory of `write`.
+  std::vector<std::string> protect;
 
   bool operator==(const Files&) const = default;
 };
@@ -118,6 +129,9 @@ struct Policy {
   bool operator==(const Policy&) const = default;
 };
 
+// The names that "@default" of files.protect stands for: ".git/hooks", ".envrc", ...
+std::span<const std::string_view> protected_names();
+
 const char* to_string(Network network);
 const char* to_string(Isolation isolation);
 
@@ -130,6 +144,7 @@ void validate(const Policy& policy);
 //   isolation = "jail"      network = "none"      user = "root"      preset = ["node"]
 //   [limits]  wall_time = "30s"  memory = "512M"  ...   (the fields above, by name)
 //   [files]   read = [...]  write = [...]  hide = [...]  working_directory = "..."  root = "..."
+//             read_optional = [...]  write_optional = [...]  noexec = [...]  protect = [...]
 //   [environment]  passthrough = [...]  set = { KEY = "value" }  unset = [...]
 //   [syscalls]     allow = [...]  deny = [...]
 Policy policy_from_toml(std::string_view text, const std::string& name = "policy");

@@ -20,6 +20,10 @@ def policy_json(
     read: Optional[Paths] = None,
     write: Optional[Paths] = None,
     hide: Optional[Paths] = None,
+    read_optional: Optional[Paths] = None,
+    write_optional: Optional[Paths] = None,
+    noexec: Optional[Paths] = None,
+    protect: Optional[Paths] = None,
     working_directory: Optional[str] = None,
     environment: Optional[Mapping[str, str]] = None,
     passthrough: Optional[Sequence[str]] = None,
@@ -45,7 +49,10 @@ def policy_json(
     presets = None if preset is None else [str(each) for each in preset]
     named: dict[str, Any] = {"network": network, "isolation": isolation, "user": user, "preset": presets}
     made.update({key: value for key, value in named.items() if value is not None})
-    _into(made, "files", read=read, write=write, hide=hide, working_directory=working_directory)
+    _into(
+        made, "files", read=read, write=write, hide=hide, working_directory=working_directory,
+        read_optional=read_optional, write_optional=write_optional, noexec=noexec, protect=protect,
+    )  # fmt: skip
     _into(made, "environment", set=environment, passthrough=passthrough, unset=unset)
     return made
 
@@ -58,7 +65,7 @@ def _into(made: dict[str, Any], table: str, **values: Any) -> None:
     for key, value in values.items():
         if value is None:
             continue
-        if isinstance(value, str) and key in ("read", "write", "hide", "passthrough", "unset"):
+        if isinstance(value, str) and key != "working_directory":
             raise ConfigError(f"{key}: expected a list of strings, got a string")
         if isinstance(value, Mapping):
             value = dict(value)

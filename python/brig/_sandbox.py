@@ -221,6 +221,10 @@ class Sandbox:
         network: Optional[str] = None,
         read: Optional[Paths] = None,
         write: Optional[Paths] = None,
+        read_optional: Optional[Paths] = None,
+        write_optional: Optional[Paths] = None,
+        noexec: Optional[Paths] = None,
+        protect: Optional[Paths] = None,
         working_directory: Optional[str] = None,
         environment: Optional[Mapping[str, str]] = None,
         passthrough: Optional[Sequence[str]] = None,
@@ -245,6 +249,7 @@ class Sandbox:
             raise ConfigError(f"timeout must be above 0, not {timeout}")
         self._policy = policy_json(
             policy, timeout=timeout, memory=memory, network=network, read=read, write=write,
+            read_optional=read_optional, write_optional=write_optional, noexec=noexec, protect=protect,
             working_directory=working_directory, environment=environment, passthrough=passthrough,
             unset=unset, preset=preset, user=user, output=output, result=result, processes=processes, scratch=scratch,
         )  # fmt: skip

@@ -107,6 +107,7 @@ struct CallSettings {
   Network network = Network::none;
   Syscalls syscalls;
   CellView view;
+  std::vector<std::string> watched;  // of the host: whether they appear in a call is told
   bool counts_processes = false;  // a cgroup tells of refused ones
   bool init_exposed = false;      // no pid namespace: the tool can kill the cell's init
   unsigned own_tasks = 2;         // brig's processes in each slot: keeper and init
@@ -204,6 +205,7 @@ class Call {
   // SIGPIPE, and what it has not read can be given back.
   UniqueFd stdin_read_, stdin_write_;
   OutputBuffer out_, err_;
+  std::vector<std::string> absent_;  // of those watched, when the call began
   AnswerReader answer_;
   Ending ending_ = Ending::none;
   int kills_ = 0;

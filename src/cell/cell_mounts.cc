@@ -172,8 +172,8 @@ bool is_listed(const char* path) {
   return found;
 }
 
-// Whether something is mounted there, or nothing is there at all. The first 64 bytes of a struct statx.
-bool is_mounted(const char* path) {
+// Whether something is mounted there, or, unless it is `kept`, nothing is there at all. The first 64 bytes of a struct statx.
+bool is_mounted(const char* path, bool kept) {
   constexpr uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
   struct {
     uint32_t mask, block_size;
@@ -185,7 +185,8 @@ bool is_mounted(const char* path) {
   static_assert(sizeof info == 256);
   if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &info) != 0)
     // A tool can shut its own directory to this look, and open it again.
-    return errno == ENOENT || errno == ENOTDIR || (errno == EACCES && is_listed(path));
+    return (!kept && (errno == ENOENT || errno == ENOTDIR)) ||
+           (errno == EACCES && is_listed(path));
   return (info.attributes & kMountRoot) != 0;
 }
 
@@ -193,7 +194,7 @@ bool is_mounted(const char* path) {
 
 bool guards_hold(const Plan& plan, unsigned* index) {
   for (*index = 0; *index < plan.guards.count; ++*index)
-    if (!is_mounted(text(plan, begin_of(plan, plan.guards)[*index]))) {
+    if (!is_mounted(text(plan, begin_of(plan, plan.guards)[*index]), *index < plan.kept)) {
       errno = ESTALE;
       return false;
     }

@@ -33,6 +33,8 @@ constexpr Complaint kComplaints[] = {
     {"not a directory", Refused::lookup},
     {"filenotfounderror", Refused::lookup},
     {"read-only file system", Refused::write},
+    {"device or resource busy", Refused::write},
+    {"ebusy", Refused::write},
     {"erofs", Refused::write},
     {"permission denied", Refused::any},
     {"eacces", Refused::any},
@@ -50,6 +52,24 @@ std::size_t longest(std::string_view path, const std::vector<std::string>& direc
 
 bool is_any_of(std::string_view path, const std::vector<std::string>& paths) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+// The host's path behind a place, and the place that shows a path of the host's; "": none does.
+std::string behind(const CellView& view, std::string_view place) {
+  const CellView::Moved* nearest = nullptr;
+  for (const CellView::Moved& each : view.moved)
+    if (is_at_or_below(place, each.at) && (!nearest || each.at.size() > nearest->at.size()))
+      nearest = &each;
+  if (!nearest || longest(place, view.readable) > nearest->at.size() ||
+      longest(place, view.writable) > nearest->at.size())
+    return std::string(place);
+  return nearest->path + std::string(place.substr(nearest->at.size()));
+}
+std::string place_of(const CellView& view, std::string_view path) {
+  for (const CellView::Moved& each : view.moved)
+    if (is_at_or_below(path, each.path))
+      return each.at + std::string(path.substr(each.path.size()));
+  return "";
 }
 
 // Plain text that can stand in a message, a shell word and a line of TOML.
@@ -175,11 +195,21 @@ std::optional<Violation> judge_path(const CellView& view, std::string_view path,
   std::string whole = resolved(view, path);
   if (whole.empty() || whole == "/") return std::nullopt;
   if (longest(whole, view.hidden)) return hidden(std::move(whole));
+  if (longest(whole, view.kept) && how != Refused::lookup) return kept(std::move(whole));
   const std::size_t writable = longest(whole, view.writable),
                     readable = longest(whole, view.readable);
+  if ((writable || readable) && how == Refused::any && longest(whole, view.not_executable) &&
+      longest(whole, view.not_executable) >= std::max(writable, readable))
+    return not_executable(std::move(whole));
   if (writable > readable) return std::nullopt;
-  if (readable)
-    return how == Refused::write ? std::optional(read_only(std::move(whole), true)) : std::nullopt;
+  if (readable) {
+    if (how != Refused::write) return std::nullopt;
+    const std::string real = behind(view, whole);
+    return read_only(std::move(whole), true, real);
+  }
+  if (how != Refused::write)
+    if (const std::string place = place_of(view, whole); !place.empty())
+      return elsewhere(std::move(whole), place);
   if (longest(whole, view.scratch)) {
     // The host may have something of that name. Not so in the workspace, which is no place of the host's.
     const bool is_hosts = path.starts_with('/') && !is_at_or_below(whole, "/workspace") &&

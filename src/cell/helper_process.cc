@@ -154,6 +154,7 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
   settings.network = policy.network;
   settings.syscalls = policy.syscalls;
   settings.view = plan.view;
+  settings.watched = plan.watched;
   settings.init_exposed = policy.isolation != Isolation::jail;
   const auto is_set = [&](const std::string& name) {
     return policy.environment.set.contains(name);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cell/call_stdin.h"
 #include "cell/helper_process.h"
+#include "cell/listed_path.h"
 #include "cell/presets.h"
 #include "cell/root_layout.h"
 #include "os/rights.h"
@@ -203,7 +204,11 @@ Report run(const Command& command, const Policy& policy, const OutputCallback& o
     report.message = defect;
     return report;
   }
-  return OneCall(whole).run(command, on_output);
+  const Files& files = whole.files;
+  if (files.read_optional.empty() && files.write_optional.empty())
+    return OneCall(whole).run(command, on_output);
+  const Policy settled = with_optional_settled(whole);
+  return OneCall(settled).run(command, on_output);
 }
 
 }  // namespace brig

@@ -27,6 +27,7 @@ enum class RootOp : uint32_t {
   bind,       // source (a host path) at target; flags
   cover,      // an empty directory or file over target, if target exists
   held,       // target, a file with the bytes `held[mode]`
+  onto_itself,  // what is at target, mounted there once more: it can't be renamed; flags: writable or not
 };
 inline constexpr uint32_t kBindWritable = 1, kBindDevice = 2, kBindNoexec = 4;
 inline constexpr uint32_t kBindOptional = 8;  // skip if it is not there
@@ -109,6 +110,7 @@ struct Plan {
   PlanText aside;                    // the directory that holds those; covered afterwards
   // What must have a mount on it, if it is there: hidden paths, and read-only ones below a writable one.
   PlanList<PlanText> guards;
+  uint32_t kept;  // the first so many of them must be there, too: what is missing a tool could make
   PlanList<PlanText> proc_masks;
   PlanText hostname;
   PlanText working_directory;

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cell/environment.h"
+#include "cell/listed_path.h"
 #include "cell/paths.h"
 #include "cell/plan_writer.h"
 #include "cell/root_layout.h"
@@ -167,7 +168,8 @@ class Planner {
                        step.id_map, step.mode});
     plan_.root = writer_.list(steps);
     for (const LayoutStep& step : layout.steps)
-      if (step.op != RootOp::directory && step.op != RootOp::cover)
+      if (step.op != RootOp::directory && step.op != RootOp::cover &&
+          step.op != RootOp::onto_itself)
         built_.view.system.push_back(step.target);
     for (const auto& part : layout.scratch) built_.view.scratch.push_back(part.second);
     plan_.id_maps = writer_.list(layout.id_maps);
@@ -191,7 +193,19 @@ class Planner {
     for (const auto& part : layout.scratch) writable_.push_back(part.second);
     plan_.late_binds = pairs(layout.late);
     plan_.aside = writer_.text(kAside);
-    plan_.guards = writer_.list(guards());
+    std::vector<PlanText> guards;
+    for (const auto* list : {&layout.kept, &layout.guards})
+      for (const std::string& place : *list) guards.push_back(writer_.text(place));
+    plan_.guards = writer_.list(guards);
+    plan_.kept = static_cast<std::uint32_t>(layout.kept.size());
+    built_.view.kept = layout.kept;
+    built_.watched = layout.watched;
+    // What it can't keep, because it is not there, is for the report to tell.
+    if (!policy_.files.protect.empty())
+      enforce(std::count(policy_.files.protect.begin(), policy_.files.protect.end(),
+                         kProtectDefault)
+                  ? "protect:existing"
+                  : "protect");
     std::vector<PlanText> masks;
     for (const char* path : kProcMasks) masks.push_back(writer_.text(path));
     plan_.proc_masks = writer_.list(masks);
@@ -211,38 +225,24 @@ class Planner {
     enforce("capabilities");
   }
 
-  std::vector<PlanText> guards() {
-    std::vector<PlanText> guards;
-    for (const std::string& path : policy_.files.hide)
-      guards.push_back(writer_.text(normal_path(path)));
-    for (const std::string& path : policy_.files.read)
-      for (const std::string& writable : policy_.files.write)
-        if (normal_path(path) != normal_path(writable) &&
-            is_at_or_below(normal_path(path), normal_path(writable))) {
-          guards.push_back(writer_.text(normal_path(path)));
-          break;
-        }
-    return guards;
-  }
-
   // For the words of reports: what is to be seen where, whether or not it exists.
   void view() {
     CellView& view = built_.view;
     view.all = policy_.isolation == Isolation::process;
-    const auto normal = [](const std::vector<std::string>& paths) {
-      std::vector<std::string> result;
-      result.reserve(paths.size());
-      for (const std::string& path : paths) result.push_back(normal_path(path));
-      return result;
-    };
-    view.readable = normal(policy_.files.read);
-    view.writable = normal(policy_.files.write);
-    view.hidden = normal(policy_.files.hide);
-    // A listed path is a step of the layout, too.
-    std::erase_if(view.system, [&](const std::string& path) {
-      return std::count(view.readable.begin(), view.readable.end(), path) ||
-             std::count(view.writable.begin(), view.writable.end(), path);
-    });
+    const std::vector<ListedEntry> entries = listed_entries(policy_.files);
+    for (const ListedEntry& each : entries) {
+      (each.writable ? view.writable : view.readable).push_back(each.at);
+      if (!each.executable) view.not_executable.push_back(each.at);
+      if (each.is_moved()) view.moved.push_back({each.at, each.path});
+      // A listed path is a step of the layout, too.
+      std::erase(view.system, each.at);
+    }
+    for (const std::string& each : policy_.files.hide) {
+      const std::string path = normal_path(each);
+      std::vector<std::string> places = places_of(entries, path);
+      if (places.empty()) places.push_back(path);
+      view.hidden.insert(view.hidden.end(), places.begin(), places.end());
+    }
     if (!policy_.files.working_directory.empty())
       view.working_directory = normal_path(policy_.files.working_directory);
     else if (policy_.isolation == Isolation::jail)
@@ -266,18 +266,29 @@ class Planner {
       throw_error(
           ErrorKind::unsupported,
           "files: 'root' and 'hide' need the jail floor (mounts); use isolation = \"jail\"");
+    if (!policy_.files.noexec.empty() || !policy_.files.protect.empty())
+      throw_error(
+          ErrorKind::unsupported,
+          "files: 'noexec' and 'protect' need the jail floor (mounts); use isolation = \"jail\"");
     if (policy_.isolation == Isolation::process &&
         (!policy_.files.read.empty() || !policy_.files.write.empty()))
       throw_error(ErrorKind::unsupported,
                   "files: the process floor can't restrict files, so 'read' and 'write' mean "
                   "nothing there; use isolation = \"jail\" or \"landlock\"");
-    for (const std::string& path : policy_.files.read)
-      for (const std::string& writable : policy_.files.write)
-        if (is_at_or_below(normal_path(path), normal_path(writable)))
+    const std::vector<ListedEntry> entries = listed_entries(policy_.files);
+    for (const ListedEntry& each : entries)
+      if (each.is_moved())
+        throw_error(ErrorKind::unsupported,
+                    "files.{}: '{}' can't be at another place, '{}', without mounts; use isolation = "
+                    "\"jail\", or list it without a place",
+                    each.writable ? "write" : "read", each.path, each.at);
+    for (const ListedEntry& each : entries)
+      for (const ListedEntry& writable : entries)
+        if (!each.writable && writable.writable && is_at_or_below(each.path, writable.path))
           throw_error(ErrorKind::unsupported,
                       "files.read: '{}' lies below '{}' of files.write, and Landlock can't take a "
                       "right away below; use isolation = \"jail\", or list them apart",
-                      path, writable);
+                      each.path, writable.path);
     const char* parent = std::getenv("TMPDIR");
     std::string path = std::string(parent && parent[0] == '/' ? parent : "/tmp") + "/brig-XXXXXX";
     if (!mkdtemp(path.data()))
@@ -356,9 +367,11 @@ class Planner {
       for (const std::string& path : shared_etc()) built_.view.system.push_back(path);
       for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"})
         built_.view.system.emplace_back(path);
-      for (const std::string& path : policy_.files.read) rule(normal_path(path), kRead, false);
     }
-    for (const std::string& path : policy_.files.write) rule(normal_path(path), kWrite, false);
+    // In the jail by the place in the cell, where the rule finds what is mounted.
+    for (const ListedEntry& each : listed_entries(policy_.files))
+      if (each.writable || policy_.isolation != Isolation::jail)
+        rule(each.at, each.writable ? kWrite : kRead, false);
     plan_.landlock_rules = writer_.list(rules);
     enforce(fmt::format("landlock_abi_{}", abi));
     if (abi >= 6) enforce("landlock_scope");

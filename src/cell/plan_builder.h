@@ -29,6 +29,8 @@ struct BuiltPlan {
   std::vector<int> counted_calls;  // by these
   bool counts_processes = false;   // a cgroup does
   CellView view;
+  // Of the host: what files.protect "@default" names. Where it is missing nothing keeps a tool from making it.
+  std::vector<std::string> watched;
 
   const Plan& plan() const { return *reinterpret_cast<const Plan*>(block.data()); }
 };
@@ -53,7 +55,7 @@ struct Payload {
   bool empty() const { return title.empty(); }
 };
 
-// `policy` is validated. Throws Error(unsupported) naming the feature that the floor needs and this
+// `policy` is validated, and its optional paths are settled (listed_path.h). Throws Error(unsupported) naming the feature that the floor needs and this
 // machine lacks, where that can be known before trying.
 // `single`: for one call (see Plan::single). `shows_workspace`: see Plan::shows_workspace.
 BuiltPlan build_plan(const Policy& policy, const CgroupLayout& cgroups, bool single,

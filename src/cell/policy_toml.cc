@@ -14,8 +14,9 @@ namespace brig {
 namespace {
 
 using Names = TomlReader::Names;
-constexpr std::array<std::string_view, 5> kFiles = {"read", "write", "hide", "working_directory",
-                                                    "root"};
+constexpr std::array<std::string_view, 9> kFiles = {
+    "read",           "write",  "hide",   "working_directory", "root", "read_optional",
+    "write_optional", "noexec", "protect"};
 constexpr std::array<std::string_view, 3> kEnvironment = {"passthrough", "set", "unset"};
 constexpr std::array<std::string_view, 2> kSyscalls = {"allow", "deny"};
 constexpr std::array<std::pair<std::string_view, Names>, 4> kTables = {
@@ -242,6 +243,12 @@ class PolicyReader {
       if (entry.key == "read") set(files.read, strings(entry, "files.read", kWhat));
       if (entry.key == "write") set(files.write, strings(entry, "files.write", kWhat));
       if (entry.key == "hide") set(files.hide, strings(entry, "files.hide", kWhat));
+      if (entry.key == "read_optional")
+        set(files.read_optional, strings(entry, "files.read_optional", kWhat));
+      if (entry.key == "write_optional")
+        set(files.write_optional, strings(entry, "files.write_optional", kWhat));
+      if (entry.key == "noexec") set(files.noexec, strings(entry, "files.noexec", kWhat));
+      if (entry.key == "protect") set(files.protect, strings(entry, "files.protect", kWhat));
       if (entry.key == "working_directory") set(files.working_directory, path(entry));
       if (entry.key == "root") set(files.root, path(entry));
     }

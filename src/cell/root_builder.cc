@@ -293,6 +293,31 @@ bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, 
   return stage == Stage::none || fail(failure, stage, index);
 }
 
+// What is there is taken by one descriptor, and put on itself: it has the owner map and the attributes of the mount that it
+// is part of. A symlink at the end is kept as a link.
+bool onto_itself(const Plan& plan, const RootStep& step, unsigned index, int root,
+                 Failure& failure) {
+  const int at = open_below(root, text(plan, step.target), O_PATH | O_NOFOLLOW);
+  if (at < 0) return fail(failure, Stage::bind_target, index);
+  const int tree = sys::open_tree(
+      at, "", AT_EMPTY_PATH | sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive);
+  sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
+  Stage stage = Stage::none;
+  if (tree < 0)
+    stage = Stage::bind_source;
+  else if (!(step.flags & kBindWritable) &&
+           sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &read_only) != 0)
+    stage = Stage::bind_attributes;
+  else if (sys::move_mount(tree, "", at, "",
+                           sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) != 0)
+    stage = Stage::bind_attach;
+  const int error = errno;
+  if (tree >= 0) close(tree);
+  close(at);
+  errno = error;
+  return stage == Stage::none || fail(failure, stage, index);
+}
+
 // Hides what is at target, whatever it is.
 bool cover(const Plan& plan, const RootStep& step, unsigned index, int root, Failure& failure) {
   const int at = open_below(root, text(plan, step.target), O_PATH);
@@ -412,6 +437,7 @@ bool build_root(const Plan& plan, const RootStage& stage, const int* id_map_fds,
         ok = write_held(root, info.st_dev, step, plan) || fail(failure, Stage::make_node, i);
         break;
       case RootOp::cover: ok = cover(plan, step, i, root, failure); break;
+      case RootOp::onto_itself: ok = onto_itself(plan, step, i, root, failure); break;
     }
     if (!ok) return false;
   }

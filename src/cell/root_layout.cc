@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "cell/listed_path.h"
 #include "cell/paths.h"
 #include "os/open_below.h"
 
@@ -128,7 +129,7 @@ std::vector<std::string> java_directories() {
 }
 
 void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home,
-                     bool as_root) {
+                     const std::vector<ListedEntry>& entries, bool as_root) {
   for (const char* path : kSystem) add_system(layout, AT_FDCWD, path, path, path, kBindFollow);
   for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
   for (const char* path : kPackagesFiles)
@@ -158,12 +159,9 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
   // A link, unless something is listed below it: mounts do not go through links.
-  const auto below = [](const std::vector<std::string>& paths) {
-    return std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
-      return is_at_or_below(normal_path(path), "/var/tmp");
-    });
-  };
-  if (!below(policy.files.read) && !below(policy.files.write))
+  if (std::none_of(entries.begin(), entries.end(), [](const ListedEntry& each) {
+        return is_at_or_below(each.at, "/var/tmp");
+      }))
     layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
   layout.steps.push_back({RootOp::directory, "", "/run"});
 }
@@ -205,24 +203,47 @@ bool is_private_file(const std::string& path) {
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// What is mounted, parents before children, so that each mount lands on the one it belongs to.
-// A read-only or hidden path below a writable one could be moved out of the way with its parent, and
-// another put in its place: so every directory between the two is mounted onto itself, which the
-// kernel does not let anyone rename.
-std::map<std::string, bool> mounted_paths(const Files& files) {
-  std::map<std::string, bool> paths;  // path, writable
-  for (const std::string& path : files.write) paths[normal_path(path)] = true;
-  std::vector<std::string> guarded;
-  for (const std::string& path : files.read) guarded.push_back(normal_path(path));
-  for (const std::string& path : files.hide) guarded.push_back(normal_path(path));
-  for (const std::string& path : guarded)
-    for (const std::string& writable : files.write) {
-      const std::string top = normal_path(writable);
-      if (path == top || !is_at_or_below(path, top)) continue;
-      for (std::string at = parent_of(path); at != top; at = parent_of(at)) paths.emplace(at, true);
+// What is mounted at a place.
+struct Mounted {
+  const ListedEntry* entry;  // or, null: what is there already, onto itself
+  bool writable = false;
+};
+
+// Parents before children, so that each mount lands on the one it belongs to. A read-only or hidden path below a writable one
+// could be moved out of the way with its parent, and another put in its place: so every directory between the two is mounted
+// onto itself, which the kernel does not let anyone rename.
+std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& entries,
+                                              const std::vector<std::string>& hidden,
+                                              const std::vector<std::string>& kept) {
+  std::map<std::string, Mounted> mounts;
+  std::vector<std::string> guarded = hidden;
+  for (const ListedEntry& each : entries) {
+    mounts[each.at] = {&each, each.writable};
+    if (!each.writable) guarded.push_back(each.at);
+  }
+  for (const std::string& place : kept) mounts.emplace(place, Mounted{nullptr, false});
+  guarded.insert(guarded.end(), kept.begin(), kept.end());
+  for (const std::string& place : guarded)
+    for (std::string at = parent_of(place); !at.empty(); at = parent_of(at)) {
+      // Where nothing can be written nothing can be renamed; and what is read-only is guarded itself.
+      const ListedEntry* over = entry_over(entries, at);
+      if (!over || !over->writable) break;
+      mounts.emplace(at, Mounted{nullptr, true});
     }
-  for (const std::string& path : files.read) paths[normal_path(path)] = false;
-  return paths;
+  return mounts;
+}
+
+// The places where the cell sees what files.protect names, and could write to it.
+std::vector<std::string> kept_places(const std::vector<ListedEntry>& entries,
+                                     const std::vector<std::string>& paths) {
+  std::vector<std::string> places;
+  for (const std::string& path : paths)
+    for (std::string& place : places_of(entries, path)) {
+      const ListedEntry* over = entry_over(entries, place);
+      // One that is listed by itself is as its list says.
+      if (over->writable && over->at != place) places.push_back(std::move(place));
+    }
+  return places;
 }
 
 }  // namespace
@@ -237,25 +258,36 @@ std::vector<std::string> shared_etc() {
 
 bool needs_id_maps(const Files& files) {
   return !files.write.empty() ||
-         std::any_of(files.read.begin(), files.read.end(),
-                     [](const std::string& path) { return is_private_file(normal_path(path)); });
+         std::any_of(files.read.begin(), files.read.end(), [](const std::string& text) {
+           return is_private_file(normal_path(listed_path(text).path));
+         });
 }
 
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root, bool for_zygote,
                        const std::vector<std::string>& held) {
   RootLayout layout;
+  const std::vector<ListedEntry> entries = listed_entries(policy.files);
   if (policy.files.root.empty())
-    add_host_system(layout, policy, home, as_root);
+    add_host_system(layout, policy, home, entries, as_root);
   else
     add_root_directory(layout, normal_path(policy.files.root));
   add_devices(layout);
   for (const char* path : {"/proc", "/tmp", kWorkspace})
     layout.steps.push_back({RootOp::directory, "", path});
 
-  const auto paths = mounted_paths(policy.files);
+  if (!policy.files.protect.empty()) {
+    ProtectedPaths paths = protected_paths(policy.files, entries);
+    layout.kept = kept_places(entries, paths.present);
+    layout.watched = std::move(paths.by_default);
+  }
+  std::vector<std::string> hidden;
+  for (const std::string& path : policy.files.hide) {
+    const std::vector<std::string> places = places_of(entries, normal_path(path));
+    hidden.insert(hidden.end(), places.begin(), places.end());
+  }
+  const auto mounts = mounted_places(entries, hidden, layout.kept);
   const auto listed = [&](const std::string& place) {
-    return std::any_of(paths.begin(), paths.end(),
-                       [&](const auto& path) { return is_at_or_below(place, path.first); });
+    return entry_over(entries, place) != nullptr;
   };
   // A place that the policy lists, or lists a parent of, is the host's; the others are private. The
   // workspace comes last: it covers the stage of the scratch space.
@@ -271,38 +303,64 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
     return std::any_of(layout.scratch.begin(), layout.scratch.end(),
                        [&](const auto& part) { return is_at_or_below(path, part.second); });
   };
+  // Where the zygote keeps what cells see at `place`, below a listed path that it keeps aside; "": nowhere.
+  const auto aside = [&](const std::string& place) {
+    const auto holder =
+        std::find_if(layout.late.rbegin(), layout.late.rend(),
+                     [&](const auto& late) { return is_at_or_below(place, late.second); });
+    return holder == layout.late.rend() ? ""
+                                        : holder->first + place.substr(holder->second.size());
+  };
 
-  for (const auto& [path, writable] : paths) {
-    LayoutStep step{RootOp::bind, path, path, writable ? kBindWritable : 0u};
-    const auto own = std::find(held.begin(), held.end(), path);
-    const bool is_held = !writable && own != held.end();
+  for (const auto& [place, mounted] : mounts) {
+    if (!mounted.entry) {
+      LayoutStep step{RootOp::onto_itself, "", place, mounted.writable ? kBindWritable : 0u};
+      if (below_scratch(place)) {
+        if (for_zygote) layout.steps.push_back(step);
+        step.target = aside(place);
+      }
+      layout.steps.push_back(std::move(step));
+      continue;
+    }
+    const ListedEntry& entry = *mounted.entry;
+    LayoutStep step{RootOp::bind, entry.path, place,
+                    (entry.writable ? kBindWritable : 0u) | (entry.executable ? 0u : kBindNoexec)};
+    const auto own = std::find(held.begin(), held.end(), entry.path);
+    const bool is_held = !entry.writable && !entry.is_moved() && own != held.end();
     if (is_held)
-      step = {RootOp::held, "", path, 0, static_cast<std::uint32_t>(own - held.begin())};
-    else if (as_root && (writable || is_private_file(path)))
-      step.id_map = id_map_of(layout, path, writable ? "files.write" : "files.read");
-    if (below_scratch(path)) {
+      step = {RootOp::held, "", place, 0, static_cast<std::uint32_t>(own - held.begin())};
+    else if (as_root && (entry.writable || is_private_file(entry.path)))
+      step.id_map = id_map_of(layout, entry.path, entry.writable ? "files.write" : "files.read");
+    if (below_scratch(place)) {
       // What is held is loaded, and while it loads a zygote has what cells have.
       if (for_zygote && !is_held) layout.steps.push_back(step);
       step.target = fmt::format("{}/{}", kAside, layout.late.size());
-      layout.late.emplace_back(step.target, path);
+      layout.late.emplace_back(step.target, place);
     }
     layout.steps.push_back(std::move(step));
   }
-  for (const std::string& each : policy.files.hide) {
-    std::string path = normal_path(each);
-    // Below a listed path it must be there to be covered: one that was moved away may come back.
-    const unsigned flags = listed(path) ? 0 : kBindOptional;
-    if (below_scratch(path)) {
-      const auto holder =
-          std::find_if(layout.late.rbegin(), layout.late.rend(),
-                       [&](const auto& late) { return is_at_or_below(path, late.second); });
-      if (holder == layout.late.rend())
-        continue;  // private already: nothing of the host's is there
-      if (for_zygote) layout.steps.push_back({RootOp::cover, "", path, flags});
-      path = holder->first + path.substr(holder->second.size());
+
+  const auto cover = [&](const std::string& place, std::uint32_t flags) {
+    std::string target = place;
+    if (below_scratch(place)) {
+      target = aside(place);
+      if (target.empty()) return;  // private already: nothing of the host's is there
+      if (for_zygote) layout.steps.push_back({RootOp::cover, "", place, flags});
     }
-    layout.steps.push_back({RootOp::cover, "", path, flags});
-  }
+    layout.steps.push_back({RootOp::cover, "", std::move(target), flags});
+  };
+  // Below a listed path it must be there to be covered: one that was moved away may come back.
+  for (const std::string& place : hidden) cover(place, 0);
+  for (const std::string& each : policy.files.hide)
+    if (const std::string place = normal_path(each); !listed(place)) cover(place, kBindOptional);
+
+  layout.guards = hidden;
+  for (const std::string& each : policy.files.hide)
+    if (const std::string place = normal_path(each); !listed(place)) layout.guards.push_back(place);
+  for (const ListedEntry& each : entries)
+    if (!each.writable)
+      if (const ListedEntry* over = entry_over(entries, parent_of(each.at)); over && over->writable)
+        layout.guards.push_back(each.at);
   return layout;
 }
 

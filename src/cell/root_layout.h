@@ -28,6 +28,10 @@ struct RootLayout {
   // Listed paths below a scratch part: a cell's private mounts would cover them, so the zygote keeps
   // them aside and each cell puts them on top. (aside, target)
   std::vector<std::pair<std::string, std::string>> late;
+  // Places that must have a mount on them whenever a cell is made. `kept`: and that must exist.
+  std::vector<std::string> kept, guards;
+  // Of the host: all that files.protect "@default" names. What is missing of it can't be kept.
+  std::vector<std::string> watched;
 };
 
 inline constexpr const char* kWorkspace = "/workspace";
@@ -37,14 +41,14 @@ inline constexpr const char* kAside = "/.brig";
 // run. The jail mounts or copies them; the landlock floor allows them.
 std::vector<std::string> shared_etc();
 
-// Whether a layout as root would have id maps, as far as one can see before it is made.
+// Whether a layout as root would have id maps, as far as one can see before it is made. `files` are settled.
 bool needs_id_maps(const Files& files);
 
 // `home` gets a private directory. With `as_root` writable paths, and files that only their owner can read,
 // are id-mapped to their owners. With
 // `for_zygote` what is kept aside for the cells is in its place, too, until a cell covers it.
 // Reads the host's directory tree (which links /bin is, what files.root holds); throws Error.
-// `held`: listed files whose bytes come with the plan, and are not mounted.
+// The policy's optional paths are settled. `held`: listed files whose bytes come with the plan, and are not mounted.
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root,
                        bool for_zygote = false, const std::vector<std::string>& held = {});
 

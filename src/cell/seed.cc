@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cell/listed_path.h"
 
 namespace brig {
 namespace {
@@ -105,7 +106,7 @@ SandboxResult run_sandboxed(const std::string& command, const SandboxedOptions& 
     policy.environment.passthrough = options.env_passthrough;
     policy.environment.set = options.env_extra;
     if (options.working_dir) {
-      policy.files.write.push_back(*options.working_dir);
+      policy.files.write.push_back(listed_text(*options.working_dir));
       policy.files.working_directory = *options.working_dir;
     }
     Report report = run(Command::shell(command), policy);

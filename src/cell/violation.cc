@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cell/listed_path.h"
 #include "os/seccomp.h"
 
 namespace brig {
@@ -139,7 +140,7 @@ Violation not_in_cell(std::string path, const char* key) {
   Violation violation{.code = "file.not_in_cell", .what = "named a path that is not in the cell"};
   violation.rule = "files.read and files.write do not list it";
   if (key) {
-    violation.grant = list_of(key, path);
+    violation.grant = list_of(key, listed_text(path));
     violation.retry = Retry::after_grant;
   }
   violation.target = std::move(path);
@@ -147,12 +148,13 @@ Violation not_in_cell(std::string path, const char* key) {
   return violation;
 }
 
-Violation read_only(std::string path, bool can_be_given) {
+Violation read_only(std::string path, bool can_be_given, const std::string& real) {
   Violation violation{.code = "file.read_only", .what = "could not write to a path"};
   violation.rule =
       can_be_given ? "files.read lists it, files.write does not" : "the system is read-only";
   if (can_be_given) {
-    violation.grant = list_of("files.write", path);
+    violation.grant = list_of(
+        "files.write", real.empty() ? listed_text(path) : listed_text(real, path));
     violation.retry = Retry::after_grant;
   }
   violation.target = std::move(path);
@@ -163,6 +165,38 @@ Violation read_only(std::string path, bool can_be_given) {
 Violation hidden(std::string path) {
   Violation violation{.code = "file.hidden", .what = "named a path that is hidden"};
   violation.rule = "files.hide lists it, or a directory above it";
+  violation.target = std::move(path);
+  violation.certain = false;
+  return violation;
+}
+
+Violation kept(std::string path) {
+  Violation violation{.code = "file.protected", .what = "could not write to a path"};
+  violation.rule = "files.protect keeps it, or a directory above it, as it is";
+  violation.target = std::move(path);
+  violation.certain = false;
+  return violation;
+}
+
+Violation not_executable(std::string path) {
+  Violation violation{.code = "file.not_executable", .what = "may have tried to execute a path"};
+  violation.rule = "files.noexec lists it, or a directory above it";
+  violation.target = std::move(path);
+  violation.certain = false;
+  return violation;
+}
+
+Violation elsewhere(std::string path, const std::string& place) {
+  Violation violation{.code = "file.elsewhere", .what = "named a path of the host's"};
+  violation.rule = fmt::format("the cell has it at {}", in_quotes(place));
+  violation.target = std::move(path);
+  violation.certain = false;
+  return violation;
+}
+
+Violation appeared(std::string path) {
+  Violation violation{.code = "file.appeared", .what = "may have made a path that others obey"};
+  violation.rule = "files.protect = [\"@default\"] keeps only what exists";
   violation.target = std::move(path);
   violation.certain = false;
   return violation;
@@ -187,6 +221,17 @@ std::string sentence(const Violation& violation) {
                ? fmt::format("{} can't be written to: {}", target, violation.rule)
                : fmt::format("{} is read-only in the cell; {} lets it write there", target,
                              violation.grant);
+  if (code == "file.protected")
+    return fmt::format("{} can't be changed: {}", target, violation.rule);
+  if (code == "file.not_executable")
+    return fmt::format("nothing at {} can be executed: {}", target, violation.rule);
+  if (code == "file.elsewhere")
+    return fmt::format("{} is not in the cell at that place: {}", target, violation.rule);
+  if (code == "file.appeared")
+    return fmt::format(
+        "{} was not there when the call began, and is now: look at it before anything of the "
+        "host's obeys it",
+        target);
   if (code == "file.hidden") return fmt::format("{} is hidden from the cell by files.hide", target);
   if (code == "memory.killed")
     return fmt::format("processes of it were killed at {}{}", violation.rule, raise());

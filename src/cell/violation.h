@@ -25,7 +25,15 @@ Violation may_lack_scratch(std::uint64_t scratch);
 // A path that the command named, by the view of its cell (see CellView).
 // `key`: what would give it, files.read or files.write; null: nothing can.
 Violation not_in_cell(std::string path, const char* key);
-Violation read_only(std::string path, bool can_be_given);
+// `real`: the host's path, where the cell sees it at another place.
+Violation read_only(std::string path, bool can_be_given, const std::string& real = {});
 Violation hidden(std::string path);
+// Of files.protect, and of files.noexec.
+Violation kept(std::string path);
+Violation not_executable(std::string path);
+// A path of the host's that the cell has at `place`.
+Violation elsewhere(std::string path, const std::string& place);
+// Of files.protect "@default": it was not there when the call began, and is now.
+Violation appeared(std::string path);
 
 }  // namespace brig

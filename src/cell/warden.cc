@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cell/listed_path.h"
 #include "os/event.h"
 #include "os/socket.h"
 #include "os/sys.h"
@@ -29,7 +30,9 @@ constexpr Clock::time_point kNever = Clock::time_point::max();
 }  // namespace
 
 Warden::Warden(Policy policy, RunnerOptions options, Origin origin)
-    : policy_(whole_policy(std::move(policy))), options_(options), origin_(std::move(origin)) {
+    : policy_(with_optional_settled(whole_policy(std::move(policy)))),
+      options_(options),
+      origin_(std::move(origin)) {
   if (options_.max_cells < 1 || options_.max_cells > 60000)
     throw Error(ErrorKind::config, "runner: max_cells must be 1 to 60000");
   if (options_.ready > 1024 || options_.ready_max > 1024)

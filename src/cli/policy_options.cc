@@ -79,8 +79,7 @@ void add_word_options(CLI::App& app, WordOptions& options) {
 
 const char* PolicyOptions::given() const {
   if (!policy_file.empty()) return "--policy";
-  if (!read.empty()) return "--read";
-  if (!write.empty()) return "--write";
+  if (const char* path = paths.given()) return path;
   if (!net.empty()) return "--net";
   if (!memory.empty()) return "--memory";
   if (!timeout.empty()) return "--timeout";
@@ -96,8 +95,7 @@ Policy PolicyOptions::policy() const {
   policy.preset.insert(policy.preset.end(), preset.begin(), preset.end());
   if (!timeout.empty()) policy.limits.wall_time = duration_of("--timeout", timeout);
   if (!memory.empty()) set_size("--memory", memory, policy.limits.memory);
-  for (const std::string& path : read) policy.files.read.push_back(absolute(path));
-  for (const std::string& path : write) policy.files.write.push_back(absolute(path));
+  paths.add_to(policy.files);
   for (const Network each : {Network::none, Network::loopback, Network::host})
     if (net == to_string(each)) policy.network = each;
   return policy;
@@ -107,11 +105,7 @@ void add_policy_options(CLI::App& app, PolicyOptions& options) {
   app.add_option("--policy", options.policy_file,
                  "Policy file (TOML) for run_command and run_python; the options below come on top")
       ->type_name("FILE");
-  const auto list = [&](const char* name, std::vector<std::string>& target, const char* help) {
-    app.add_option(name, target, help)->type_name("PATH")->expected(1)->take_all();
-  };
-  list("--read", options.read, "Let them read PATH (repeatable)");
-  list("--write", options.write, "Let them write PATH too (repeatable)");
+  add_path_options(app, options.paths);
   app.add_option("--net", options.net, "none, loopback or host [none]")
       ->type_name("MODE")
       ->check(CLI::IsMember({"none", "loopback", "host"}));

@@ -6,7 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <vector>
+
+#include "cli/path_options.h"
 
 namespace CLI {
 class App;
@@ -35,7 +36,8 @@ void add_word_options(CLI::App& app, WordOptions& options);
 // Those of `brig mcp`, for its built-in tools.
 struct PolicyOptions {
   std::string policy_file, timeout, memory, net;
-  std::vector<std::string> read, write, preset;
+  PathOptions paths;
+  std::vector<std::string> preset;
 
   // The first one that was given, or null.
   const char* given() const;

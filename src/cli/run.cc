@@ -35,7 +35,8 @@ struct RunOptions {
       file_size, net, cwd, root, isolation;
   std::optional<unsigned> processes, open_files;
   std::optional<double> cpus;
-  std::vector<std::string> read, write, hide, env, command;
+  std::vector<std::string> hide, env, command;
+  PathOptions paths;
   WordOptions words;
   bool json = false, tty = false;
 };
@@ -57,8 +58,7 @@ Policy policy_of(const RunOptions& options) {
   if (options.processes) limits.processes = *options.processes;
   if (options.open_files) limits.open_files = *options.open_files;
   if (options.cpus) limits.cpus = options.cpus;
-  for (const std::string& path : options.read) policy.files.read.push_back(absolute(path));
-  for (const std::string& path : options.write) policy.files.write.push_back(absolute(path));
+  options.paths.add_to(policy.files);
   for (const std::string& path : options.hide) policy.files.hide.push_back(absolute(path));
   if (!options.cwd.empty()) policy.files.working_directory = absolute(options.cwd);
   if (!options.root.empty()) policy.files.root = absolute(options.root);
@@ -140,6 +140,7 @@ int run_command(const RunOptions& options) {
              (report.outcome != Outcome::exit || !report.violations.empty())) {
     complain(report.message);
   }
+  if (!options.json) tell_what_appeared(report);
   const int code = code_of(report, signals.get());
   if (lost.empty() || report.outcome == Outcome::cancelled) return code;
   complain(lost + "; what is there is not complete");
@@ -178,8 +179,7 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
                         const char* type) {
     run->add_option(name, target, help)->type_name(type)->expected(1)->take_all();
   };
-  list("--read", options->read, "Let it read PATH (repeatable)", "PATH");
-  list("--write", options->write, "Let it write PATH too (repeatable)", "PATH");
+  add_path_options(*run, options->paths);
   list("--hide", options->hide, "Show PATH as empty (repeatable)", "PATH");
   run->add_option("--root", options->root, "Directory to take the place of the host's system")
       ->type_name("DIR");

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/listed_path.h"
 #include "tool/library.h"
 #include "tool/python.h"
 #include "tool/sandbox_impl.h"
@@ -14,6 +15,14 @@ namespace brig {
 namespace {
 
 constexpr const char* kFunction = "function";
+
+// Plain paths, among those of a policy.
+void list_paths(std::vector<std::string>& list, const std::vector<std::string>& more) {
+  for (const std::string& each : more)
+    if (const std::string text = listed_text(each);
+        std::find(list.begin(), list.end(), text) == list.end())
+      list.push_back(text);
+}
 
 void add_missing(std::vector<std::string>& list, const std::vector<std::string>& more) {
   for (const std::string& each : more)
@@ -59,12 +68,12 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
   origin.shows_workspace = tool.maker != nullptr;
   if (tool.call) origin.nursery = nursery_;
   if (library) {
-    policy.files.read.push_back(tool.library);
+    policy.files.read.push_back(listed_text(tool.library));
     origin.loader = loader_image();
     origin.payload = library->payload;
   }
   if (tool.python) {
-    add_missing(policy.files.read, tool.python->read);
+    list_paths(policy.files.read, tool.python->read);
     origin.payload = tool.python->payload;
   }
   const ZygoteKey key{runtime, std::move(policy)};

@@ -62,7 +62,8 @@ def with_policy(policy: Optional[Mapping[str, Any]], **own: Any) -> Dict[str, An
     if not isinstance(policy, Mapping):
         raise ConfigError("policy: expected a mapping, as brig.Sandbox takes it")
     limits = {**_table(policy, "limits"), **policy}
-    for table, key in (("files", "read"), ("files", "write"), ("environment", "passthrough")):
+    both = ("read", "write", "read_optional", "write_optional", "noexec", "protect")
+    for table, key in (*(("files", key) for key in both), ("environment", "passthrough")):
         listed = [*(_table(policy, table).get(key) or ()), *(own.pop(key, None) or ())]
         if listed:
             own[key] = listed
