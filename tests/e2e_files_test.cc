@@ -254,8 +254,9 @@ TEST(Files, AnotherRootTakesThePlaceOfTheHosts) {
   policy.files.root = root;
   by_all_ways(argv({"/ending", "exit", "5"}), policy,
               [](const Report& report) { EXPECT_EQ(report.exit_code, 5) << describe(report); });
-  by_all_ways(argv({"/bin/sh", "-c", "exit 5"}), policy,
-              [](const Report& report) { EXPECT_EQ(report.exec_error, ENOENT) << describe(report); });
+  by_all_ways(argv({"/bin/sh", "-c", "exit 5"}), policy, [](const Report& report) {
+    EXPECT_EQ(report.exec_error, ENOENT) << describe(report);
+  });
 }
 
 }  // namespace
