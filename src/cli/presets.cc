@@ -37,6 +37,7 @@ void put_words(const char* title, const std::vector<std::string>& words) {
 
 std::vector<std::string> words_of(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> words;
+  words.reserve(variables.size());
   for (const auto& [name, value] : variables) words.push_back(name + "=" + value);
   return words;
 }

@@ -43,13 +43,13 @@ TEST(RunLimits, AnUnknownOneIsToldWithThoseThereAre) {
 
 TEST(RunLimits, WhatIsNoSuchValueIsRefused) {
   for (const char* text :
-       {R"({"timeout": -1})",           R"({"timeout": "x"})",   R"({"timeout": null})",
-        R"({"timeout": true})",         R"({"timeout": [1]})",   R"({"timeout": 1e300})",
-        R"({"timeout": ""})",           R"({"cpu_time": {}})",   R"({"memory": -1})",
+       {R"({"timeout": -1})",           R"({"timeout": "x"})",  R"({"timeout": null})",
+        R"({"timeout": true})",         R"({"timeout": [1]})",  R"({"timeout": 1e300})",
+        R"({"timeout": ""})",           R"({"cpu_time": {}})",  R"({"memory": -1})",
         R"({"memory": 1.5})",           R"({"memory": "1.5"})", R"({"memory": "-1"})",
-        R"({"memory": true})",          R"({"memory": 1e30})",   R"({"memory": "99999999E"})",
-        R"({"processes": "4"})",        R"({"processes": -1})",  R"({"processes": 4.5})",
-        R"({"processes": 4294967296})", R"({"output": "x"})",    R"({"output_total": null})"}) {
+        R"({"memory": true})",          R"({"memory": 1e30})",  R"({"memory": "99999999E"})",
+        R"({"processes": "4"})",        R"({"processes": -1})", R"({"processes": 4.5})",
+        R"({"processes": 4294967296})", R"({"output": "x"})",   R"({"output_total": null})"}) {
     const std::string fault_text = fault(text);
     EXPECT_EQ(fault_text.rfind("limits.", 0), 0u) << text << ": " << fault_text;
   }
