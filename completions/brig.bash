@@ -57,7 +57,7 @@ _brig() {
     presets) if [[ $cur == -* ]]; then _brig_words '--json --help'; else _brig_words "$_brig_presets"; fi ;;
     serve | mcp)
       case $prev in
-        --manifest | -m | --audit | --token-file | --tls-cert | --tls-key | --policy | --read | --write) _brig_files ;;
+        --manifest | -m | --audit | --token-file | --tls-cert | --tls-key | --policy | --read | --write | --read-optional | --write-optional | --noexec | --protect) _brig_files ;;
         --audit-arguments) _brig_words 'off redacted full' ;;
         --listen | -l) _brig_words '127.0.0.1:7070 unix:' ;;
         --net) _brig_words 'none loopback host' ;;
@@ -65,7 +65,7 @@ _brig() {
         --memory | --timeout | --mcp-text | --preload | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
         *)
           local words='--manifest --builtins --preload --concurrency --queue --audit --audit-arguments --mcp-text --help'
-          [[ $sub == serve ]] || words+=' --policy --read --write --net --preset --memory --timeout'
+          [[ $sub == serve ]] || words+=' --policy --read --write --read-optional --write-optional --noexec --protect --net --preset --memory --timeout'
           [[ $sub == mcp ]] || words+=' --listen --token-file --tls-cert --tls-key --allow-host --allow-origin --max-body --drain'
           _brig_words "$words"
           ;;
@@ -90,7 +90,7 @@ _brig() {
       ;;
     run)
       case $prev in
-        --policy | --read | --write | --hide) _brig_files ;;
+        --policy | --read | --write | --hide | --read-optional | --write-optional | --noexec | --protect) _brig_files ;;
         --root | --cwd) _brig_files -d ;;
         --net) _brig_words 'none loopback host' ;;
         --isolation) _brig_words 'jail landlock process' ;;
@@ -101,7 +101,7 @@ _brig() {
           --output-total | --scratch | --file-size | --open-files) ;;
         *)
           _brig_words '--policy --timeout --grace --cpu-time --memory --processes --cpus --output
-            --output-total --scratch --file-size --open-files --read --write --hide --root --net --env
+            --output-total --scratch --file-size --open-files --read --write --read-optional --write-optional --noexec --protect --hide --root --net --env
             --unset --preset --user --cwd --isolation --json --tty --help --'
           ;;
       esac

@@ -196,13 +196,14 @@ TEST_P(CliOptionsOf, AnEmptyValueIsRefusedByEveryOne) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EachCommand, CliOptionsOf,
-                         testing::Values(OptionCount{"run", 20}, OptionCount{"tools", 3},
+                         testing::Values(OptionCount{"run", 24}, OptionCount{"tools", 3},
                                          OptionCount{"call", 1}, OptionCount{"serve", 12},
-                                         OptionCount{"mcp", 4}),
+                                         OptionCount{"mcp", 8}),
                          [](const auto& each) { return std::string(each.param.command); });
 
 TEST(CliOptions, AnEmptyOneAmongOthersIsRefusedToo) {
-  for (const char* option : {"--write", "--read", "--hide", "--env"}) {
+  for (const char* option : {"--write", "--read", "--hide", "--env", "--read-optional",
+                             "--write-optional", "--noexec", "--protect"}) {
     const Result result = brig_program({"run", option, "/usr", option, "", "--", "echo", "ran"});
     EXPECT_EQ(result.code, 125) << result;
     EXPECT_EQ(result.out, "");

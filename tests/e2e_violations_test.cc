@@ -84,6 +84,45 @@ TEST(Violations, AWriteToWhatCanOnlyBeReadIsTold) {
       << system;
 }
 
+// The command names the place that it sees, the option the path that is behind it.
+TEST(Violations, OfAPathAtAnotherPlaceNameBoth) {
+  const HostDirectory host;
+  const std::string data = host.make("data");
+  write_file(data + "/file", "x");
+  const Result written =
+      brig_program({"run", "--read", "data:/opt/data", "--", "touch", "/opt/data/new"},
+                   {.directory = host.path()});
+  EXPECT_TRUE(contains(written.err, "--write " + data + "/new:/opt/data/new lets it write there"))
+      << written;
+  const Result elsewhere =
+      brig_program({"run", "--read", data + ":/opt/data", "--", "cat", data + "/file"});
+  EXPECT_TRUE(contains(elsewhere.err, "the cell has it at '/opt/data/file'")) << elsewhere;
+}
+
+TEST(Violations, OfNoexecAndProtectNameTheRule) {
+  const HostDirectory host;
+  const std::string data = host.make("data");
+  write_file(data + "/script", "#!/bin/sh\n");
+  chmod((data + "/script").c_str(), 0755);
+  const Result run =
+      brig_program({"run", "--read", data, "--noexec", data, "--", "sh", "-c", data + "/script"});
+  EXPECT_EQ(run.code, 126) << run;
+  EXPECT_TRUE(contains(run.err, "can be executed: --noexec lists it")) << run;
+  const Result direct =
+      brig_program({"run", "--read", data, "--noexec", data, "--", data + "/script"});
+  EXPECT_EQ(direct.code, 126) << direct;
+  EXPECT_TRUE(contains(direct.err, "can be executed: --noexec lists it")) << direct;
+  const Result kept = brig_program({"run", "--write", data, "--protect", data + "/script", "--",
+                                    "sh", "-c", "echo x > " + data + "/script"});
+  EXPECT_TRUE(contains(kept.err, "can't be changed: --protect keeps it")) << kept;
+  const Result made = brig_program(
+      {"run", "--write", ".", "--protect", "@default", "--cwd", ".", "--", "touch", ".envrc"},
+      {.directory = data});
+  EXPECT_EQ(made.code, 0) << made;
+  EXPECT_TRUE(contains(made.err, "'" + data + "/.envrc' was not there when the call began"))
+      << made;
+}
+
 TEST(Violations, AFullScratchNamesTheLimit) {
   const Result result = brig_program(run_sh("head -c 2M /dev/zero > /tmp/x", {"--scratch", "1M"}));
   EXPECT_NE(result.code, 0) << result;

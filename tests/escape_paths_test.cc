@@ -286,8 +286,8 @@ TEST(Escape, LinksAndRenamesDoNotCrossPathsAtOtherPlaces) {
 TEST(Escape, WhatIsHiddenOrProtectedIsSoAtEveryPlaceThatShowsIt) {
   HostDirectory host;
   const std::string top = host.make("top");
-  for (const char* name : {"top/repo", "top/repo/a", "top/repo/a/b", "top/repo/a/b/kept",
-                           "top/repo/secret"})
+  for (const char* name :
+       {"top/repo", "top/repo/a", "top/repo/a/b", "top/repo/a/b/kept", "top/repo/secret"})
     host.make(name);
   write_file(top + "/repo/a/file", "original");
   write_file(top + "/repo/secret/key", "the-secret");
@@ -353,7 +353,8 @@ TEST(Escape, TheDefaultNamesAreProtectedAndLinksAmongThemToo) {
   const std::string line =
       "cd '" + top +
       "'; echo x >.git/hooks/pre-commit; echo x >.git/config; echo x >.vscode/tasks.json; echo x "
-      ">.envrc; rm -f .envrc CLAUDE.md; ln -sf /etc/passwd CLAUDE.md; echo x >CLAUDE.md; mv .git g; "
+      ">.envrc; rm -f .envrc CLAUDE.md; ln -sf /etc/passwd CLAUDE.md; echo x >CLAUDE.md; mv .git "
+      "g; "
       "mv .vscode v; rm -rf .git; echo x >.git/index; mkdir sub; cat AGENTS.md";
   for (const bool by_runner : {false, true}) {
     const Report report = by_runner ? brig::Runner(mixed).run(brig::Command::shell(line))
@@ -425,13 +426,13 @@ TEST(Escape, NothingOfANoexecPathRuns) {
       Policy listed = policy();
       (writable ? listed.files.write : listed.files.read).push_back(data + place);
       listed.files.noexec = {data};
-      expect_refused(attack({"paths", "noexec", *place ? place + 1 : data}, listed),
-                     {"read the program", "execve", "execveat", "execve of a script",
-                      "map it as code", "map it as data", "turn that into code",
-                      "turn a changed copy into code"});
+      expect_refused(
+          attack({"paths", "noexec", *place ? place + 1 : data}, listed),
+          {"read the program", "execve", "execveat", "execve of a script", "map it as code",
+           "map it as data", "turn that into code", "turn a changed copy into code"});
       // An interpreter reads a script as data: noexec is no guard against that.
-      const Report read = brig::run(
-          {.argv = {"sh", (*place ? place + 1 : data) + std::string("/script")}}, listed);
+      const Report read =
+          brig::run({.argv = {"sh", (*place ? place + 1 : data) + std::string("/script")}}, listed);
       EXPECT_EQ(read.outcome, brig::Outcome::ok) << describe(read);
     }
 }

@@ -42,6 +42,32 @@ def test_all_of_a_policy_is_there(tmp_path: Path) -> None:
     assert brig.run(["sleep", "60"], timeout=0.5).outcome == "timeout"
 
 
+def test_paths_can_be_at_other_places_optional_not_executable_and_protected(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "script").write_text("#!/bin/sh\necho ran\n")
+    (tmp_path / "script").chmod(0o755)
+    here = str(tmp_path)
+    report = brig.run(["/opt/d/script"], read=[f"{here}:/opt/d"], read_optional=[f"{here}/none"])
+    assert report.stdout == b"ran\n"
+    report = brig.run(["/opt/d/script"], read=[f"{here}:/opt/d"], noexec=[here])
+    assert report.violations[0]["code"] == "file.not_executable"
+    report = brig.run(
+        ["sh", "-c", "echo x > /opt/d/kept/new; echo x > /opt/d/new; touch /opt/d/.envrc"],
+        write_optional=[f"{here}:/opt/d"],
+        protect=[f"{here}/kept", "@default"],
+    )
+    assert [each["target"] for each in report.violations] == [f"{here}/.envrc"]
+    assert (tmp_path / "new").exists() and not list((tmp_path / "kept").iterdir())
+    report = brig.run(["cat", "/opt/d/new"], {"files": {"read": [f"{here}:/opt/d"]}})
+    assert report.stdout == b"x\n"
+    for word in ("read_optional", "noexec", "protect"):
+        with pytest.raises(brig.ConfigError):
+            brig.run(["true"], **{word: here})  # a list
+    with pytest.raises(brig.ConfigError, match="the system's /usr"):
+        brig.run(["true"], read=[f"{here}:/usr/x"])
+
+
 def test_a_wrong_policy_raises() -> None:
     with pytest.raises(ValueError, match="memory"):
         brig.run(["true"], memory="x")

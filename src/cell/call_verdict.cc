@@ -137,6 +137,12 @@ void conclude(Report& report, const CallSettings& settings, std::uint64_t scratc
 std::string Call::why_not_run(Report& report) const {
   const std::string& program = request_.command.argv[0];
   const std::string name = in_quotes(program);
+  if (exec_error_ == EACCES)
+    if (std::optional<Violation> found = judge_path(settings_.view, program, Refused::any);
+        found && found->code == "file.not_executable") {
+      report.violations.push_back(std::move(*found));
+      return sentence(report.violations.back());
+    }
   if (exec_error_ != ENOENT)
     return fmt::format("{} could not be run in the cell: {}", name, errno_text(exec_error_));
   if (program.find('/') == std::string_view::npos)

@@ -185,8 +185,7 @@ bool is_mounted(const char* path, bool kept) {
   static_assert(sizeof info == 256);
   if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &info) != 0)
     // A tool can shut its own directory to this look, and open it again.
-    return (!kept && (errno == ENOENT || errno == ENOTDIR)) ||
-           (errno == EACCES && is_listed(path));
+    return (!kept && (errno == ENOENT || errno == ENOTDIR)) || (errno == EACCES && is_listed(path));
   return (info.attributes & kMountRoot) != 0;
 }
 

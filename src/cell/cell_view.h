@@ -17,15 +17,15 @@ struct CellView {
     std::string at, path;  // the host's path that is at that place
   };
 
-  bool all = false;                   // a floor that restricts no files: nothing to say
-  std::vector<std::string> system;    // read-only, and in every cell
-  std::vector<std::string> readable;  // files.read
-  std::vector<std::string> writable;  // files.write
-  std::vector<std::string> hidden;    // files.hide
-  std::vector<std::string> kept;      // files.protect, below a writable one
+  bool all = false;                         // a floor that restricts no files: nothing to say
+  std::vector<std::string> system;          // read-only, and in every cell
+  std::vector<std::string> readable;        // files.read
+  std::vector<std::string> writable;        // files.write
+  std::vector<std::string> hidden;          // files.hide
+  std::vector<std::string> kept;            // files.protect, below a writable one
   std::vector<std::string> not_executable;  // files.noexec
   std::vector<Moved> moved;                 // those of read and write that are at another place
-  std::vector<std::string> scratch;   // private to the cell
+  std::vector<std::string> scratch;         // private to the cell
   std::string working_directory;  // of commands; empty: a private directory without a fixed name
 };
 

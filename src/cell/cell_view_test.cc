@@ -60,6 +60,33 @@ TEST(CellView, TheNearestListedPathDecides) {
   EXPECT_EQ(judge_path(view, "/srv/data/secret/x", Refused::lookup)->code, "file.hidden");
 }
 
+// The tool names a place, the operator lists a path: a grant has both.
+TEST(CellView, AGrantNamesThePathOfTheHostBehindAPlace) {
+  CellView view = jail();
+  view.readable = {"/data", "/data/inner"};
+  view.writable = {"/own"};
+  view.moved = {{"/data", "/srv/a:/b"}, {"/own", "/tmp/own"}};
+  view.kept = {"/own/.envrc"};
+  view.not_executable = {"/data"};
+  const auto told = [&](std::string_view path, Refused how) {
+    const auto found = judge_path(view, path, how);
+    return found ? found->code + " -> " + found->grant + " " + found->rule : "";
+  };
+  EXPECT_EQ(judge_path(view, "/data/x", Refused::write)->grant,
+            R"(files.write = ["/srv/a\\:/b/x:/data/x"])");
+  EXPECT_EQ(judge_path(view, "/data/inner/x", Refused::write)->grant,
+            R"(files.write = ["/data/inner/x"])")
+      << "that one is at its own place";
+  EXPECT_EQ(told("/tmp/own/f", Refused::lookup), "file.elsewhere ->  the cell has it at '/own/f'");
+  EXPECT_EQ(told("/own/f", Refused::lookup), "");
+  EXPECT_EQ(told("/own/.envrc", Refused::write),
+            "file.protected ->  files.protect keeps it, or a directory above it, as it is");
+  EXPECT_EQ(told("/own/.envrc", Refused::lookup), "");
+  EXPECT_EQ(told("/data/program", Refused::any),
+            "file.not_executable ->  files.noexec lists it, or a directory above it");
+  EXPECT_EQ(told("/own/program", Refused::any), "");
+}
+
 TEST(CellView, KernelPathsAndHiddenOnesCanNotBeGranted) {
   EXPECT_EQ(judged("/sys/class/net"), "file.not_in_cell /sys/class/net -> ");
   EXPECT_EQ(judged("/dev/sda"), "file.not_in_cell /dev/sda -> ");

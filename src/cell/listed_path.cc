@@ -103,8 +103,7 @@ enum class Found { absent, there, link };
 // Nothing is followed on the way. A link at the end is one that can be kept, as a link.
 Found look_for(const std::string& path, struct stat& info) {
   const UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {.flags = O_PATH | O_NOFOLLOW}));
-  if (fd && fstat(fd.get(), &info) == 0)
-    return S_ISLNK(info.st_mode) ? Found::link : Found::there;
+  if (fd && fstat(fd.get(), &info) == 0) return S_ISLNK(info.st_mode) ? Found::link : Found::there;
   if (errno == ENOENT || errno == ENOTDIR) return Found::absent;
   if (errno == ELOOP)
     throw_error(ErrorKind::config,
@@ -156,9 +155,9 @@ std::vector<ListedEntry> listed_entries(const Files& files) {
     for (const std::string& text : list) {
       const ListedPath listed = listed_path(text);
       ListedEntry entry{normal_path(listed.path), normal_path(listed.at), writable};
-      entry.executable = std::none_of(
-          files.noexec.begin(), files.noexec.end(),
-          [&](const std::string& each) { return normal_path(each) == entry.path; });
+      entry.executable =
+          std::none_of(files.noexec.begin(), files.noexec.end(),
+                       [&](const std::string& each) { return normal_path(each) == entry.path; });
       by_place[entry.at] = entry;
     }
   };
@@ -173,9 +172,9 @@ std::vector<ListedEntry> listed_entries(const Files& files) {
 
 const ListedEntry* entry_over(const std::vector<ListedEntry>& entries, std::string_view place) {
   for (; place.size() > 1; place = place.substr(0, place.rfind('/'))) {
-    const auto found = std::lower_bound(
-        entries.begin(), entries.end(), place,
-        [](const ListedEntry& each, std::string_view at) { return each.at < at; });
+    const auto found =
+        std::lower_bound(entries.begin(), entries.end(), place,
+                         [](const ListedEntry& each, std::string_view at) { return each.at < at; });
     if (found != entries.end() && found->at == place) return &*found;
   }
   return nullptr;

@@ -53,7 +53,7 @@ Policy settled(Policy policy);
 inline constexpr std::string_view kProtectDefault = "@default";
 
 struct ProtectedPaths {
-  std::vector<std::string> present;  // of the host, normal: they are kept
+  std::vector<std::string> present;     // of the host, normal: they are kept
   std::vector<std::string> by_default;  // all that "@default" names, there or not
 };
 // Looks at the disk. `entries` are those of a settled policy. Throws Error(config) for one that no mount can keep.

@@ -106,8 +106,9 @@ TEST_F(ListedDirectory, ProtectsWhatExistsOfTheDefaultNames) {
   EXPECT_EQ(found.present, (std::vector<std::string>{repo + "/.git/hooks", repo + "/.vscode",
                                                      repo + "/CLAUDE.md"}));
   EXPECT_EQ(found.by_default.size(), protected_names().size());
-  EXPECT_EQ(absent_of({repo + "/.envrc", repo + "/.vscode", repo + "/CLAUDE.md", repo + "/CLAUDE.md/x"}),
-            (std::vector<std::string>{repo + "/.envrc"}));
+  EXPECT_EQ(
+      absent_of({repo + "/.envrc", repo + "/.vscode", repo + "/CLAUDE.md", repo + "/CLAUDE.md/x"}),
+      (std::vector<std::string>{repo + "/.envrc"}));
   // A worktree's .git is a file that names another place.
   std::filesystem::remove_all(repo + "/.git");
   std::ofstream(repo + "/.git") << "gitdir: /elsewhere\n";

@@ -202,10 +202,10 @@ class Planner {
     built_.watched = layout.watched;
     // What it can't keep, because it is not there, is for the report to tell.
     if (!policy_.files.protect.empty())
-      enforce(std::count(policy_.files.protect.begin(), policy_.files.protect.end(),
-                         kProtectDefault)
-                  ? "protect:existing"
-                  : "protect");
+      enforce(
+          std::count(policy_.files.protect.begin(), policy_.files.protect.end(), kProtectDefault)
+              ? "protect:existing"
+              : "protect");
     std::vector<PlanText> masks;
     for (const char* path : kProcMasks) masks.push_back(writer_.text(path));
     plan_.proc_masks = writer_.list(masks);
@@ -278,10 +278,11 @@ class Planner {
     const std::vector<ListedEntry> entries = listed_entries(policy_.files);
     for (const ListedEntry& each : entries)
       if (each.is_moved())
-        throw_error(ErrorKind::unsupported,
-                    "files.{}: '{}' can't be at another place, '{}', without mounts; use isolation = "
-                    "\"jail\", or list it without a place",
-                    each.writable ? "write" : "read", each.path, each.at);
+        throw_error(
+            ErrorKind::unsupported,
+            "files.{}: '{}' can't be at another place, '{}', without mounts; use isolation = "
+            "\"jail\", or list it without a place",
+            each.writable ? "write" : "read", each.path, each.at);
     for (const ListedEntry& each : entries)
       for (const ListedEntry& writable : entries)
         if (!each.writable && writable.writable && is_at_or_below(each.path, writable.path))

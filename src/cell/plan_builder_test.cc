@@ -78,6 +78,16 @@ TEST(PlanBuilder, RefusesWhatAFloorCannotEnforceByName) {
   policy.network = Network::none;
   policy.files.hide = {"/usr/share"};
   EXPECT_NE(refusal(policy).find("'hide' need the jail"), std::string::npos);
+  policy.files.hide = {};
+  policy.files.noexec = {"/usr"};
+  EXPECT_NE(refusal(policy).find("'noexec' and 'protect' need the jail"), std::string::npos);
+  policy.files.noexec = {};
+  policy.files.protect = {"@default"};
+  EXPECT_NE(refusal(policy).find("'noexec' and 'protect' need the jail"), std::string::npos);
+  policy.files.protect = {};
+  policy.files.read = {"/usr:/opt/usr"};
+  EXPECT_NE(refusal(policy).find("'/usr' can't be at another place, '/opt/usr', without mounts"),
+            std::string::npos);
 }
 
 TEST(PlanBuilder, RefusesCpusWithoutACgroup) {

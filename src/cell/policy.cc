@@ -318,7 +318,8 @@ Reason protect_fault(const std::vector<ListedEntry>& entries, const std::string&
   if (Reason reason = other_place_fault(entries, path)) return reason;
   if (Reason reason = host_path_fault("files.protect", path, mode)) {
     if (reason->find(errno_text(ENOENT)) != std::string::npos)
-      return "it does not exist, and a tool can't be kept from making it; create it, or list less in "
+      return "it does not exist, and a tool can't be kept from making it; create it, or list less "
+             "in "
              "files.write";
     return reason;
   }
@@ -328,7 +329,8 @@ Reason protect_fault(const std::vector<ListedEntry>& entries, const std::string&
       return "files.write lists it; list it in files.read instead";
     is_writable |= each.writable && is_at_or_below(normal, each.path);
   }
-  if (!is_writable) return "no path of files.write is above it, so nothing can write there; remove it";
+  if (!is_writable)
+    return "no path of files.write is above it, so nothing can write there; remove it";
   return std::nullopt;
 }
 
@@ -336,7 +338,8 @@ void find_file_faults(Faults& faults, const Files& files) {
   std::size_t count = 0;
   mode_t mode = 0;
   const std::size_t before = faults.size();
-  const auto each = [&](const char* field, const std::vector<std::string>& list, const auto& judge) {
+  const auto each = [&](const char* field, const std::vector<std::string>& list,
+                        const auto& judge) {
     if (count > kMaxPaths) return;
     count += list.size();
     if (count > kMaxPaths) {

@@ -209,6 +209,114 @@ TEST(Policy, RefusesProcSysAndDevAndAllBelow) {
   }
 }
 
+TEST_F(PolicyFiles, APlaceInTheCellIsRefusedWhereItCannotBe) {
+  const std::string data = folder("data");
+  const auto at = [&](const std::string& place) { return read_fault(data + ":" + place); };
+  for (const std::string place : {"/data", "/srv/x/y/", "/tmp/x", "/workspace/x", "/opt/a:b"})
+    EXPECT_EQ(at(place), "") << place;
+  EXPECT_EQ(read_fault(data + ":" + data), "");
+  for (const std::string place :
+       {"/usr", "/usr/local/x", "/etc/x", "/bin", "/lib64/x", "/proc/x", "/sys", "/dev/shm"})
+    EXPECT_NE(at(place).find("': the cell has the system's /"), std::string::npos) << at(place);
+  EXPECT_NE(at("/workspace").find("private workspace there"), std::string::npos);
+  EXPECT_NE(at("/").find("the cell's root"), std::string::npos);
+  EXPECT_NE(at("//").find("the cell's root"), std::string::npos);
+  EXPECT_NE(at("/.brig/0").find("brig uses that place itself"), std::string::npos);
+  EXPECT_NE(at("/a/../b").find("'..' is not allowed"), std::string::npos);
+  EXPECT_NE(at("/a/./b").find("'.' is not allowed"), std::string::npos);
+  EXPECT_NE(at("/" + std::string(256, 'a')).find("longer than 255"), std::string::npos);
+  EXPECT_NE(at("/a:/b").find("more than one ':/'"), std::string::npos);
+  EXPECT_NE(read_fault("/proc:/data").find("/proc of its own"), std::string::npos);
+  EXPECT_NE(read_fault("/:/data").find("gives the whole host"), std::string::npos);
+  EXPECT_NE(read_fault(data + ":data").find("(a place in the cell is written PATH:/PLACE)"),
+            std::string::npos);
+}
+
+// Somebody who may make directories could otherwise choose which of two paths is meant.
+TEST_F(PolicyFiles, APathThatReadsInTwoWaysIsRefused) {
+  folder("data");
+  EXPECT_EQ(read_fault(path("data") + ":/opt/x"), "");
+  folder("data:/opt/x");
+  EXPECT_NE(read_fault(path("data") + ":/opt/x").find("a path of that very name, too"),
+            std::string::npos);
+  EXPECT_EQ(read_fault(path("data") + "\\:/opt/x"), "");
+}
+
+TEST_F(PolicyFiles, PathsThatContradictEachOtherAreRefused) {
+  const std::string a = folder("a"), inner = folder("a/inner"), b = folder("b");
+  const auto files_fault = [&](auto change) { return fault([&](Policy& p) { change(p.files); }); };
+  EXPECT_NE(files_fault([&](Files& f) {
+              f.read = {a + ":/x", b + ":/x"};
+            }).find("'" + a + "' is at that place already; name another"),
+            std::string::npos);
+  EXPECT_EQ(files_fault([&](Files& f) { f.read = {a + ":/x", a + ":/x/", a}; }), "");
+  EXPECT_NE(files_fault([&](Files& f) {
+              f.write = {a + ":/x"};
+              f.read = {inner};
+            }).find("it can be written at '/x/inner', through '" + a + "' of files.write"),
+            std::string::npos);
+  EXPECT_NE(files_fault([&](Files& f) {
+              f.read = {inner};
+              f.hide = {a};
+            }).find("files.hide hides it with '" + a + "'; take one of the two out"),
+            std::string::npos);
+  EXPECT_NE(files_fault([&](Files& f) {
+              f.read = {b + ":" + a};
+              f.hide = {inner};
+            }).find("the cell sees the host's '" + b + "/inner'; name the path"),
+            std::string::npos);
+}
+
+TEST_F(PolicyFiles, OptionalPathsNeedNotBeThereAndAreCheckedOtherwise) {
+  const auto optional = [&](const std::string& text) {
+    const std::string read = fault([&](Policy& p) { p.files.read_optional = {text}; });
+    const std::string write = fault([&](Policy& p) { p.files.write_optional = {text}; });
+    EXPECT_EQ(read.empty(), write.empty()) << text;
+    return read;
+  };
+  for (const std::string& text :
+       {path("no"), path("no") + "/deep:/opt/x", folder("there"), file("plain") + "/below"})
+    EXPECT_EQ(optional(text), "") << text;
+  for (const std::string text : {"", "no", "/a/../b", "/", "/proc/x", "/dev/x", "/no:/usr/x"})
+    EXPECT_NE(optional(text), "") << text;
+  link("link", path("there"));
+  EXPECT_NE(optional(path("link")).find("is a symlink"), std::string::npos);
+}
+
+TEST_F(PolicyFiles, NoexecAndProtectNameWhatIsListed) {
+  const std::string a = folder("a"), inner = folder("a/inner"), b = folder("b");
+  const auto noexec = [&](const std::string& name) {
+    return fault([&](Policy& p) {
+      p.files.read = {a + ":/x"};
+      p.files.noexec = {name};
+    });
+  };
+  EXPECT_EQ(noexec(a), "");
+  EXPECT_EQ(noexec(a + "/"), "");
+  EXPECT_NE(noexec("/x").find("the cell sees the host's '" + a + "'"), std::string::npos);
+  for (const std::string& name : {inner, b, std::string("/usr")})
+    EXPECT_NE(noexec(name).find("do not list it"), std::string::npos) << name;
+  const auto protect = [&](const std::string& name) {
+    return fault([&](Policy& p) {
+      p.files.write = {a + ":/x"};
+      p.files.read = {b};
+      p.files.protect = {name};
+    });
+  };
+  EXPECT_EQ(protect(inner), "");
+  EXPECT_EQ(protect("@default"), "");
+  EXPECT_NE(protect("@defaults").find("use \"@default\""), std::string::npos);
+  EXPECT_NE(protect(a).find("files.write lists it"), std::string::npos);
+  EXPECT_NE(protect(b).find("no path of files.write is above it"), std::string::npos);
+  EXPECT_NE(protect(a + "/no").find("does not exist, and a tool can't be kept from making it"),
+            std::string::npos);
+  EXPECT_NE(protect("/x/inner").find("the cell sees the host's '" + inner + "'"),
+            std::string::npos);
+  EXPECT_NE(protect(".git/hooks").find("not absolute"), std::string::npos);
+  link("a/link", inner);
+  EXPECT_NE(protect(a + "/link").find("is a symlink"), std::string::npos);
+}
+
 TEST_F(PolicyFiles, AcceptsFilesAndDirectoriesWithAnySlashes) {
   folder("deep/er");
   for (const std::string& good :

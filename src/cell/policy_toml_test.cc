@@ -107,6 +107,10 @@ write = ["/tmp"]
 hide = ["/usr/bin"]
 working_directory = "/workspace/x"
 root = "/usr"
+read_optional = ["/no/such:/opt/x"]
+write_optional = ["/no/such/other"]
+noexec = ["/etc/passwd"]
+protect = ["@default"]
 [environment]
 passthrough = ["API_URL"]
 set = { KEY = "value", "odd name" = "" }
@@ -132,6 +136,10 @@ deny = ["kill", "io_uring_setup"]
   EXPECT_EQ(policy.files.hide, std::vector<std::string>{"/usr/bin"});
   EXPECT_EQ(policy.files.working_directory, "/workspace/x");
   EXPECT_EQ(policy.files.root, "/usr");
+  EXPECT_EQ(policy.files.read_optional, std::vector<std::string>{"/no/such:/opt/x"});
+  EXPECT_EQ(policy.files.write_optional, std::vector<std::string>{"/no/such/other"});
+  EXPECT_EQ(policy.files.noexec, std::vector<std::string>{"/etc/passwd"});
+  EXPECT_EQ(policy.files.protect, std::vector<std::string>{"@default"});
   EXPECT_EQ(policy.environment.passthrough, std::vector<std::string>{"API_URL"});
   EXPECT_EQ(policy.environment.set.at("KEY"), "value");
   EXPECT_EQ(policy.environment.set.at("odd name"), "");

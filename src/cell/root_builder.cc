@@ -308,8 +308,8 @@ bool onto_itself(const Plan& plan, const RootStep& step, unsigned index, int roo
   else if (!(step.flags & kBindWritable) &&
            sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &read_only) != 0)
     stage = Stage::bind_attributes;
-  else if (sys::move_mount(tree, "", at, "",
-                           sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) != 0)
+  else if (sys::move_mount(tree, "", at, "", sys::kMoveMountFromEmpty | sys::kMoveMountToEmpty) !=
+           0)
     stage = Stage::bind_attach;
   const int error = errno;
   if (tree >= 0) close(tree);

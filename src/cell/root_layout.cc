@@ -159,9 +159,8 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
   // A link, unless something is listed below it: mounts do not go through links.
-  if (std::none_of(entries.begin(), entries.end(), [](const ListedEntry& each) {
-        return is_at_or_below(each.at, "/var/tmp");
-      }))
+  if (std::none_of(entries.begin(), entries.end(),
+                   [](const ListedEntry& each) { return is_at_or_below(each.at, "/var/tmp"); }))
     layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
   layout.steps.push_back({RootOp::directory, "", "/run"});
 }
@@ -308,8 +307,7 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
     const auto holder =
         std::find_if(layout.late.rbegin(), layout.late.rend(),
                      [&](const auto& late) { return is_at_or_below(place, late.second); });
-    return holder == layout.late.rend() ? ""
-                                        : holder->first + place.substr(holder->second.size());
+    return holder == layout.late.rend() ? "" : holder->first + place.substr(holder->second.size());
   };
 
   for (const auto& [place, mounted] : mounts) {

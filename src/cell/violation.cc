@@ -153,8 +153,8 @@ Violation read_only(std::string path, bool can_be_given, const std::string& real
   violation.rule =
       can_be_given ? "files.read lists it, files.write does not" : "the system is read-only";
   if (can_be_given) {
-    violation.grant = list_of(
-        "files.write", real.empty() ? listed_text(path) : listed_text(real, path));
+    violation.grant =
+        list_of("files.write", real.empty() ? listed_text(path) : listed_text(real, path));
     violation.retry = Retry::after_grant;
   }
   violation.target = std::move(path);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cell/listed_path.h"
 #include "serve/builtin.h"
 #include "tool/tool_formats.h"
 
@@ -35,7 +36,9 @@ Json wrapped_schema(Json schema) {
 
 // What a cell of that policy can reach beyond itself. (The floor `process` restricts no files.)
 bool can_write(const Policy& policy) {
-  return !with_presets(policy).files.write.empty() || policy.isolation == Isolation::process;
+  const Files files = with_presets(policy).files;
+  return !files.write.empty() || !files.write_optional.empty() ||
+         policy.isolation == Isolation::process;
 }
 bool can_connect(const Policy& policy) { return policy.network == Network::host; }
 
@@ -50,10 +53,16 @@ Json hints_of(const ToolAnnotations& told, const Policy& policy) {
 
 constexpr std::size_t kMostPaths = 3;
 
-std::string paths_of(const std::vector<std::string>& paths) {
+// As the tool finds them: at their places in the cell.
+std::string paths_of(const std::vector<std::string>& listed,
+                     const std::vector<std::string>& optional) {
+  std::vector<std::string> paths;
+  for (const std::string& each : listed) paths.push_back(in_quotes(listed_path(each).at));
+  for (const std::string& each : optional)
+    paths.push_back(in_quotes(listed_path(each).at) + " if it exists");
   std::string text;
   for (std::size_t i = 0; i < std::min(paths.size(), kMostPaths); ++i)
-    text += (i ? ", " : "") + in_quotes(paths[i]);
+    text += (i ? ", " : "") + paths[i];
   if (paths.size() > kMostPaths) text += fmt::format(" and {} more", paths.size() - kMostPaths);
   return text;
 }
@@ -85,9 +94,11 @@ std::string limits_sentence(const Policy& policy) {
   }
   if (policy.isolation == Isolation::process) return text + "; files are not restricted.";
   const Files files = with_presets(policy).files;
-  if (!files.read.empty()) text += "; may read " + paths_of(files.read);
-  text += files.write.empty() ? "; can write nothing that lasts"
-                              : "; may change " + paths_of(files.write);
+  if (!files.read.empty() || !files.read_optional.empty())
+    text += "; may read " + paths_of(files.read, files.read_optional);
+  text += files.write.empty() && files.write_optional.empty()
+              ? "; can write nothing that lasts"
+              : "; may change " + paths_of(files.write, files.write_optional);
   return text + ".";
 }
 

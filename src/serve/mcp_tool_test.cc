@@ -116,6 +116,15 @@ TEST(McpTool, IsDescribedByItsPolicy) {
   EXPECT_EQ(limits_sentence(policy),
             "Limits: 90 s, 1 GiB of memory, the host's network; may read '/a', '/b', '/c' and 1 "
             "more; may change '/srv/project'.");
+  Policy places = policy;
+  places.files.read = {"/srv/data:/data"};
+  places.files.read_optional = {"/srv/more:/more"};
+  places.files.write = {};
+  places.files.write_optional = {"/out"};
+  EXPECT_TRUE(limits_sentence(places).ends_with(
+      "; may read '/data', '/more' if it exists; may change '/out' if it exists."))
+      << limits_sentence(places);
+  EXPECT_FALSE(mcp_tool(tool_of(), places, true)["annotations"]["readOnlyHint"]);
   Tool tool = tool_of();
   tool.name = "run_command";
   EXPECT_TRUE(mcp_tool(tool, policy, true, true)["description"].get<std::string>().ends_with(

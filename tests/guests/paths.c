@@ -51,8 +51,8 @@ static void at(char* path, const char* top, const char* name) {
 
 // Below `top`, which is writable: a/b/kept is a directory that must stay as it is, a/file a file.
 static void kept(const char* top) {
-  char directory[4096], inside[4096], file[4096], parent[4096], grand[4096],
-      own[4096], own_directory[4096], away[4096];
+  char directory[4096], inside[4096], file[4096], parent[4096], grand[4096], own[4096],
+      own_directory[4096], away[4096];
   at(directory, top, "a/b/kept");
   at(inside, top, "a/b/kept/new");
   at(file, top, "a/file");
