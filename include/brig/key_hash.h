@@ -8,8 +8,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 
 namespace brig {
@@ -40,8 +40,8 @@ class KeyHash {
  private:
   static Secret new_secret() {
     Secret secret;
-    // A kernel without it can't run a cell either.
-    if (::getentropy(secret.data(), sizeof secret) != 0) std::abort();
+    for (int tries = 0; ::getentropy(secret.data(), sizeof secret) != 0; ++tries)
+      if (tries == 3) throw std::runtime_error("the kernel gives no random numbers");
     return secret;
   }
 

@@ -108,10 +108,10 @@ struct CallSettings {
   Syscalls syscalls;
   CellView view;
   std::vector<std::string> watched;  // of the host: whether they appear in a call is told
-  bool counts_processes = false;  // a cgroup tells of refused ones
-  bool init_exposed = false;      // no pid namespace: the tool can kill the cell's init
-  unsigned own_tasks = 2;         // brig's processes in each slot: keeper and init
-  bool functions = false;         // of a function zygote
+  bool counts_processes = false;     // a cgroup tells of refused ones
+  bool init_exposed = false;         // no pid namespace: the tool can kill the cell's init
+  unsigned own_tasks = 2;            // brig's processes in each slot: keeper and init
+  bool functions = false;            // of a function zygote
   bool shows_workspace = false;
 };
 

@@ -218,13 +218,6 @@ Policy with_optional_settled(Policy policy) {
   return policy;
 }
 
-Policy settled(Policy policy) {
-  validate(policy);
-  const Files& files = policy.files;
-  if (files.read_optional.empty() && files.write_optional.empty()) return policy;
-  return with_optional_settled(std::move(policy));
-}
-
 ProtectedPaths protected_paths(const Files& files, const std::vector<ListedEntry>& entries) {
   ProtectedPaths found;
   for (const std::string& each : files.protect) {

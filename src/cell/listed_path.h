@@ -46,8 +46,6 @@ std::string behind(const ListedEntry& entry, std::string_view place);
 // Looks at the disk: what is there of the optional paths is listed from now on as the others are, the rest is dropped. Throws
 // Error where it can't be told, or where a path goes through a symlink.
 Policy with_optional_settled(Policy policy);
-// The same, of one that is validated first.
-Policy settled(Policy policy);
 
 // Stands in files.protect for the names of protected_names().
 inline constexpr std::string_view kProtectDefault = "@default";

@@ -1,5 +1,4 @@
 #include "cell/warden.h"
-#include "cell/presets.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "cell/listed_path.h"
+#include "cell/presets.h"
 #include "os/event.h"
 #include "os/socket.h"
 #include "os/sys.h"
