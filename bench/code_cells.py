@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""run_python as a client of `brig mcp` sees it: a value, and a plot with and without matplotlib imported ahead, beside the same
-plot in a fork of an interpreter that has it. One run, interleaved. Usage: code_cells.py BRIG [ROUNDS]"""
+"""run_python as a client of `brig mcp` sees it: a value, and a plot with and without matplotlib imported ahead, beside
+the same plot in a fork of an interpreter that has it. One run, interleaved. Usage: code_cells.py BRIG [ROUNDS]"""
 
 from __future__ import annotations
 
