@@ -302,8 +302,13 @@ Reason noexec_fault(const std::vector<ListedEntry>& entries, const std::string& 
   if (Reason reason = path_text_fault(path)) return reason;
   const std::string normal = normal_path(path);
   if (std::any_of(entries.begin(), entries.end(),
-                  [&](const ListedEntry& each) { return each.path == normal; }))
+                  [&](const ListedEntry& each) { return each.path == normal; })) {
+    for (const std::string& place : places_of(entries, normal))
+      if (const ListedEntry* over = entry_over(entries, place); over->executable)
+        return fmt::format("it can be executed at {}, through {}; name that one, too",
+                           in_quotes(place), in_quotes(over->path));
     return std::nullopt;
+  }
   if (Reason reason = other_place_fault(entries, path)) return reason;
   return "files.read and files.write do not list it; list it there, too";
 }

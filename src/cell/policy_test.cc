@@ -296,6 +296,16 @@ TEST_F(PolicyFiles, NoexecAndProtectNameWhatIsListed) {
   EXPECT_NE(noexec("/x").find("the cell sees the host's '" + a + "'"), std::string::npos);
   for (const std::string& name : {inner, b, std::string("/usr")})
     EXPECT_NE(noexec(name).find("do not list it"), std::string::npos) << name;
+  EXPECT_NE(fault([&](Policy& p) {
+              p.files.read = {a + ":/x", inner};
+              p.files.noexec = {inner};
+            }).find("it can be executed at '/x/inner', through '" + a + "'"),
+            std::string::npos);
+  EXPECT_EQ(fault([&](Policy& p) {
+              p.files.read = {a, inner};
+              p.files.noexec = {inner};
+            }),
+            "");
   const auto protect = [&](const std::string& name) {
     return fault([&](Policy& p) {
       p.files.write = {a + ":/x"};
