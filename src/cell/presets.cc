@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "cell/listed_path.h"
 #include "cell/paths.h"
 #include "cell/policy_fault.h"
 
@@ -126,8 +127,15 @@ std::string cache_of(const std::string& name) {
   return base.empty() ? "" : normal_path(fmt::format("{}/brig/presets/{}", base, name));
 }
 
+// Whether the cell has it already, where the host has it.
 bool is_covered(const std::string& path, const std::vector<std::string>& listed) {
   return std::any_of(listed.begin(), listed.end(), [&](const std::string& each) {
+    return places_in(each) == 0 && is_at_or_below(path, normal_path(listed_path(each).path));
+  });
+}
+
+bool is_hidden(const std::string& path, const std::vector<std::string>& hide) {
+  return std::any_of(hide.begin(), hide.end(), [&](const std::string& each) {
     return is_at_or_below(path, normal_path(each));
   });
 }
@@ -175,17 +183,18 @@ class Merger {
   }
 
   void read(const std::string& path) {
-    if (path.empty() || is_covered(path, policy_.files.read) ||
-        is_covered(path, own_.files.write) || is_covered(path, own_.files.hide) ||
-        !can_be_read(path))
+    const Files& own = own_.files;
+    if (path.empty() || is_covered(path, policy_.files.read) || is_covered(path, own.write) ||
+        is_covered(path, own.read_optional) || is_covered(path, own.write_optional) ||
+        is_hidden(path, own.hide) || !can_be_read(path))
       return;
-    policy_.files.read.push_back(path);
+    policy_.files.read.push_back(listed_text(path));
   }
 
   void share(const Preset& preset) {
     const std::string cache = cache_of(preset.name);
     set(preset.shared, cache);
-    if (!is_covered(cache, policy_.files.write)) policy_.files.write.push_back(cache);
+    if (!is_covered(cache, policy_.files.write)) policy_.files.write.push_back(listed_text(cache));
   }
 
   const Policy& own_;
