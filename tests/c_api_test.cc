@@ -202,10 +202,12 @@ TEST(CApiConfig, IsCheckedInTheWordsOfAPolicyFile) {
             "policy: unknown key 'tiemout'; did you mean 'timeout'?");
   EXPECT_EQ(refusal(R"({"policy":[]})"), "policy: expected an object");
   EXPECT_EQ(refusal(R"({"policy":{"files":{"read":["/usr:/etc/x"]}}})"),
-            "policy: files.read: '/usr:/etc/x': the cell has the system's /etc there; name another place");
-  EXPECT_EQ(refusal(R"({"policy":{"files":{"read_optional":["/no/such"],"noexec":["/no/such"],
+            "policy: files.read: '/usr:/etc/x': the cell has the system's /etc there; name another "
+            "place");
+  EXPECT_EQ(
+      refusal(R"({"policy":{"files":{"read_optional":["/no/such"],"noexec":["/no/such"],
                                            "protect":["@none"]}}})"),
-            "policy: files.protect: '@none': not a list of names; use \"@default\", or an absolute path");
+      "policy: files.protect: '@none': not a list of names; use \"@default\", or an absolute path");
   EXPECT_EQ(refusal(R"({"options":{"queue":-1}})"), "queue: expected a whole number, 0 or more");
   EXPECT_EQ(refusal(R"({"tools":[7]})"), "tools: expected an array of objects");
   EXPECT_EQ(refusal("nonsense").find("not JSON"), 0u);
