@@ -409,7 +409,7 @@ TEST(Manifest, AllMistakesAreToldInTheOrderOfTheFile) {
       "m:13: command 'd': policy.network: expected one of \"none\", \"loopback\", \"host\", got "
       "'all'\n"
       "m:15: library: path: expected a path, got an integer\n"
-      "m:16: unknown table [extra]; known are policy, command, library, python");
+      "m:16: unknown table [extra]; known are policy, command, library, python, run_python");
 }
 
 TEST(Manifest, WhatIsNotTomlHasItsLine) {
