@@ -870,8 +870,10 @@ print("main ends")
 go.set()
 #: a timer
 import threading
-threading.Timer(0.02, lambda: print("timer")).start()
+ended = threading.Event()
+threading.Timer(0.02, lambda: (ended.wait(), print("timer"))).start()
 print("main ends")
+ended.set()
 #: a daemon thread
 import threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()
