@@ -51,7 +51,9 @@ TEST(User, RootHasNoCapabilityAndCannotBecomeAnyoneElse) {
 TEST(User, FilesOfAWritablePathBelongToItsOwnerOutsideAndToTheToolInside) {
   const HostDirectory host;
   const std::string path = host.make("writable");
-  if (is_root()) ASSERT_EQ(chown(path.c_str(), 12345, 12346), 0);
+  if (is_root()) {
+    ASSERT_EQ(chown(path.c_str(), 12345, 12346), 0);
+  }
   const struct stat owner = status_of(path);
   Policy policy = escape::policy();
   policy.user = 0;
