@@ -166,6 +166,7 @@ std::vector<ListedEntry> listed_entries(const Files& files) {
   add(files.read, false);
   add(files.read_optional, false);
   std::vector<ListedEntry> entries;
+  entries.reserve(by_place.size());
   for (auto& [place, entry] : by_place) entries.push_back(std::move(entry));
   return entries;
 }

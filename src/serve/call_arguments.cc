@@ -50,7 +50,7 @@ std::map<std::string, std::string> env_of(const Json& arguments) {
   std::size_t all = 0;
   for (const auto& [name, value] : found->items()) {
     const std::string& text = value.get_ref<const std::string&>();
-    const auto refuse = [&](const char* why) {
+    const auto refuse = [&name = name](const char* why) {
       throw_error(ErrorKind::config, "env: {}: {}", in_quotes(name), why);
     };
     if (name.empty()) throw Error(ErrorKind::config, "env: a variable has no name");

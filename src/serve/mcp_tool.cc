@@ -57,6 +57,7 @@ constexpr std::size_t kMostPaths = 3;
 std::string paths_of(const std::vector<std::string>& listed,
                      const std::vector<std::string>& optional) {
   std::vector<std::string> paths;
+  paths.reserve(listed.size() + optional.size());
   for (const std::string& each : listed) paths.push_back(in_quotes(listed_path(each).at));
   for (const std::string& each : optional)
     paths.push_back(in_quotes(listed_path(each).at) + " if it exists");
