@@ -82,7 +82,7 @@ test-systemd:  ## a login session and the service, on a machine with systemd: vi
 	@scripts/test-systemd
 
 test-all:  ## everything: what CI runs, containers, systemd, matrices, every fault, TSan, the long soaks
-	@BRIG_FAULTS=all BRIG_SANITIZED=all scripts/run-parts test test-sanitized test-faults test-python test-clients test-matrix test-containers test-systemd format-check lint test-vm tsan soak
+	@BRIG_FAULTS=all BRIG_SANITIZED=all BRIG_PYTHONS=all scripts/run-parts test test-sanitized test-faults test-python test-clients test-matrix test-containers test-systemd format-check lint test-vm tsan soak
 
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build

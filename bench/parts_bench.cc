@@ -18,8 +18,8 @@
 
 #include "cell/output_buffer.h"
 #include "cell/plan_builder.h"
-#include "os/seccomp.h"
-#include "tool/json_text.h"
+#include "json/json_text.h"
+#include "policy/seccomp.h"
 
 namespace {
 

@@ -37,13 +37,13 @@ function(brig_gtest target)
 endfunction()
 
 # brig_unit_test(folder a_test.cc ... [KERNEL_SUITES Suite ...])
-# The tests that stand beside the sources of src/<folder>: the executable <folder>_test.
+# The tests that stand beside the sources of src/<folder>: the executable <folder>_unit_test.
 function(brig_unit_test folder)
   if(NOT BRIG_TESTS)
     return()
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "KERNEL_SUITES")
-  brig_gtest(${folder}_test LABEL unit SOURCES ${arg_UNPARSED_ARGUMENTS}
+  brig_gtest(${folder}_unit_test LABEL unit SOURCES ${arg_UNPARSED_ARGUMENTS}
              LIBRARIES brig_${folder} KERNEL_SUITES ${arg_KERNEL_SUITES})
 
   # An explicit list can forget a file, and a forgotten test passes for ever.

@@ -1,9 +1,9 @@
 // The HTTP API behind the HTTP: paths, queries, bodies, limits. The input is as request_from() has it.
+#include "json/json_text.h"
 #include "serve/api.h"
-#include "serve/run_request.h"
 #include "service.h"
+#include "service/run_request.h"
 #include "support.h"
-#include "tool/json_text.h"
 
 using namespace brig;
 

@@ -8,11 +8,11 @@
 #include <charconv>
 
 #include "base/fd.h"
+#include "http/http_server.h"
+#include "http/loop.h"
 #include "serve/gate.h"
-#include "serve/http_server.h"
-#include "serve/loop.h"
-#include "serve/problem.h"
 #include "service.h"
+#include "service/problem.h"
 #include "support.h"
 
 using namespace brig;

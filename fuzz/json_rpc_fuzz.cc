@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "serve/mcp_http.h"
-#include "serve/mcp_stdio.h"
+#include "json/json_text.h"
+#include "mcp/mcp_http.h"
+#include "mcp/mcp_stdio.h"
 #include "service.h"
 #include "support.h"
-#include "tool/json_text.h"
 
 using namespace brig;
 using fuzz::promise;

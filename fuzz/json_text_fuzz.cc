@@ -1,5 +1,5 @@
 // JSON text: what json_from takes is what nlohmann takes, and it comes out as it went in.
-#include "tool/json_text.h"
+#include "json/json_text.h"
 
 #include "support.h"
 

@@ -3,10 +3,10 @@
 #include <brig/manifest.h>
 
 #include "base/text.h"
-#include "serve/mcp_tool.h"
+#include "json/json_text.h"
+#include "json/schema.h"
+#include "mcp/mcp_tool.h"
 #include "support.h"
-#include "tool/json_text.h"
-#include "tool/schema.h"
 
 using namespace brig;
 

@@ -1,8 +1,8 @@
 // A schema, in the first line, and a value, in the rest.
-#include "tool/schema.h"
+#include "json/schema.h"
 
+#include "json/json_text.h"
 #include "support.h"
-#include "tool/json_text.h"
 
 using namespace brig;
 

@@ -1,7 +1,7 @@
 #include "service.h"
 
-#include "serve/loop_impl.h"
-#include "serve/run_command.h"
+#include "http/loop_impl.h"
+#include "service/run_command.h"
 
 namespace brig::fuzz {
 namespace {

@@ -2,8 +2,8 @@
 // read and checked; a cell is not.
 #pragma once
 
-#include "serve/loop.h"
-#include "serve/service.h"
+#include "http/loop.h"
+#include "service/service.h"
 
 namespace brig::fuzz {
 

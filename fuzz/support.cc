@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tool/json_text.h"
+#include "json/json_text.h"
 
 namespace brig::fuzz {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/http.h"
-#include "tool/json_same.h"
+#include "http/http.h"
+#include "json/json_same.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

@@ -1,7 +1,7 @@
 // A token file, and an Authorization header that is looked for in it: the last line of the input.
 #include <brig/error.h>
 
-#include "serve/caller.h"
+#include "http/caller.h"
 #include "support.h"
 
 using namespace brig;

@@ -1,5 +1,5 @@
 // The header traceparent.
-#include "serve/trace.h"
+#include "service/trace.h"
 
 #include "support.h"
 

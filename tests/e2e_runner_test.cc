@@ -145,10 +145,26 @@ TEST(Runner, CancellingTwiceOrAtTheEndIsHarmless) {
     auto pending = runner.run_async(sh("exit 0"));
     usleep(static_cast<useconds_t>(i * 300));
     runner.cancel(pending.id);
-    runner.cancel(pending.id);
+    runner.cancel(pending.id, true);
     const Outcome outcome = pending.report.get().outcome;
     EXPECT_TRUE(outcome == Outcome::ok || outcome == Outcome::cancelled) << to_string(outcome);
   }
+}
+
+// A second cancel() means no more than the first; only `at_once` cuts the grace period short.
+TEST(Runner, CancellingAtOnceDoesNotWaitForTheGracePeriod) {
+  Policy patient = policy();
+  patient.limits.grace = std::chrono::minutes(1);
+  Runner runner(patient);
+  Begun begun;
+  auto pending = runner.run_async(sh("trap '' TERM; echo begun; while :; do sleep 0.1; done"), begun.live());
+  ASSERT_TRUE(begun.are(1));
+  EXPECT_TRUE(runner.cancel(pending.id));
+  EXPECT_TRUE(runner.cancel(pending.id));
+  EXPECT_EQ(pending.report.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  EXPECT_TRUE(runner.cancel(pending.id, true));
+  ASSERT_EQ(pending.report.wait_for(kSoon), std::future_status::ready);
+  EXPECT_EQ(pending.report.get().outcome, Outcome::cancelled);
 }
 
 TEST(Runner, ItsEndCancelsAndLeavesNothing) {

@@ -3,8 +3,8 @@
 #include <set>
 #include <sstream>
 
-#include "cell/option_words.h"
 #include "e2e_program.h"
+#include "policy/option_words.h"
 
 namespace {
 

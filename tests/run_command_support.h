@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sandbox_support.h"
-#include "serve/run_command.h"
+#include "service/run_command.h"
 
 namespace e2e {
 

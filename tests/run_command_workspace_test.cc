@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "run_command_support.h"
-#include "tool/call_maker.h"
+#include "sandbox/call_maker.h"
 
 namespace {
 

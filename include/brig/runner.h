@@ -53,8 +53,8 @@ class Runner {
   Pending run_async(const Command& command, OutputCallback on_output = {},
                     DoneCallback on_done = {});
 
-  // Ends a run_async call: SIGTERM, the grace period, SIGKILL. False if it is unknown or already over.
-  bool cancel(std::uint64_t id);
+  // Ends a run_async call: SIGTERM, the grace period, SIGKILL; with `at_once` SIGKILL. False if it is unknown or already over.
+  bool cancel(std::uint64_t id, bool at_once = false);
 
   // Cells that are ready now. For tests and benchmarks.
   unsigned ready() const;

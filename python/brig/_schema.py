@@ -1,6 +1,6 @@
 """From the type hints of a function to a JSON Schema, and from JSON arguments back to its own.
 
-A schema uses only the keywords that brig checks (src/tool/schema.h lists them). What the host has
+A schema uses only the keywords that brig checks (src/json/schema.h lists them). What the host has
 checked by it is then turned into what the hints say: a base64 string into bytes, an object into a
 dataclass.
 """

@@ -1,7 +1,7 @@
 """What the worst that a cell may send costs a Python host.
 
 Each case is a fresh process: how much larger it has been than after its first, small call. brig's own reader lets the
-values of a text take 64 MiB and twice its size (src/tool/json_text.h); the same values are up to twice as large in
+values of a text take 64 MiB and twice its size (src/json/json_text.h); the same values are up to twice as large in
 Python. The rest is copies of the text, one of which has four bytes for each character if a single one is beyond the
 first 65,536.
 """

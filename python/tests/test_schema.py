@@ -1046,7 +1046,7 @@ def test_models_of_pydantic_1_are_taken_too():
 
 @functools.lru_cache(maxsize=None)
 def known_keywords():
-    source = pathlib.Path(__file__).resolve().parents[2] / "src/tool/schema_compiler.cc"
+    source = pathlib.Path(__file__).resolve().parents[2] / "src/json/schema_compiler.cc"
     if not source.exists():
         pytest.skip("the source of brig's schema compiler is not there")
     text = source.read_text()

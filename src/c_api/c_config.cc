@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cell/policy_toml.h"
-#include "tool/json_text.h"
+#include "json/json_text.h"
+#include "policy/policy_toml.h"
 #include "tool/python.h"
 
 namespace brig {

@@ -17,11 +17,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cell/listed_path.h"
 #include "cell/violation.h"
-#include "os/seccomp.h"
 #include "os/socket.h"
 #include "os/sys.h"
+#include "policy/listed_path.h"
+#include "policy/seccomp.h"
 
 namespace brig {
 namespace {
@@ -258,10 +258,7 @@ void Call::drive() {
   timespec wait{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
                 (left % std::chrono::seconds(1)).count()};
   const int count = ppoll(polls, kSources, &wait, nullptr);
-  if (interruption_.came(count)) {
-    cancel();
-    cancel();
-  }
+  if (interruption_.came(count)) cancel(true);
   if (count > 0 && (polls[kListener].revents & (POLLIN | POLLHUP)) == POLLHUP) {
     polls[kListener].revents = 0;
     unwatched_ = true;  // not closed here: that is slow
@@ -273,10 +270,9 @@ void Call::drive() {
   if (!over_) on_timer(Clock::now());
 }
 
-void Call::cancel() {
-  if (ending_ == Ending::cancelled && kills_ == 0)
-    timer_ = Clock::now();  // who asks twice can't wait
+void Call::cancel(bool at_once) {
   end(Ending::cancelled);
+  if (at_once && !over_ && kills_ == 0) timer_ = Clock::now();
 }
 
 void Call::end(Ending why) {

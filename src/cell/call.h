@@ -24,9 +24,9 @@
 #include "cell/cell_view.h"
 #include "cell/interruption.h"
 #include "cell/output_buffer.h"
-#include "cell/wire.h"
+#include "cell/slot_cgroup.h"
 #include "cell/workspace.h"
-#include "os/cgroup.h"
+#include "wire/wire.h"
 
 namespace brig {
 
@@ -149,8 +149,8 @@ class Call {
   void on_timer(Clock::time_point now);
   // For who has nothing else to do: waits for the next event, and hands it in.
   void drive();
-  // SIGTERM, the grace period, SIGKILL. Again: SIGKILL.
-  void cancel();
+  // SIGTERM, the grace period, SIGKILL; `at_once`: SIGKILL, also if the grace period has begun.
+  void cancel(bool at_once = false);
 
   bool over() const { return over_; }
   // Once, when over. What is left of the cell is the keeper's.
@@ -173,7 +173,7 @@ class Call {
   bool died_waiting() const;
   bool send_request();
   bool send_function();
-  static bool is_dead();
+  static void throw_unless_cell_gone();
   void on_message();
   void on_refusal();
   void feed();

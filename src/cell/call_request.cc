@@ -255,18 +255,19 @@ bool Call::send_request() {
     fds[0] = input.get();
   }
   if (command.join_output) fds[2] = fds[1];
-  if (!send_strings(cell_.socket.get(), strings, request, fds, 3, request_.files.get()))
-    return is_dead();
+  if (!send_strings(cell_.socket.get(), strings, request, fds, 3, request_.files.get())) {
+    throw_unless_cell_gone();
+    return false;
+  }
   request_.files.reset();
   cell_.out_write.reset();
   cell_.err_write.reset();
   return true;
 }
 
-// After a send that failed: false if it is the cell that is gone.
-bool Call::is_dead() {
-  if (errno == EPIPE || errno == ECONNRESET) return false;
-  throw_sys("sending the request to the cell");
+// After a send that failed, which is no error if the cell has ended.
+void Call::throw_unless_cell_gone() {
+  if (errno != EPIPE && errno != ECONNRESET) throw_sys("sending the request to the cell");
 }
 
 bool Call::send_function() {
@@ -279,8 +280,10 @@ bool Call::send_function() {
   request.argc = 1;
   request.arguments_file = request_.arguments_size;
   int fds[kMaxPacketFds];
-  if (!send_strings(cell_.socket.get(), strings, request, fds, 0, request_.arguments_file.get()))
-    return is_dead();
+  if (!send_strings(cell_.socket.get(), strings, request, fds, 0, request_.arguments_file.get())) {
+    throw_unless_cell_gone();
+    return false;
+  }
   request_.arguments_file.reset();
   return true;
 }

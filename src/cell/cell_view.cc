@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "cell/paths.h"
 #include "cell/violation.h"
+#include "policy/paths.h"
 
 namespace brig {
 namespace {

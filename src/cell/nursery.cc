@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "base/own_thread.h"
-#include "cell/helper.h"
+#include "helper/helper.h"
 #include "os/socket.h"
 #include "os/sys.h"
 #include "os/threads.h"

@@ -13,12 +13,12 @@
 #include "base/error.h"
 #include "cell/call_stdin.h"
 #include "cell/helper_process.h"
-#include "cell/listed_path.h"
-#include "cell/presets.h"
 #include "cell/root_layout.h"
 #include "os/rights.h"
 #include "os/socket.h"
 #include "os/sys.h"
+#include "policy/listed_path.h"
+#include "policy/presets.h"
 
 namespace brig {
 namespace {

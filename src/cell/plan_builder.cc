@@ -13,15 +13,15 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "cell/environment.h"
-#include "cell/listed_path.h"
-#include "cell/paths.h"
-#include "cell/plan_writer.h"
 #include "cell/root_layout.h"
 #include "os/rights.h"
-#include "os/seccomp.h"
 #include "os/surroundings.h"
 #include "os/sys.h"
+#include "policy/environment.h"
+#include "policy/listed_path.h"
+#include "policy/paths.h"
+#include "policy/seccomp.h"
+#include "wire/plan_writer.h"
 
 namespace brig {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "cell/cell_view.h"
-#include "cell/plan.h"
-#include "cell/wire.h"
 #include "os/cgroup.h"
+#include "wire/plan.h"
+#include "wire/wire.h"
 
 namespace brig {
 

@@ -19,10 +19,10 @@
 #include "os/cgroup.h"
 #include "os/child.h"
 #include "os/rights.h"
-#include "os/seccomp.h"
 #include "os/surroundings.h"
 #include "os/sys.h"
 #include "os/user_scope.h"
+#include "policy/seccomp.h"
 
 namespace brig {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "cell/listed_path.h"
-#include "cell/paths.h"
 #include "os/open_below.h"
+#include "policy/listed_path.h"
+#include "policy/paths.h"
 
 namespace brig {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cell/plan.h"
+#include "wire/plan.h"
 
 namespace brig {
 

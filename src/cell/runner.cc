@@ -31,7 +31,7 @@ Runner::Pending Runner::run_async(const Command& command, OutputCallback on_outp
   return pending;
 }
 
-bool Runner::cancel(std::uint64_t id) { return impl_->warden.cancel(id); }
+bool Runner::cancel(std::uint64_t id, bool at_once) { return impl_->warden.cancel(id, at_once); }
 unsigned Runner::ready() const { return impl_->warden.ready(); }
 
 }  // namespace brig

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cell/listed_path.h"
-#include "os/seccomp.h"
+#include "policy/listed_path.h"
+#include "policy/seccomp.h"
 
 namespace brig {
 namespace {

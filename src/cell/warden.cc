@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "cell/listed_path.h"
-#include "cell/presets.h"
 #include "os/event.h"
 #include "os/socket.h"
 #include "os/sys.h"
+#include "policy/listed_path.h"
+#include "policy/presets.h"
 
 namespace brig {
 namespace {
@@ -41,7 +41,7 @@ Warden::Warden(Policy policy, RunnerOptions options, Origin origin)
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   wake_ = make_event();
   if (!epoll_ || !wake_) throw_sys("runner: epoll, eventfd");
-  watch(wake_.get(), key(Key::wake));
+  watch(wake_.get(), {Topic::Kind::wake});
   try {
     start_zygote();
     grow();
@@ -111,7 +111,7 @@ void Warden::start_zygote() try {
   }
   helper_.send_plan();
   proven_ = false;
-  watch(helper_.socket.get(), key(Key::janitor));
+  watch(helper_.socket.get(), {Topic::Kind::janitor});
 } catch (...) {
   helper_.stop();  // half of one would be taken for one that runs, and never tried again
   throw;
@@ -144,10 +144,10 @@ void Warden::stop_zygote() {
   helper_.stop();
 }
 
-void Warden::watch(int fd, std::uint64_t data, std::uint32_t events) {
+void Warden::watch(int fd, Topic topic, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
-  event.data.u64 = data;
+  event.data.u64 = topic.bits();
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) throw_sys("runner: epoll_ctl");
 }
 
@@ -187,13 +187,13 @@ void Warden::step(Clock::time_point until) {
   }
   const int count = epoll_pwait2(epoll_.get(), events, 64, limit, nullptr);
   for (int i = 0; i < count; ++i) {
-    const std::uint64_t data = events[i].data.u64, which = data << 4 >> 7;
-    switch (static_cast<Key>(data >> 60)) {
-      case Key::wake: clear_event(wake_); break;
-      case Key::janitor: on_janitor(); break;
-      case Key::slot: on_slot(static_cast<unsigned>(which)); break;
-      case Key::cell: on_made_cell(static_cast<unsigned>(which)); break;
-      case Key::call: on_call(which, static_cast<Call::Source>(data & 7)); break;
+    const Topic topic = Topic::of(events[i].data.u64);
+    switch (topic.kind) {
+      case Topic::Kind::wake: clear_event(wake_); break;
+      case Topic::Kind::janitor: on_janitor(); break;
+      case Topic::Kind::slot: on_slot(static_cast<unsigned>(topic.id)); break;
+      case Topic::Kind::cell: on_made_cell(static_cast<unsigned>(topic.id)); break;
+      case Topic::Kind::call: on_call(topic.id, static_cast<Call::Source>(topic.source)); break;
     }
   }
   on_timers();
@@ -259,7 +259,7 @@ void Warden::on_slot(unsigned id) {
     slot.cell.pidfd = std::move(packet.fds[0]);
     slot.cell.socket = std::move(packet.fds[1]);
     try {
-      watch(slot.cell.socket.get(), key(Key::cell, id));
+      watch(slot.cell.socket.get(), {Topic::Kind::cell, id});
     } catch (const Error& error) {
       discard_cell(slot);
       return set_up_failed(error.what(), error.kind());

@@ -32,7 +32,7 @@ class Warden {
   using Done = std::function<void(CellResult)>;
   CellResult run(CellRequest request, const OutputCallback& on_output);
   std::uint64_t submit(CellRequest request, OutputCallback on_output, Done on_done);
-  bool cancel(std::uint64_t id);
+  bool cancel(std::uint64_t id, bool at_once = false);
   unsigned ready() const;
   // What the zygote has loaded: a result that lists it, or an error.
   const Answer& catalog() const { return catalog_; }
@@ -42,11 +42,18 @@ class Warden {
   bool is_own_thread() const { return thread_.is_this(); }
 
  private:
-  // epoll keys: what, and which.
-  enum class Key : std::uint64_t { wake, janitor, slot, cell, call };
-  static constexpr std::uint64_t key(Key what, std::uint64_t which = 0, unsigned source = 0) {
-    return static_cast<std::uint64_t>(what) << 60 | which << 3 | source;
-  }
+  // What a descriptor in the epoll set belongs to. The kernel keeps it as 64 bits: 4, 57 and 3.
+  struct Topic {
+    enum class Kind : std::uint8_t { wake, janitor, slot, cell, call } kind;
+    std::uint64_t id = 0;  // of the slot, or of the call
+    unsigned source = 0;   // a call's
+    std::uint64_t bits() const {
+      return static_cast<std::uint64_t>(kind) << 60 | id << 3 | source;
+    }
+    static Topic of(std::uint64_t bits) {
+      return {static_cast<Kind>(bits >> 60), bits << 4 >> 7, static_cast<unsigned>(bits & 7)};
+    }
+  };
 
   static constexpr unsigned kMaxMaking = 8;  // cells being made at once: more would only compete
   // In a row, before waiting calls are told: more than the cells that one dead zygote takes along.
@@ -68,7 +75,6 @@ class Warden {
     UniqueFd cancel_fd;
     Clock::time_point timer{};
     bool waiting = true;  // for a cell
-    bool cancelled = false;
   };
   // Who waits for a cell, first come, first served: a thread in run(), or an async call.
   struct Waiter {
@@ -115,7 +121,7 @@ class Warden {
   void leave_queue(std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message);
   // Waits for one, until the call's deadline, or until it is cancelled.
   std::optional<ReadyCell> take_cell(Call& call, Outcome& outcome, std::string& message);
-  void watch(int fd, std::uint64_t key, std::uint32_t events = 1 /* EPOLLIN */);
+  void watch(int fd, Topic topic, std::uint32_t events = 1 /* EPOLLIN */);
   void wake() const;
 
   const Policy policy_;
@@ -129,7 +135,7 @@ class Warden {
   std::deque<std::shared_ptr<Waiter>> waiters_;
   std::map<std::uint64_t, AsyncCall> calls_;
   std::set<std::pair<Clock::time_point, std::uint64_t>> timers_;
-  std::vector<std::uint64_t> cancels_;
+  std::vector<std::pair<std::uint64_t, bool>> cancels_;  // whom, and whether at once
   std::uint64_t next_call_ = 1;
   unsigned target_ = 0;             // cells to keep ready: options_.ready to ready_max
   Clock::time_point shrink_at_{};   // when fewer will do, unless one is missed before

@@ -53,12 +53,11 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
     waiters_.front()->call = id;
     return;
   }
-  if (async.cancelled) async.call->cancel();
   const auto fds = async.call->descriptors();
   try {
     for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
       if (fds[i] >= 0 && i != Call::kCancel)  // that one is watched already
-        watch(fds[i], key(Key::call, id, i), i == Call::kStdin ? EPOLLOUT : EPOLLIN);
+        watch(fds[i], {Topic::Kind::call, id, i}, i == Call::kStdin ? EPOLLOUT : EPOLLIN);
   } catch (const Error& error) {
     // Unheard it would run into its time limit, and be told as too slow.
     async.call->abandon(error.what());
@@ -72,7 +71,7 @@ void Warden::watch_cancel_fd(std::uint64_t id, AsyncCall& async) {
   if (fd < 0) return;
   async.cancel_fd.reset(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!async.cancel_fd) throw_sys("runner: cancel_fd");
-  watch(async.cancel_fd.get(), key(Key::call, id, Call::kCancel));
+  watch(async.cancel_fd.get(), {Topic::Kind::call, id, Call::kCancel});
 }
 
 void Warden::update_async(std::uint64_t id, AsyncCall& async) {
@@ -121,7 +120,8 @@ void Warden::leave_queue(std::uint64_t id, AsyncCall& async, Outcome outcome, co
 
 void Warden::on_timers() {
   const Clock::time_point now = Clock::now();
-  std::vector<std::uint64_t> due, cancels;
+  std::vector<std::uint64_t> due;
+  std::vector<std::pair<std::uint64_t, bool>> cancels;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [time, id] : timers_) {
@@ -130,14 +130,14 @@ void Warden::on_timers() {
     }
     cancels.swap(cancels_);
   }
-  for (const std::uint64_t id : cancels) {
+  for (const auto& [id, at_once] : cancels) {
     AsyncCall* async = find_call(id);
     if (!async) continue;
     if (async->waiting) {
       leave_queue(id, *async, Outcome::cancelled, kCancelledEarly);
       continue;
     }
-    async->call->cancel();
+    async->call->cancel(at_once);
     update_async(id, *async);
   }
   for (const std::uint64_t id : due) {
@@ -188,11 +188,11 @@ std::uint64_t Warden::submit(CellRequest request, OutputCallback on_output, Done
   return id;
 }
 
-bool Warden::cancel(std::uint64_t id) {
+bool Warden::cancel(std::uint64_t id, bool at_once) {
   {
     const std::lock_guard lock(mutex_);
     if (!calls_.contains(id)) return false;
-    cancels_.push_back(id);
+    cancels_.emplace_back(id, at_once);
   }
   wake();
   return true;

@@ -110,7 +110,7 @@ bool Warden::grow() {
   const bool reused = !free_ids_.empty();
   message.index = reused ? free_ids_.front() : next_slot_;  // the one that has been free longest
   // Before anything is asked for: a keeper that can't be heard would be of no use.
-  watch(ours.get(), key(Key::slot, message.index));
+  watch(ours.get(), {Topic::Kind::slot, message.index});
   if (reused)
     free_ids_.pop_front();
   else

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <iterator>
 
-#include "cell/wire.h"
 #include "os/socket.h"
 #include "os/sys.h"
+#include "wire/wire.h"
 
 namespace brig {
 namespace {

@@ -19,8 +19,8 @@
 #include "cli/cli.h"
 #include "cli/streams.h"
 #include "cli/watch_printer.h"
+#include "json/json_text.h"
 #include "os/event.h"
-#include "tool/json_text.h"
 
 namespace brig::cli {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <CLI/App.hpp>
 
-#include "cell/listed_path.h"
-#include "cell/option_words.h"
 #include "cli/cli.h"
 #include "cli/policy_options.h"
+#include "policy/listed_path.h"
+#include "policy/option_words.h"
 
 namespace brig::cli {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cell/presets.h"
 #include "cli/cli.h"
+#include "policy/presets.h"
 
 namespace brig::cli {
 namespace {

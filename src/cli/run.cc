@@ -20,12 +20,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cell/option_words.h"
 #include "cli/cli.h"
 #include "cli/policy_options.h"
 #include "cli/socket_input.h"
 #include "cli/streams.h"
 #include "cli/tty.h"
+#include "policy/option_words.h"
 
 namespace brig::cli {
 namespace {

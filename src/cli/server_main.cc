@@ -18,12 +18,12 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/policy_options.h"
+#include "http/listen_address.h"
+#include "mcp/mcp_stdio.h"
 #include "os/own_leaf.h"
-#include "serve/listen_address.h"
-#include "serve/manifest_watch.h"
-#include "serve/mcp_stdio.h"
 #include "serve/server.h"
 #include "serve/service_manager.h"
+#include "service/manifest_watch.h"
 
 namespace brig::cli {
 namespace {

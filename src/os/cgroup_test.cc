@@ -12,29 +12,10 @@
 #include <thread>
 
 #include "base/error.h"
+#include "testing/cgroup_limits.h"
 
 namespace brig {
 namespace {
-
-bool exists(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0;
-}
-
-CgroupLimits some_limits() {
-  CgroupLimits limits;
-  limits.memory = 64 << 20;
-  limits.processes = 10;
-  limits.count_cpu = true;
-  return limits;
-}
-
-// An ordinary user may have none here. CI's root must.
-#define NEEDS_CGROUPS(layout)                                                     \
-  if ((layout).version == 0) {                                                    \
-    ASSERT_FALSE(geteuid() == 0 && getenv("BRIG_MUST_WORK")) << (layout).why_not; \
-    GTEST_SKIP() << "this user may make no cgroup here";                          \
-  }
 
 // A number that no process has (the kernel's largest is 4194304), and no other run of these tests uses.
 std::string ended_pid() { return std::to_string(900'000'000 + getpid()); }
@@ -121,94 +102,6 @@ TEST(CgroupKernel, NamesDoNotCollide) {
   NEEDS_CGROUPS(first);
   for (const CgroupHierarchy& a : first.hierarchies)
     for (const CgroupHierarchy& b : second.hierarchies) EXPECT_NE(a.base, b.base);
-}
-
-TEST(CgroupKernel, ASlotNeedsTheFilesThatWerePromised) {
-  const CgroupLayout layout = make_cgroups(some_limits());
-  NEEDS_CGROUPS(layout);
-  EXPECT_THROW(SlotCgroup(layout, 77, 0), Error);
-}
-
-// A process that nobody has reaped yet keeps its cgroup in use: under load such a one was left until the Runner ended.
-TEST(CgroupKernel, AnOlderGenerationThatIsInUseIsRemovedLater) {
-  const CgroupLayout layout = make_cgroups(some_limits());
-  NEEDS_CGROUPS(layout);
-  std::string in_use;
-  for (const CgroupHierarchy& tree : layout.hierarchies)
-    for (const char* name : {"/0", "/0.1", "/0.2"})
-      if (name[2] == '\0' || tree.has_pids) {
-        ASSERT_TRUE(std::filesystem::create_directory(tree.base + name));
-        if (tree.has_pids && name[2] == '\0') in_use = tree.base + name;
-      }
-  ASSERT_TRUE(std::filesystem::create_directory(in_use + "/busy"));
-  SlotCgroup first(layout, 0, 0), second(layout, 0, 1), third(layout, 0, 2);
-  second.follow(first);
-  second.remove_older();
-  EXPECT_TRUE(std::filesystem::exists(in_use));
-  third.follow(second);
-  std::filesystem::remove(in_use + "/busy");
-  third.remove_older();
-  EXPECT_FALSE(std::filesystem::exists(in_use));
-  EXPECT_TRUE(third.remove());
-}
-
-TEST(CgroupKernel, ASlotCountsItsOwnTime) {
-  const CgroupLayout layout = make_cgroups(some_limits());
-  NEEDS_CGROUPS(layout);
-  for (const CgroupHierarchy& tree : layout.hierarchies) {
-    ASSERT_EQ(mkdir((tree.base + "/0").c_str(), 0755), 0);
-    for (const auto& setting : tree.settings) {
-      std::ofstream file(tree.base + "/0/" + setting.file);
-      file << setting.value << std::flush;
-      EXPECT_TRUE(file.good() || setting.optional) << setting.file;
-    }
-  }
-  SlotCgroup slot(layout, 0, 0);
-  slot.begin();
-  EXPECT_LT(slot.cpu_micros().value_or(0), 1000u);
-  const CgroupUsage usage = slot.end();
-  EXPECT_EQ(usage.oom_kills, 0u);
-  EXPECT_EQ(usage.fork_failures, 0u);
-  EXPECT_LT(usage.memory_peak.value_or(0), 1u << 20);
-  EXPECT_TRUE(slot.remove());
-  EXPECT_TRUE(slot.remove()) << "once more is harmless";
-  for (const CgroupHierarchy& tree : layout.hierarchies) EXPECT_FALSE(exists(tree.base + "/0"));
-}
-
-// A single cell's cgroup is the base itself, and it is ready to be entered.
-TEST(CgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
-  CgroupLimits limits = some_limits();
-  limits.single = true;
-  const CgroupLayout layout = make_cgroups(limits);
-  NEEDS_CGROUPS(layout);
-  SlotCgroup slot(layout, 0, 0);
-  slot.begin();
-  int ends[2];
-  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    for (const CgroupHierarchy& tree : layout.hierarchies) {
-      const int fd = open((tree.base + "/" + tree.entrance).c_str(), O_WRONLY | O_CLOEXEC);
-      if (write(fd, "0", 1) != 1) _exit(1);
-    }
-    for (int i = 0; i < 20; ++i)
-      if (fork() == 0) {  // more than the limit, and all there until the last has been tried
-        close(ends[1]);
-        char byte;
-        (void)!read(ends[0], &byte, 1);
-        _exit(0);
-      }
-    close(ends[1]);
-    while (waitpid(-1, nullptr, 0) > 0) {
-    }
-    _exit(0);
-  }
-  close(ends[1]);
-  int status = -1;
-  ASSERT_EQ(waitpid(pid, &status, 0), pid);
-  close(ends[0]);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(slot.end().processes_peak.value_or(limits.processes), limits.processes);
 }
 
 // What a killed brig left is removed by the next one; what belongs to the living is not.

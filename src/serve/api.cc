@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 #include "base/time_text.h"
+#include "http/sse.h"
 #include "serve/embedded.h"
-#include "serve/event_json.h"
-#include "serve/problem.h"
-#include "serve/run_request.h"
-#include "serve/sse.h"
+#include "service/event_json.h"
+#include "service/problem.h"
+#include "service/run_request.h"
 #include "tool/tool_formats.h"
 
 namespace brig::serve {

@@ -1,11 +1,11 @@
 // Api: the plain HTTP API, /v1. docs/serve.md and openapi.json have its contract.
 #pragma once
 
-#include "serve/caller.h"
-#include "serve/http.h"
-#include "serve/jobs.h"
-#include "serve/loop.h"
-#include "serve/service.h"
+#include "http/caller.h"
+#include "http/http.h"
+#include "http/loop.h"
+#include "service/jobs.h"
+#include "service/service.h"
 
 namespace brig::serve {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "serve/problem.h"
+#include "service/problem.h"
 
 namespace brig::serve {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "serve/caller.h"
-#include "serve/http.h"
+#include "http/caller.h"
+#include "http/http.h"
 
 namespace brig::serve {
 

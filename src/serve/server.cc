@@ -3,9 +3,9 @@
 #include <brig/version.h>
 
 #include "base/fair_share.h"
+#include "http/sse.h"
 #include "serve/embedded.h"
-#include "serve/problem.h"
-#include "serve/sse.h"
+#include "service/problem.h"
 
 namespace brig::serve {
 namespace {

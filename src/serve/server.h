@@ -3,11 +3,11 @@
 
 #include <map>
 
+#include "http/http_server.h"
+#include "mcp/mcp_http.h"
 #include "serve/api.h"
 #include "serve/gate.h"
-#include "serve/http_server.h"
-#include "serve/jobs.h"
-#include "serve/mcp_http.h"
+#include "service/jobs.h"
 
 namespace brig::serve {
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "tool/json_text.h"
+#include "json/json_text.h"
 
 namespace brig {
 namespace {

@@ -3,7 +3,7 @@
 #include <brig/error.h>
 #include <gtest/gtest.h>
 
-#include "tool/refusal.h"
+#include "testing/refusal.h"
 
 #include <functional>
 

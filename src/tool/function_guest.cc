@@ -17,10 +17,10 @@
 
 #include "base/text.h"
 #include "cell/answer.h"
-#include "cell/guest.h"
+#include "helper/guest.h"
+#include "json/json_text.h"
 #include "os/read.h"
 #include "os/write.h"
-#include "tool/json_text.h"
 
 namespace brig {
 namespace {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/helper_image.h"
+#include "json/json_text.h"
 #include "os/trusted_file.h"
-#include "tool/json_text.h"
 
 extern "C" const char brig_loader_begin[];
 extern "C" const char brig_loader_end[];

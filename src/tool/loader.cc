@@ -10,7 +10,7 @@
 #include <exception>
 
 #include "cell/answer.h"
-#include "cell/guest.h"
+#include "helper/guest.h"
 #include "os/threads.h"
 #include "tool/function_guest.h"
 

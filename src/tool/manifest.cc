@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cell/policy_toml.h"
 #include "os/trusted_file.h"
+#include "policy/policy_toml.h"
 #include "tool/manifest_command.h"
 #include "tool/manifest_here.h"
 #include "tool/python.h"

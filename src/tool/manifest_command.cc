@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cell/policy_toml.h"
+#include "json/schema.h"
+#include "json/schema_node.h"
+#include "policy/policy_toml.h"
 #include "tool/command_template.h"
-#include "tool/schema.h"
-#include "tool/schema_node.h"
 #include "tool/toml_json.h"
 #include "tool/tool_name.h"
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "cell/toml_reader.h"
+#include "policy/toml_reader.h"
 
 namespace brig {
 

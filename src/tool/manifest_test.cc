@@ -9,7 +9,7 @@
 #include <fstream>
 #include <random>
 
-#include "tool/refusal.h"
+#include "testing/refusal.h"
 
 namespace brig {
 namespace {

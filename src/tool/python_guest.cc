@@ -8,8 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cell/guest.h"
-#include "cell/helper.h"
+#include "helper/guest.h"
+#include "helper/helper.h"
 #include "os/threads.h"
 
 namespace brig {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "tool/json_text.h"
+#include "json/json_text.h"
 
 namespace brig {
 namespace {

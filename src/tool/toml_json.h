@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cell/toml_reader.h"
+#include "policy/toml_reader.h"
 
 namespace brig {
 

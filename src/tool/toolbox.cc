@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "tool/schema.h"
+#include "json/schema.h"
 #include "tool/tool_name.h"
 
 namespace brig {

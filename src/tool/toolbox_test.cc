@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "tool/refusal.h"
-#include "tool/schema.h"
+#include "json/schema.h"
+#include "testing/refusal.h"
 
 enum class Unit { celsius, kelvin };
 BRIG_ENUM(Unit, {Unit::celsius, "celsius"}, {Unit::kelvin, "kelvin"})

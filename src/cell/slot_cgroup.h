@@ -1,0 +1,64 @@
+// The cgroups of one slot: their limits for a call, and what a call used of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "os/cgroup.h"
+
+namespace brig {
+
+struct CgroupUsage {
+  std::optional<std::uint64_t> memory_peak;
+  std::optional<std::uint64_t> processes_peak;  // raw: with brig's own tasks
+  std::uint64_t oom_kills = 0;
+  std::uint64_t fork_failures = 0;
+};
+
+// The files of one slot, open. begin() before a cell's one request, end() after it.
+class SlotCgroup {
+ public:
+  SlotCgroup() = default;
+  // Throws Error if a file that the layout promises is not there.
+  SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation);
+
+  void begin();
+  // Less than the layout's limits until widen(); `processes` with brig's own. False: errno is set.
+  bool narrow(std::optional<std::uint64_t> memory, std::optional<std::uint64_t> processes);
+  // The layout's limits hold again. To be called before anything else is born here, or another takes its place: some of its
+  // directories stay.
+  void widen();
+  CgroupUsage end();
+  // CPU time of the slot since begin(), in microseconds.
+  std::optional<std::uint64_t> cpu_micros() const;
+  bool counts_cpu() const { return static_cast<bool>(cpu_); }
+  // The next begin() could not tell its peaks from the past ones': the slot needs new cgroups.
+  bool stale() const { return stale_; }
+  // Gives back page cache that past calls left charged here, if it is more than a little.
+  void shrink();
+  // Removes the slot's directories; false while something still lives there.
+  bool remove();
+  // Takes over what only the generation before this one had, and those before that.
+  void follow(const SlotCgroup& before);
+  // Removes that, once the keeper has moved on. What is still in use, by a process that nobody has reaped yet, is tried
+  // again the next time.
+  void remove_older();
+
+ private:
+  std::vector<std::string> directories_, older_;
+  std::string generation_directory_;
+  int version_ = 0;
+  std::uint64_t memory_limit_ = 0, pids_limit_ = 0;
+  UniqueFd memory_peak_, memory_usage_, memory_events_, memory_reclaim_, pids_peak_, pids_events_,
+      cpu_;
+  std::uint64_t memory_base_ = 0, oom_base_ = 0, forks_base_ = 0, cpu_base_ = 0, pids_floor_ = 0;
+  std::string memory_limit_file_, pids_limit_file_;
+  std::uint64_t full_memory_ = 0, full_pids_ = 0;  // not narrowed
+  bool peak_resets_ = false;
+  bool stale_ = false;
+};
+
+}  // namespace brig

@@ -1,0 +1,343 @@
+// A cell: pid 1 of the inner pid namespace. It mounts what is private to the cell, locks itself, and
+// forks the tool, which inherits every lock and waits for the one request. It exists because pid 1
+// ignores default-action signals: a tool that ran as pid 1 would report wrong ones. When the tool
+// ends it kills and reaps what is left, reports, and exits.
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "helper/helper.h"
+#include "helper/tool_request.h"
+#include "os/open_below.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+namespace {
+
+using wire::Stage;
+
+// Set once before the handler can run; the handler needs them and takes no argument.
+volatile pid_t g_tool = 0, g_keeper = 0;
+volatile bool g_killed = false;  // because the keeper died
+bool g_jailed = false;
+bool g_kill_all = false;  // kill(-1) reaches this cell's processes and no others
+
+void on_term(int) {
+  const int error = errno;
+  if (g_kill_all)
+    kill(-1, SIGTERM);
+  else if (g_tool > 0)
+    kill(-g_tool, SIGTERM);
+  errno = error;
+}
+
+// The host says that it is enough; or, in floors without a pid namespace, the keeper died.
+void on_kill(int) {
+  const int error = errno;
+  // Only if the keeper is gone: otherwise it is the host, which knows, or the tool, whose end must not look like brig's
+  // doing. In a jail the keeper's death is this process' own.
+  g_killed = !g_jailed && getppid() != g_keeper;
+  if (g_kill_all) kill(-1, SIGKILL);
+  if (g_tool > 0) {
+    kill(-g_tool, SIGKILL);
+    kill(g_tool, SIGKILL);
+  } else {
+    _exit(1);
+  }
+  errno = error;
+}
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(number, &action, nullptr);
+}
+
+// A symlink that was swapped in is an error, not another place. Not by openat2: the first filter refuses that already.
+int open_listed(const char* path) { return below::walk(AT_FDCWD, path, {.flags = O_PATH}); }
+
+bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& failure) {
+  if (!plan.landlock_abi) return true;
+  const sys::LandlockRulesetAttr attributes{plan.landlock_fs, plan.landlock_net,
+                                            plan.landlock_scoped};
+  const size_t size = plan.landlock_abi >= 6 ? 24 : plan.landlock_abi >= 4 ? 16 : 8;
+  const int ruleset = sys::landlock_create_ruleset(attributes, size);
+  if (ruleset < 0) return fail(failure, Stage::landlock_ruleset);
+  for (unsigned i = 0; i < plan.landlock_rules.count; ++i) {
+    const LandlockRule& rule = begin_of(plan, plan.landlock_rules)[i];
+    const char* path = rule.path ? text(plan, rule.path) : scratch;
+    // In the jail the mounts have seen to it, and the path is one of the cell's own root.
+    const bool listed = plan.floor == Floor::landlock && rule.path && !rule.optional;
+    const int fd = listed ? open_listed(path) : open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0) {
+      if (rule.optional && errno == ENOENT) continue;
+      return fail(failure, Stage::landlock_rule, i);
+    }
+    struct stat info;
+    uint64_t access = rule.access;
+    if (fstat(fd, &info) == 0 && !S_ISDIR(info.st_mode))
+      access &= sys::kFsExecute | sys::kFsWriteFile | sys::kFsReadFile | sys::kFsTruncate |
+                sys::kFsIoctlDev;
+    if (sys::landlock_add_path(ruleset, {access, fd}) != 0)
+      return fail(failure, Stage::landlock_rule, i);
+    close(fd);
+  }
+  // So that /dev/stdin opens; where some file system can have no rule, it does not.
+  if (input >= 0) sys::landlock_add_path(ruleset, {sys::kFsReadFile, input});
+  if (sys::landlock_restrict_self(ruleset) != 0) return fail(failure, Stage::landlock_restrict);
+  close(ruleset);
+  return true;
+}
+
+bool drop_capabilities(const Plan& plan, Failure& failure) {
+  // Locked: not even uid 0 in some namespace of a tool's own would regain anything by exec.
+  const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                             SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                             SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  // In a user namespace of its own a cell has the right to; elsewhere an ordinary user has not, and
+  // no_new_privs alone keeps the bounding set from mattering.
+  const bool privileged = prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) == 0;
+  if (!privileged && plan.floor == Floor::jail) return fail(failure, Stage::capabilities, 0);
+  if (privileged) {
+    if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 1);
+    for (int cap = 1; cap < 64; ++cap)
+      if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+        if (errno == EINVAL) break;  // past the last one of this kernel
+        return fail(failure, Stage::capabilities, 2);
+      }
+  }
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  if (syscall(SYS_capset, &header, none) != 0) return fail(failure, Stage::capabilities, 3);
+  return true;
+}
+
+// In its own user namespace a cell may have less of what is counted for the user above it too: mostly 128
+// instances, and every program of the user's that watches files needs one.
+bool limit_namespace(const Plan& plan, int proc, Failure& failure) {
+  if (!plan.watches_files || plan.floor != Floor::jail) return true;
+  return (write_file(proc, "sys/user/max_inotify_instances", "8") &&
+          write_file(proc, "sys/user/max_inotify_watches", "4096")) ||
+         fail(failure, Stage::namespace_limits);
+}
+
+bool set_limit(const RlimitStep& step, int proc) {
+  rlimit limit;
+  const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
+  if (getrlimit(resource, &limit) != 0) return false;
+  const uint64_t inherited = inherited_memory(proc, step.resource);
+  const uint64_t value =
+      step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
+  // A host that allows less than the policy keeps its own, lower limit.
+  const rlim_t most = limit.rlim_max;
+  if (value < limit.rlim_max) limit.rlim_max = value;
+  limit.rlim_cur = limit.rlim_max;
+  // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
+  if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) {
+    if (limit.rlim_max < most)
+      ++limit.rlim_max;
+    else if (limit.rlim_cur > 1)
+      --limit.rlim_cur;
+  }
+  return setrlimit(resource, &limit) == 0;
+}
+
+// The limit of open files is the tool's alone, and so set by its own process. It is also how many
+// descriptors its user may have in flight for one to be sent: were it init's, a cell that has
+// that many in flight would keep all others from sending their listener.
+bool limit_files(const Plan& plan, Failure& failure) {
+  for (unsigned i = 0; i < plan.rlimits.count; ++i) {
+    const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
+    if (step.resource == RLIMIT_NOFILE && !set_limit(step, -1))
+      return fail(failure, Stage::rlimit, i);
+  }
+  return true;
+}
+
+bool lock(const Plan& plan, int proc, const char* scratch, int input, int* listener,
+          Failure& failure) {
+  for (unsigned i = 0; i < plan.rlimits.count; ++i) {
+    const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
+    if (step.resource != RLIMIT_NOFILE && !set_limit(step, proc))
+      return fail(failure, Stage::rlimit, i);
+  }
+  if (!restrict_files(plan, scratch, input, failure)) return false;
+  if (!drop_capabilities(plan, failure)) return false;
+  // This memory may be the keeper's too, and a policy may allow ptrace: then nothing else keeps a tool out.
+  if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 4);
+  if (plan.lock_filter.count &&
+      !load_filter(plan, plan.lock_filter,
+                   SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+                   listener))
+    return fail(failure, Stage::seccomp_lock);
+  return true;
+}
+
+// Both sides of a terminal of the cell's own.
+bool make_terminal(int* sides) {
+  int unlocked = 0;
+  sides[0] = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (sides[0] < 0 || ioctl(sides[0], TIOCSPTLCK, &unlocked) != 0) return false;
+  sides[1] = ioctl(sides[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  return sides[1] >= 0;
+}
+
+uint64_t micros(const timeval& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_usec);
+}
+
+[[noreturn]] void reap(const Plan& plan, int socket, pid_t tool) {
+  wire::Message message{};
+  message.tag = wire::Tag::tool_ended;
+  int status = 0;
+  for (;;) {
+    const pid_t pid = waitpid(-1, &status, 0);
+    if (pid == tool) break;
+    if (pid < 0 && errno != EINTR) break;
+  }
+  message.status = status;
+  message.killed = g_killed;
+  // Atomic against forks: a process with a pending SIGKILL can't fork any more.
+  if (g_kill_all)
+    kill(-1, SIGKILL);
+  else
+    end_descendants();
+  while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  message.cpu_micros = micros(usage.ru_utime) + micros(usage.ru_stime);
+  message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
+  send_packet(socket, &message, sizeof message, nullptr, 0);
+  // The host looks at the workspace now, and hangs up when it has. Without mounts the keeper removes that
+  // directory when this process ends; with them, whoever is last pays for the scratch space: not the host.
+  // A keeper that has died, or dies meanwhile, ends this: the host may be waiting for its cells to go.
+  if (plan.shows_workspace)
+    g_tool = 0;  // so that on_kill() does; the number may be another's by now
+  while (plan.shows_workspace && !g_killed && recv_bytes(socket, &status, sizeof status, 0) > 0) {
+  }
+  // Nothing of this cell for the next one to find in memory that the keeper has lent.
+  explicit_bzero(&message, sizeof message);
+  explicit_bzero(&usage, sizeof usage);
+  explicit_bzero(&status, sizeof status);
+  _exit(0);
+}
+
+}  // namespace
+
+volatile bool g_settled = false;
+
+void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int workspace,
+              const Extras& extras) {
+  Failure failure;
+  // Made by the tool's own id, before it is locked: the first of the cell's terminals is /dev/pts/0.
+  int terminal[2] = {-1, -1};
+  if (extras.terminal && !make_terminal(terminal)) die(socket, Stage::terminals);
+  // In lent memory they are as the last cell's init left them.
+  g_tool = 0;
+  g_killed = g_kill_all = false;
+  g_keeper = getppid();
+  // The out-of-memory killer must choose the tool before this process and the keeper.
+  int oom = -1;
+  if (proc >= 0) {
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    oom = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  }
+  const char* directory = plan.working_directory ? text(plan, plan.working_directory) : scratch;
+  if (chdir(directory) != 0) die(socket, Stage::working_directory);
+  setsid();  // fails where the process leads a session of its own already
+  int listener = -1;
+  if (!limit_namespace(plan, proc, failure) ||
+      !lock(plan, proc, scratch, extras.input, &listener, failure))
+    die(socket, failure);
+  if (proc >= 0) close(proc);
+  // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
+  // moment before, in a Landlock domain that scopes signals.
+  g_jailed = plan.floor == Floor::jail;
+  g_kill_all = g_jailed || (plan.landlock_scoped & sys::kScopeSignal);
+
+  handle(SIGTERM, on_term);
+  handle(SIGUSR1, on_kill);
+  if (oom >= 0) (void)!write(oom, "1000", 4);
+  const pid_t tool = fork_tool();
+  if (tool < 0) die(socket, Stage::fork_tool);
+  if (tool == 0) {
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGUSR1, SIG_DFL);
+    if (listener >= 0) close(listener);
+    const int hosts[] = {workspace, extras.input, terminal[0], terminal[1]};
+    for (const int fd : hosts)
+      if (fd >= 0) close(fd);
+    if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
+    tool_main(plan, socket);
+  }
+  g_tool = tool;
+  if (oom >= 0) {
+    (void)!pwrite(oom, "0", 1, 0);
+    close(oom);
+  }
+  g_settled = true;
+  wire::Message message{};
+  message.tag = wire::Tag::cell_ready;
+  int fds[kMaxPacketFds], count = 0;
+  if (workspace >= 0) fds[count++] = workspace;
+  if (extras.input >= 0) {
+    message.status |= wire::kExtraInput;
+    fds[count++] = extras.input;
+  }
+  if (extras.terminal) {
+    message.status |= wire::kExtraTerminal;
+    for (const int side : terminal) fds[count++] = side;
+  }
+  if (listener >= 0) fds[count++] = listener;
+  if (!send_packet(socket, &message, sizeof message, fds, count)) _exit(1);
+  for (int i = 0; i < count; ++i) close(fds[i]);
+  reap(plan, socket, tool);
+}
+
+void watch_over_tree() {
+  handle(SIGUSR1, on_kill);
+  prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+void cell_init(const Plan& plan, int socket, unsigned slot) {
+  set_name("brig-init");
+  Failure failure;
+  char scratch[4096] = "", number[24];
+  int proc = -1, workspace = -1;
+  if (plan.floor == Floor::jail) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
+    const unsigned id = kCellId + slot_id(plan, slot);
+    if (!map_ids(proc, plan.user, id, id, failure) || !mount_private(plan, &workspace, failure))
+      die(socket, failure);
+  } else {
+    watch_over_tree();
+    if (!join(scratch, text(plan, plan.scratch_directory), decimal(number, slot)))
+      die(socket, Stage::scratch);
+    if (plan.shows_workspace &&
+        (workspace = open(scratch, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+      die(socket, Stage::scratch);
+  }
+  run_cell(plan, socket, proc, scratch, workspace);
+}
+
+}  // namespace brig::helper

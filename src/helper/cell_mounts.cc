@@ -1,0 +1,246 @@
+// What a cell mounts for itself: its scratch space, listed paths on top of that, its own /proc. And the
+// scratch space of a zygote while it loads its tools, which is made in the same way.
+#include <fcntl.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "helper/helper.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+namespace {
+
+using wire::Stage;
+
+bool loopback_up(Failure& failure) {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  const bool ok = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+  if (!ok) fail(failure, Stage::loopback_up);
+  if (fd >= 0) close(fd);
+  return ok;
+}
+
+// One tmpfs bounds /tmp, /dev/shm, HOME and the workspace together. It is staged where the
+// workspace goes and then covered by its own part, so that no second path to the others is left.
+bool mount_scratch(const Plan& plan, PlanText options, Failure& failure) {
+  const char* stage = text(plan, plan.workspace);
+  if (mount("scratch", stage, "tmpfs", MS_NOSUID | MS_NODEV, text(plan, options)) != 0)
+    return fail(failure, Stage::scratch);
+  const PlanText* parts = begin_of(plan, plan.scratch_parts);
+  for (unsigned i = 0; i + 1 < plan.scratch_parts.count; i += 2) {
+    char path[4096];
+    if (!join(path, stage, text(plan, parts[i])) || mkdir(path, 0755) != 0)
+      return fail(failure, Stage::scratch, i);
+    if (plan.single && plan.as_root && chown(path, plan.host_uid, plan.host_gid) != 0)
+      return fail(failure, Stage::scratch, i);
+    if (mount(path, text(plan, parts[i + 1]), nullptr, MS_BIND, nullptr) != 0)
+      return fail(failure, Stage::scratch_bind, i);
+  }
+  return true;
+}
+
+// Terminals of the cell's own: each mount is an instance that no other cell and no program of the host's sees. The kernel counts
+// terminals for the whole machine, so one cell may have a few. (No group: that of the tool's user is all there is.)
+bool mount_terminals(Failure& failure) {
+  return mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+               "mode=0620,ptmxmode=0666,max=16") == 0 ||
+         errno == ENODEV ||  // a kernel without pseudo terminals
+         fail(failure, Stage::terminals);
+}
+
+// mkdir -p of what stands before the last component; the scratch space is the cell's own, and so is what is made in it.
+bool make_parents(const Plan& plan, const char* path) {
+  char copy[4096];
+  if (strlen(path) >= sizeof copy) return false;
+  strcpy(copy, path);
+  for (char* slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    if (mkdir(copy, 0755) == 0) {
+      if (plan.single && plan.as_root && chown(copy, plan.host_uid, plan.host_gid) != 0)
+        return false;
+    } else if (errno != EEXIST && errno != EROFS) {
+      return false;
+    }
+    *slash = '/';
+  }
+  return true;
+}
+
+// As the kernel shows it. Links of the file elsewhere do not count.
+bool has_lost_its_name(const char* path) {
+  constexpr char kShown[] = " (deleted)";
+  constexpr ssize_t kSize = sizeof kShown - 1;
+  const int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return false;
+  char link[64] = "/proc/self/fd/", target[4096];
+  decimal(link + strlen(link), static_cast<unsigned long>(file));
+  const ssize_t size = readlink(link, target, sizeof target);
+  close(file);
+  return size > kSize && memcmp(target + size - kSize, kShown, kSize) == 0;
+}
+
+// The kernel mounts nowhere what has lost its name: a listed file in whose place another was put, as editors,
+// git and linkers do. What the zygote keeps of it is still there, and a link leads to it. Only in the scratch
+// space: elsewhere the name is the host's, and so might be the file.
+bool link_late(const char* from, const char* to, dev_t scratch) {
+  struct stat info;
+  if (!has_lost_its_name(from)) return false;
+  if (lstat(to, &info) != 0 || info.st_dev != scratch) return false;
+  return (S_ISDIR(info.st_mode) ? rmdir(to) : unlink(to)) == 0 && symlink(from, to) == 0;
+}
+
+// Listed paths below a scratch part, which would cover them, are put on top of it. `linked`: some are links.
+bool mount_late(const Plan& plan, bool* linked, Failure& failure) {
+  const PlanText* pairs = begin_of(plan, plan.late_binds);
+  struct stat scratch {};
+  if (plan.late_binds.count && plan.scratch_parts.count &&
+      stat(text(plan, begin_of(plan, plan.scratch_parts)[1]), &scratch) != 0)
+    return fail(failure, Stage::late_bind);
+  for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2) {
+    const char *from = text(plan, pairs[i]), *to = text(plan, pairs[i + 1]);
+    struct stat info;
+    if (stat(from, &info) != 0 || !make_parents(plan, to))
+      return fail(failure, Stage::late_bind, i);
+    if (S_ISDIR(info.st_mode)) {
+      if (mkdir(to, 0755) != 0 && errno != EEXIST) return fail(failure, Stage::late_bind, i);
+    } else {
+      const int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+      if (fd >= 0) close(fd);
+    }
+    if (mount(from, to, nullptr, MS_BIND | MS_REC, nullptr) == 0) continue;
+    const int error = errno;
+    if (error != ENOENT || !link_late(from, to, scratch.st_dev)) {
+      errno = error;
+      return fail(failure, Stage::late_bind, i);
+    }
+    *linked = true;
+  }
+  return true;
+}
+
+// Where they are kept no cell needs them any more, unless a link leads there.
+bool cover_aside(const Plan& plan, Failure& failure) {
+  return !plan.late_binds.count ||
+         mount("empty", text(plan, plan.aside), "tmpfs",
+               MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0555") == 0 ||
+         fail(failure, Stage::late_bind);
+}
+
+// Whether the kernel's list of mounts has that place: its fifth field, in which four characters are octal.
+bool is_listed(const char* path) {
+  char place[8192];
+  size_t size = 0;
+  for (; *path; ++path) {
+    if (size + 5 > sizeof place) return false;
+    const bool octal = *path == ' ' || *path == '\t' || *path == '\n' || *path == '\\';
+    if (octal) {
+      place[size++] = '\\';
+      for (int shift = 6; shift >= 0; shift -= 3)
+        place[size++] = static_cast<char>('0' + ((*path >> shift) & 7));
+    } else {
+      place[size++] = *path;
+    }
+  }
+  const int file = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  bool found = false;
+  unsigned field = 0;
+  size_t same = 0;  // characters of this field; more than there are: it differs
+  char bytes[4096];
+  for (ssize_t count = 0; !found && (count = read(file, bytes, sizeof bytes)) > 0;)
+    for (ssize_t i = 0; i < count && !found; ++i) {
+      const char c = bytes[i];
+      if (c == ' ' || c == '\n') {
+        found = field == 4 && same == size;
+        field = c == '\n' ? 0 : field + 1;
+        same = 0;
+      } else {
+        same = same < size && place[same] == c ? same + 1 : size + 1;
+      }
+    }
+  close(file);
+  return found;
+}
+
+// Whether something is mounted there, or, unless it is `kept`, nothing is there at all. The first 64 bytes of a struct statx.
+bool is_mounted(const char* path, bool kept) {
+  constexpr uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
+  struct {
+    uint32_t mask, block_size;
+    uint64_t attributes;
+    char between[40];
+    uint64_t known_attributes;
+    char rest[192];
+  } info{};
+  static_assert(sizeof info == 256);
+  if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &info) != 0)
+    // A tool can shut its own directory to this look, and open it again.
+    return (!kept && (errno == ENOENT || errno == ENOTDIR)) || (errno == EACCES && is_listed(path));
+  return (info.attributes & kMountRoot) != 0;
+}
+
+}  // namespace
+
+bool guards_hold(const Plan& plan, unsigned* index) {
+  for (*index = 0; *index < plan.guards.count; ++*index)
+    if (!is_mounted(text(plan, begin_of(plan, plan.guards)[*index]), *index < plan.kept)) {
+      errno = ESTALE;
+      return false;
+    }
+  return true;
+}
+
+bool mount_load_scratch(const Plan& plan, Failure& failure) {
+  bool linked = false;
+  return mount_scratch(plan, plan.load_scratch, failure) && mount_late(plan, &linked, failure);
+}
+
+bool drop_load_scratch(const Plan& plan, Failure& failure) {
+  const PlanText* parts = begin_of(plan, plan.scratch_parts);
+  // Detached, with what is mounted on it: a module may have a file open there, or mapped.
+  for (unsigned i = plan.scratch_parts.count; i >= 2; i -= 2)
+    if (umount2(text(plan, parts[i - 1]), MNT_DETACH) != 0)
+      return fail(failure, Stage::load_scratch, i - 2);
+  return umount2(text(plan, plan.workspace), MNT_DETACH) == 0 ||
+         fail(failure, Stage::load_scratch, plan.scratch_parts.count);
+}
+
+bool mount_private(const Plan& plan, int* workspace, Failure& failure) {
+  if (plan.loopback_up && !loopback_up(failure)) return false;
+  if (!mount_scratch(plan, plan.scratch_options, failure)) return false;
+  // Before anything of the host's is mounted on top of it.
+  if (plan.shows_workspace &&
+      (*workspace = open(text(plan, plan.workspace), O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+    return fail(failure, Stage::scratch);
+  bool linked = false;
+  if (!mount_late(plan, &linked, failure) || (!linked && !cover_aside(plan, failure))) return false;
+  // Read-only: nothing in it is the cell's to change, oom_score_adj and sysctls included.
+  if (plan.single) {
+    sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
+    if (sys::mount_setattr(AT_FDCWD, "/proc", 0, &read_only) != 0)
+      return fail(failure, Stage::proc);
+  } else if (mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                   nullptr) != 0) {
+    return fail(failure, Stage::proc);
+  }
+  if (!mount_terminals(failure)) return false;
+  for (unsigned i = 0; i < plan.proc_masks.count; ++i) {
+    const char* path = text(plan, begin_of(plan, plan.proc_masks)[i]);
+    if (mount("/dev/null", path, nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT)
+      return fail(failure, Stage::mask, i);
+  }
+  unsigned guard = 0;
+  return guards_hold(plan, &guard) || fail(failure, Stage::guard, guard);
+}
+
+}  // namespace brig::helper

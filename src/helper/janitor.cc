@@ -1,0 +1,339 @@
+// The janitor: the only part of the helper that stays outside the jail, with the host's own rights.
+// It starts the zygote, makes each slot's cgroups and opens them to its keeper, and leaves nothing
+// behind: it outlives the host by just as long as that takes.
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "helper/helper.h"
+#include "os/socket.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+namespace {
+
+using wire::Stage;
+using wire::Tag;
+
+constexpr unsigned kMaxSlots = 65536;
+int g_cell_socket = -1;
+
+// Kills and reaps a child.
+void end(int pidfd) {
+  sys::pidfd_send_signal(pidfd, SIGKILL);
+  siginfo_t info;
+  while (waitid(static_cast<idtype_t>(3 /* P_PIDFD */), static_cast<id_t>(pidfd), &info,
+                WEXITED | __WALL) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+// A user namespace that shows files of `map` as the tool's. It lives on in the descriptor.
+int make_id_map(const Plan& plan, const IdMap& map) {
+  int pidfd = -1;
+  const pid_t pid = sys::clone_process(CLONE_NEWUSER | CLONE_PIDFD | SIGCHLD, &pidfd);
+  if (pid < 0) return -1;
+  if (pid == 0) {
+    pause();
+    _exit(0);
+  }
+  char path[64] = "/proc/", line[80], number[24];
+  strcat(path, decimal(number, static_cast<unsigned long>(pid)));
+  const int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  int fd = -1;
+  strcpy(line, decimal(number, map.uid));
+  strcat(strcat(strcat(line, " "), decimal(number, plan.host_uid)), " 1");
+  if (dir >= 0 && write_file(dir, "uid_map", line)) {
+    strcpy(line, decimal(number, map.gid));
+    strcat(strcat(strcat(line, " "), decimal(number, plan.host_gid)), " 1");
+    if (write_file(dir, "gid_map", line)) fd = openat(dir, "ns/user", O_RDONLY | O_CLOEXEC);
+  }
+  const int error = errno;
+  if (dir >= 0) close(dir);
+  end(pidfd);
+  close(pidfd);
+  errno = error;
+  return fd;
+}
+
+// "<slot>" or "<slot>.<generation>"
+void slot_name(char* out, unsigned slot, unsigned generation) {
+  char number[24];
+  strcpy(out, decimal(number, slot));
+  if (generation) strcat(strcat(out, "."), decimal(number, generation));
+}
+
+bool make_cgroup(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation) {
+  char name[64], path[4096], file[4096];
+  slot_name(name, slot, generation);
+  if (!join(path, text(plan, tree.base), name)) return false;
+  if (mkdir(path, 0755) != 0 && errno != EEXIST) return false;
+  for (unsigned i = 0; i < tree.settings.count; ++i) {
+    const CgroupSetting& setting = begin_of(plan, tree.settings)[i];
+    if (!join(file, path, text(plan, setting.file))) return false;
+    if (!write_file(AT_FDCWD, file, text(plan, setting.value)) && !setting.optional) return false;
+  }
+  return true;
+}
+
+// Who holds it may enter, with the janitor's rights.
+int open_entrance(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation) {
+  char name[64], path[4096], file[4096];
+  slot_name(name, slot, generation);
+  if (!join(path, text(plan, tree.base), name) || !join(file, path, text(plan, tree.entrance)))
+    return -1;
+  return openat(AT_FDCWD, file, O_WRONLY | O_CLOEXEC);
+}
+
+// Removes every slot of a tree, then the tree. A cgroup stays busy for a moment after its last
+// process is gone, so this tries for two seconds.
+bool remove_cgroups(const Plan& plan, const CgroupTree& tree) {
+  const char* base = text(plan, tree.base);
+  for (int attempt = 0; rmdir(base) != 0 && errno != ENOENT; ++attempt) {
+    if (attempt == 200) return false;
+    if (attempt > 1) usleep(10000);
+    DIR* stream = opendir(base);
+    if (!stream) continue;
+    while (const dirent* entry = readdir(stream)) {
+      if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+      unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(stream);
+  }
+  return true;
+}
+
+// False if there is no zygote any more. That is no failure of this slot: the host hears why it ended.
+bool grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
+  wire::Message message{};
+  message.tag = Tag::new_slot;
+  message.index = slot;
+  int fds[kMaxPacketFds] = {slot_socket}, count = 1;
+  Stage failed = Stage::cgroup;
+  errno = EINVAL;
+  bool ok = slot < kMaxSlots && plan.cgroups.count < kMaxPacketFds;
+  for (unsigned i = 0; ok && i < plan.cgroups.count; ++i) {
+    const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
+    ok = make_cgroup(plan, tree, slot, 0) && (fds[count] = open_entrance(plan, tree, slot, 0)) >= 0;
+    if (ok) ++count;
+  }
+  bool ended = false;
+  if (ok) {
+    failed = Stage::sockets;
+    ok = send_packet(zygote_socket, &message, sizeof message, fds, count);
+    ended = !ok && (errno == EPIPE || errno == ECONNRESET);
+  }
+  if (!ok && !ended) {
+    message.tag = Tag::failed;
+    message.stage = failed;
+    message.error = errno;
+    send_packet(slot_socket, &message, sizeof message, nullptr, 0);
+  }
+  for (int i = 0; i < count; ++i) close(fds[i]);
+  return !ended;
+}
+
+// Hands on to the host what the zygote says: that it is ready, or why it is not. False if it says nothing.
+bool hand_on(int zygote_socket, int host_socket) {
+  wire::Message message;
+  const Packet packet = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
+  if (packet.size != sizeof message) return false;
+  if (message.tag == Tag::zygote_ready || message.tag == Tag::failed)
+    send_packet(host_socket, &message, sizeof message, nullptr, 0);
+  return true;
+}
+
+// pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup: its
+// keeper does, before it makes the next cell; then the host removes the old one.
+void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generation) {
+  wire::Message message{};
+  message.tag = Tag::failed;
+  message.stage = Stage::cgroup;
+  message.index = slot;
+  message.status = static_cast<int>(generation);
+  int entrance = -1;
+  for (unsigned i = 0; i < plan.cgroups.count; ++i) {
+    const CgroupTree& tree = begin_of(plan, plan.cgroups)[i];
+    if (!tree.is_pids) continue;
+    if (make_cgroup(plan, tree, slot, generation))
+      entrance = open_entrance(plan, tree, slot, generation);
+    message.error = errno;
+  }
+  if (entrance >= 0) message.tag = Tag::slot_refreshed;
+  send_packet(host_socket, &message, sizeof message, &entrance, entrance >= 0);
+  if (entrance >= 0) close(entrance);
+}
+
+[[noreturn]] void finish(const Plan& plan, int zygote_pidfd) {
+  end(zygote_pidfd);
+  bool clean = true;
+  if (plan.floor != Floor::jail) {
+    end_descendants();
+    if (plan.scratch_directory) clean = remove_tree(text(plan, plan.scratch_directory));
+  }
+  for (unsigned i = 0; i < plan.cgroups.count; ++i)
+    clean &= remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
+  _exit(clean ? 0 : 1);  // what could not be removed, the host tries again
+}
+
+uint64_t zygote_flags(const Plan& plan) {
+  const uint64_t flags = SIGCHLD | CLONE_PIDFD;
+  return plan.floor == Floor::jail
+             ? flags | CLONE_NEWPID | CLONE_NEWNS | (plan.as_root ? 0 : CLONE_NEWUSER)
+             : flags;
+}
+
+void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* id_maps,
+                  int catalog, int* pidfd, int* socket) {
+  int pair[2];
+  if (!packet_pair(pair)) die(host_socket, Stage::sockets);
+  const pid_t zygote = sys::clone_process(zygote_flags(plan), pidfd);
+  if (zygote < 0) die(host_socket, Stage::clone_zygote);
+  if (zygote == 0) {
+    close(pair[0]);
+    close(host_socket);
+    close(host_pidfd);
+    zygote_main(plan, pair[1], id_maps, catalog);
+  }
+  close(pair[1]);
+  *socket = pair[0];
+}
+
+// One cell; its pidfd. Making namespaces takes long, so it is started before there is a plan, which then
+// comes over the cell's socket; `plan` is set if it was there first.
+int start_single(const Plan* plan, const wire::Message& request, int cell_socket, int input,
+                 int host_socket, int host_pidfd, const int* id_maps) {
+  const SingleStart start{.namespaces = request.index,
+                          .uid = geteuid(),
+                          .gid = getegid(),
+                          .user = request.user,
+                          .input = input,
+                          .terminal = (request.status & wire::kExtraTerminal) != 0};
+  int pidfd = -1;
+  // The network namespace takes longest of all: a process of its own makes it.
+  const pid_t pid = sys::clone_process(
+      SIGCHLD | CLONE_PIDFD | (request.index & ~static_cast<unsigned>(CLONE_NEWNET)), &pidfd);
+  if (pid < 0) die(host_socket, Stage::clone_zygote);
+  if (pid == 0) {
+    close(host_socket);
+    close(host_pidfd);
+    single_main(plan, cell_socket, id_maps, start);
+  }
+  wire::Message message{};
+  message.tag = Tag::cell_made;
+  if (!send_packet(host_socket, &message, sizeof message, &pidfd, 1)) {
+    end(pidfd);
+    _exit(1);
+  }
+  return pidfd;
+}
+
+void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
+  for (unsigned i = 0; i < plan.id_maps.count && i < kMaxIdMaps; ++i) {
+    id_maps[i] = make_id_map(plan, begin_of(plan, plan.id_maps)[i]);
+    if (id_maps[i] < 0) die(host_socket, Stage::id_map_owner, i);
+  }
+}
+
+}  // namespace
+
+void janitor_main(int host_socket, int host_pidfd) {
+  set_name("brig-janitor");
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  // The host's ignored signals (Python ignores SIGPIPE) must not reach the tools.
+  // By the system call: the library keeps a few of them to itself.
+  const unsigned long default_action[4] = {};
+  for (int number = 1; number <= 64; ++number)
+    syscall(SYS_rt_sigaction, number, default_action, nullptr, 8);
+  // A tool's core limit is 1, see plan_builder.cc: where the host's own is 0, only root can raise it.
+  const rlimit core{1, 1};
+  setrlimit(RLIMIT_CORE, &core);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Terminal signals are the host's to handle: a session of its own.
+  setsid();
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // for floors without a pid namespace
+
+  wire::Message message;
+  Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
+  if (packet.size == 0) _exit(1);  // the host gave up, and cleans up itself
+  if (packet.size != sizeof message || packet.fd_count < 1 || packet.fd_count > 2)
+    die(host_socket, Stage::plan);
+  int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
+  const Plan* known = nullptr;
+  if (message.tag == Tag::prepare) {
+    g_cell_socket = packet.fds[0].release();
+    zygote_pidfd = start_single(nullptr, message, g_cell_socket, packet.fds[1].get(), host_socket,
+                                host_pidfd, id_maps);
+    packet.fds[1].reset();
+    known = &receive_plan(host_socket);  // a janitor that ends here takes the cell along
+  } else {
+    known = &map_plan(host_socket, packet.fds[0].release());
+    make_id_maps(*known, host_socket, id_maps);
+    if (known->single) {
+      Packet start = recv_packet(host_socket, &message, sizeof message, 0);
+      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count < 1 ||
+          start.fd_count > 2)
+        _exit(1);
+      g_cell_socket = start.fds[0].release();
+      zygote_pidfd = start_single(known, message, g_cell_socket, start.fds[1].get(), host_socket,
+                                  host_pidfd, id_maps);
+    } else {
+      start_zygote(*known, host_socket, host_pidfd, id_maps, packet.fds[1].get(), &zygote_pidfd,
+                   &zygote_socket);
+      packet.fds[1].reset();
+    }
+    for (unsigned i = 0; i < known->id_maps.count; ++i) close(id_maps[i]);
+  }
+  const Plan& plan = *known;
+  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
+  if (plan.single && plan.floor == Floor::jail) close(g_cell_socket);
+
+  pollfd polls[] = {{host_socket, POLLIN, 0},
+                    {host_pidfd, POLLIN, 0},
+                    {zygote_socket, POLLIN, 0},
+                    {zygote_pidfd, POLLIN, 0}};
+  for (;;) {
+    if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
+    // Its socket closes before its process is gone, which under load takes long.
+    bool zygote_ended = !plan.single && ((polls[2].revents & POLLHUP) || polls[3].revents);
+    // Its last words come before its end is looked at.
+    if ((polls[2].revents & POLLIN) && hand_on(zygote_socket, host_socket)) continue;
+    if (polls[0].revents & POLLIN) {
+      Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
+      if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
+      if (asked.size == sizeof message && message.tag == Tag::grow && asked.fd_count == 1)
+        zygote_ended |= !grow(plan, zygote_socket, message.index, asked.fds[0].release());
+      else if (asked.size == sizeof message && message.tag == Tag::refresh_pids &&
+               message.index < kMaxSlots)
+        refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
+    }
+    // A single cell is over when its call is: the host still reads its cgroups, then it hangs up.
+    if (polls[3].revents && plan.single) {
+      polls[3].fd = -1;
+      if (plan.floor != Floor::jail) {
+        end_descendants();
+        close(g_cell_socket);
+      }
+    }
+    if (zygote_ended) {
+      // It may have said them after its socket was looked at.
+      while (hand_on(zygote_socket, host_socket)) {
+      }
+      finish(plan, zygote_pidfd);
+    }
+    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents) finish(plan, zygote_pidfd);
+  }
+}
+
+}  // namespace brig::helper

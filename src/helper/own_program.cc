@@ -1,0 +1,192 @@
+// A function zygote is a copy of the host's program, or of brig-loader. /proc/self/exe would lead its tools to
+// that file where it lies: on a mount of the host's that can be written, or in a memory file that anyone may
+// write attributes to. An ordinary user's tool has the owner's rights on it: it could change the mode, the
+// times and the attributes of the host's own program. So the zygote lets go of the file: its mappings become
+// anonymous copies of themselves, and its program an empty file on a read-only mount of its own.
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "helper/helper.h"
+#include "os/sys.h"
+
+namespace brig::helper {
+namespace {
+
+using wire::Stage;
+
+struct Range {
+  unsigned long begin, end;
+  int protection;
+};
+constexpr unsigned kMostRanges = 256;
+
+// A line of /proc/self/maps: "begin-end rwxp offset major:minor inode   path".
+struct MapsLine {
+  Range range;
+  bool is_private;
+  unsigned long inode;
+  const char* path;
+};
+
+MapsLine parse(char* line) {
+  MapsLine found{};
+  char* at = line;
+  found.range.begin = strtoul(at, &at, 16);
+  found.range.end = strtoul(at + 1, &at, 16);
+  const char* mode = ++at;
+  if (mode[0] == 'r') found.range.protection |= PROT_READ;
+  if (mode[1] == 'w') found.range.protection |= PROT_WRITE;
+  if (mode[2] == 'x') found.range.protection |= PROT_EXEC;
+  found.is_private = mode[3] == 'p';
+  strtoul(at + 5, &at, 16);  // offset
+  strtoul(at, &at, 16);      // major
+  strtoul(at + 1, &at, 16);  // minor
+  found.inode = strtoul(at, &at, 10);
+  while (*at == ' ') ++at;
+  found.path = at;
+  return found;
+}
+
+// Every private mapping of the program's file. By its inode or by its name: file systems that are layered
+// on others show another inode here than stat() does. One too many does no harm: its copy is the same.
+// Returns how many, or -1.
+int ranges_of_program(Range* ranges) {
+  struct stat program;
+  char name[4096];
+  if (stat("/proc/self/exe", &program) != 0) return -1;
+  const ssize_t length = readlink("/proc/self/exe", name, sizeof name - 1);
+  if (length <= 0) return -1;
+  name[length] = '\0';
+  const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  unsigned count = 0;
+  char buffer[8192];
+  size_t held = 0;
+  for (ssize_t size; (size = read(file, buffer + held, sizeof buffer - 1 - held)) > 0;) {
+    held += static_cast<size_t>(size);
+    buffer[held] = '\0';
+    char* line = buffer;
+    for (char* end; (end = strchr(line, '\n')); line = end + 1) {
+      *end = '\0';
+      const MapsLine found = parse(line);
+      if (!found.is_private || !found.inode) continue;
+      if (found.inode != program.st_ino && strcmp(found.path, name) != 0) continue;
+      if (count == kMostRanges) {
+        close(file);
+        errno = E2BIG;
+        return -1;
+      }
+      ranges[count++] = found.range;
+    }
+    held -= static_cast<size_t>(line - buffer);
+    memmove(buffer, line, held + 1);
+    if (held == sizeof buffer - 1) held = 0;  // a path longer than that is not the program's
+  }
+  close(file);
+  return static_cast<int>(count);
+}
+
+// In one step for the code that runs in it: the old mapping is there until the new one is. The kernel copies,
+// since a sanitizer would not let this code read all of the program's memory.
+bool replace(const Range& range) {
+  const size_t size = range.end - range.begin;
+  void* const at = reinterpret_cast<void*>(range.begin);  // NOLINT(performance-no-int-to-ptr)
+  void* copy = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) return false;
+  if (range.protection & PROT_READ)
+    for (size_t done = 0; done < size;) {
+      const iovec to{static_cast<char*>(copy) + done, size - done};
+      const iovec from{static_cast<char*>(at) + done, size - done};
+      const ssize_t copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+      if (copied <= 0) return false;
+      done += static_cast<size_t>(copied);
+    }
+  return mprotect(copy, size, range.protection) == 0 &&
+         mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
+}
+
+// An empty program, on a mount that is read-only from now on and attached nowhere.
+int empty_program() {
+  const int fs = sys::fsopen("tmpfs", 1 /* FSOPEN_CLOEXEC */);
+  if (fs < 0) return -1;
+  const int mount = sys::fsconfig_create(fs) == 0 ? sys::fsmount(fs, 1 /* FSMOUNT_CLOEXEC */,
+                                                                 sys::kAttrNosuid | sys::kAttrNodev)
+                                                  : -1;
+  close(fs);
+  if (mount < 0) return -1;
+  int file = openat(mount, "tool", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
+  if (file >= 0) close(file);
+  sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
+  file = file >= 0 && sys::mount_setattr(mount, "", AT_EMPTY_PATH, &read_only) == 0
+             ? openat(mount, "tool", O_RDONLY | O_CLOEXEC)
+             : -1;
+  close(mount);
+  return file;
+}
+
+// The kernel changes the program's file only along with all it knows of the memory's layout: as it is.
+bool layout_of_memory(prctl_mm_map& map) {
+  char text[2048];
+  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return false;
+  text[size] = '\0';
+  char* at = strrchr(text, ')');
+  if (!at) return false;
+  at += 2;
+  at = strchr(at, ' ');  // the state, field 3, is a letter
+  for (int field = 4; at && *at && field <= 51; ++field) {
+    const unsigned long value = strtoul(at, &at, 10);
+    switch (field) {  // proc(5)
+      case 26: map.start_code = value; break;
+      case 27: map.end_code = value; break;
+      case 28: map.start_stack = value; break;
+      case 45: map.start_data = value; break;
+      case 46: map.end_data = value; break;
+      case 47: map.start_brk = value; break;
+      case 48: map.arg_start = value; break;
+      case 49: map.arg_end = value; break;
+      case 50: map.env_start = value; break;
+      case 51: map.env_end = value; break;
+      default: break;
+    }
+  }
+  map.brk = static_cast<unsigned long>(syscall(SYS_brk, 0));
+  return map.env_end != 0;
+}
+
+Range g_ranges[kMostRanges];
+
+}  // namespace
+
+bool make_stand_in(int* stand_in, Failure& failure) {
+  *stand_in = empty_program();
+  return *stand_in >= 0 || fail(failure, Stage::program, 0);
+}
+
+bool leave_program_file(int stand_in, Failure& failure) {
+  const int count = ranges_of_program(g_ranges);
+  if (count < 0) return fail(failure, Stage::program, 1);
+  for (int i = 0; i < count; ++i)
+    if (!replace(g_ranges[i])) return fail(failure, Stage::program, 2);
+  prctl_mm_map map{};
+  if (!layout_of_memory(map)) return fail(failure, Stage::program, 3);
+  map.exe_fd = static_cast<unsigned>(stand_in);
+  if (prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0) != 0)
+    return fail(failure, Stage::program, 4);
+  close(stand_in);
+  return true;
+}
+
+}  // namespace brig::helper

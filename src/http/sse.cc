@@ -1,0 +1,41 @@
+#include "http/sse.h"
+
+#include "json/json_line.h"
+
+namespace brig::serve {
+namespace {
+
+constexpr std::chrono::seconds kKeepAlive{15};
+constexpr std::size_t kMostUnsent = std::size_t{1} << 20;
+
+}  // namespace
+
+SseStream::SseStream(Loop& loop, ExchangePtr exchange, std::vector<Header> headers)
+    : exchange_(std::move(exchange)) {
+  Response head;
+  head.type = "text/event-stream";
+  head.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
+  head.headers.insert(head.headers.end(), headers.begin(), headers.end());
+  exchange_->begin(std::move(head));
+  keep_alive_ = loop.every(kKeepAlive, [weak = std::weak_ptr<Exchange>(exchange_)] {
+    if (const auto stream = weak.lock()) stream->write(": keep-alive\n\n");
+  });
+}
+
+void SseStream::send(std::string_view name, const std::string& data, bool must) {
+  if (!must && exchange_->unsent() > kMostUnsent) {
+    ++lost_;
+    return;
+  }
+  if (lost_ > 0) {
+    const Json lost{{"kind", "lost"}, {"dropped", std::exchange(lost_, 0)}};
+    exchange_->write(sse_event("lost", lost.dump(), std::to_string(next_id_++)));
+  }
+  exchange_->write(sse_event(name, data, std::to_string(next_id_++)));
+}
+
+void SseStream::send(std::string_view name, const Json& data, bool must) {
+  send(name, json_line(data), must);
+}
+
+}  // namespace brig::serve

@@ -1,0 +1,574 @@
+#include "json/json_text.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#include "base/text.h"
+#include "base/utf8.h"
+
+namespace brig {
+namespace {
+
+constexpr std::string_view kTooDeep = "it is nested deeper than";
+constexpr std::string_view kTooMany = "it holds too many values";
+
+std::string too_deep_text() { return fmt::format("{} {}", kTooDeep, kMaxJsonDepth); }
+
+std::string too_many_text() {
+  return fmt::format(
+      "{}: they would take more memory than {} and twice the size of the text; send fewer, or many "
+      "of them as one string",
+      kTooMany, format_size(kJsonAllowance));
+}
+
+// What a value takes beside its strings' bytes, at the worst moment of reading and of destroying it: a
+// vector that grows has its elements twice, and nlohmann moves them all into another to destroy them.
+constexpr std::size_t kElementCost = 48, kMemberCost = 128, kObjectCost = 80, kArrayCost = 32,
+                      kStringCost = 64;
+
+// What small values took is not the kernel's again by itself.
+void give_back(std::size_t text_size) {
+  constexpr std::size_t kWorthIt = 1 << 20;
+#ifdef __GLIBC__
+  if (text_size >= kWorthIt) malloc_trim(0);
+#endif
+}
+
+// The high bit of each byte that can't be copied as it is: '"', '\\', control characters, and what is not
+// ASCII. The lowest such byte is exact; those above it may be wrong, for the borrows of the subtractions.
+std::uint64_t not_plain(std::uint64_t word) {
+  constexpr std::uint64_t kEach = 0x0101010101010101ull;
+  return (word | (word - 0x20 * kEach) | ((word ^ '"' * kEach) - kEach) |
+          ((word ^ '\\' * kEach) - kEach)) &
+         0x80 * kEach;
+}
+
+// The same of 16 bytes, a vector of every machine: is there any?
+constexpr std::size_t kBlock = 16;
+bool is_plain_block(const char* at) {
+  using Bytes = std::uint8_t __attribute__((vector_size(kBlock)));
+  Bytes bytes;
+  std::memcpy(&bytes, at, sizeof bytes);
+  const auto found = (bytes < 0x20) | (bytes == '"') | (bytes == '\\') | (bytes >= 0x80);
+  std::uint64_t words[kBlock / 8];
+  std::memcpy(words, &found, sizeof words);
+  return (words[0] | words[1]) == 0;
+}
+
+// Where the text stops being the same inside and outside of JSON: at a '"', a '\\', a control character,
+// or something that is not UTF-8.
+const char* plain_end(const char* at, const char* const end) {
+  for (;;) {
+    while (static_cast<std::size_t>(end - at) >= kBlock && is_plain_block(at)) at += kBlock;
+    std::uint64_t word;
+    while (static_cast<std::size_t>(end - at) >= sizeof word) {
+      std::memcpy(&word, at, sizeof word);
+      const std::uint64_t found = not_plain(word);
+      if (found) {
+        if constexpr (std::endian::native == std::endian::little) at += std::countr_zero(found) / 8;
+        break;
+      }
+      at += sizeof word;
+    }
+    if (at == end) return at;
+    const auto byte = static_cast<unsigned char>(*at);
+    if (byte < 0x80) {
+      if (byte < 0x20 || byte == '"' || byte == '\\') return at;
+      ++at;
+      continue;
+    }
+    // Text that has one such character mostly has many.
+    while (at != end && static_cast<unsigned char>(*at) >= 0x80) {
+      const std::size_t length = utf8_length(at, end);
+      if (length == 0) return at;
+      at += length;
+    }
+  }
+}
+
+// Stands in an outline on both sides of a gap's size. Text can't hold it: JSON has it as \u0001.
+constexpr char kGap = '\x01';
+
+// Says whether, not why not: that is rare, and nlohmann says it well.
+class Reader {
+ public:
+  Reader(std::string_view text, const GapFiller& filler)
+      : at_(text.data()),
+        end_(text.data() + text.size()),
+        filler_(filler),
+        left_(kJsonAllowance + 2 * text.size()) {
+    if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
+  }
+
+  bool document(Json& result) {
+    if (!value(result, 0)) return false;
+    skip_space();
+    return at_ == end_;
+  }
+  bool too_deep() const { return too_deep_; }
+  // The name that an object has twice: readers differ in which of the two they take.
+  const std::optional<std::string>& repeated() const { return repeated_; }
+  bool too_many() const { return too_many_; }
+  // Where it stopped.
+  const char* at() const { return at_; }
+
+ private:
+  void skip_space() {
+    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+  }
+  bool skip(char c) {
+    if (at_ == end_ || *at_ != c) return false;
+    ++at_;
+    return true;
+  }
+  bool skip(std::string_view word) {
+    if (!std::string_view(at_, end_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  // False if there is no room for so much more.
+  bool charge(std::size_t cost) {
+    if (cost > left_) return !(too_many_ = true);
+    left_ -= cost;
+    return true;
+  }
+
+  bool value(Json& result, unsigned depth) {
+    skip_space();
+    if (at_ == end_) return false;
+    switch (*at_) {
+      case '{': return object(result, depth + 1);
+      case '[': return array(result, depth + 1);
+      case '"':
+        ++at_;
+        if (!charge(kStringCost)) return false;
+        result = Json::value_t::string;
+        return string(result.get_ref<std::string&>());
+      case 't': result = true; return skip("true");
+      case 'f': result = false; return skip("false");
+      case 'n': result = nullptr; return skip("null");
+      default: return number(result);
+    }
+  }
+
+  bool object(Json& result, unsigned depth) {
+    if (depth > kMaxJsonDepth) return !(too_deep_ = true);
+    if (!charge(kObjectCost)) return false;
+    ++at_;
+    result = Json::value_t::object;
+    auto& members = result.get_ref<Json::object_t&>();
+    skip_space();
+    if (skip('}')) return true;
+    do {
+      std::string key;
+      skip_space();
+      if (!skip('"') || !string(key) || !charge(kMemberCost)) return false;
+      skip_space();
+      const auto [member, is_new] = members.try_emplace(std::move(key));
+      if (!is_new) {
+        repeated_ = member->first;
+        return false;
+      }
+      if (!skip(':') || !value(member->second, depth)) return false;
+      skip_space();
+    } while (skip(','));
+    return skip('}');
+  }
+
+  bool array(Json& result, unsigned depth) {
+    if (depth > kMaxJsonDepth) return !(too_deep_ = true);
+    if (!charge(kArrayCost)) return false;
+    ++at_;
+    result = Json::value_t::array;
+    auto& items = result.get_ref<Json::array_t&>();
+    skip_space();
+    if (skip(']')) return true;
+    do {
+      if (!charge(kElementCost) || !value(items.emplace_back(), depth)) return false;
+      skip_space();
+    } while (skip(','));
+    return skip(']');
+  }
+
+  // What follows the quote that begins it.
+  bool string(std::string& result) {
+    for (;;) {
+      const char* const run = at_;
+      at_ = plain_end(at_, end_);
+      result.append(run, static_cast<std::size_t>(at_ - run));
+      if (skip('"')) return true;
+      if (filler_ && skip(kGap)) {
+        if (!gap(result)) return false;
+      } else if (!skip('\\') || !escape(result)) {
+        return false;
+      }
+    }
+  }
+
+  bool gap(std::string& result) {
+    std::size_t size = 0;
+    const auto [after, error] = std::from_chars(at_, end_, size);
+    at_ = after;
+    return error == std::errc() && skip(kGap) && filler_(result, size);
+  }
+
+  bool escape(std::string& result) {
+    if (at_ == end_) return false;
+    switch (*at_++) {
+      case '"': result += '"'; return true;
+      case '\\': result += '\\'; return true;
+      case '/': result += '/'; return true;
+      case 'b': result += '\b'; return true;
+      case 'f': result += '\f'; return true;
+      case 'n': result += '\n'; return true;
+      case 'r': result += '\r'; return true;
+      case 't': result += '\t'; return true;
+      case 'u': return code_point(result);
+      default: return false;
+    }
+  }
+
+  bool code_point(std::string& result) {
+    std::uint32_t code = 0;
+    if (!hex(code)) return false;
+    if (code >= 0xDC00 && code < 0xE000) return false;
+    if (code >= 0xD800 && code < 0xDC00) {
+      std::uint32_t low = 0;
+      if (!skip("\\u") || !hex(low) || low < 0xDC00 || low >= 0xE000) return false;
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    const auto put = [&](std::uint32_t byte) { result += static_cast<char>(byte); };
+    const auto rest = [&](unsigned shift) { put(0x80 | (code >> shift & 0x3F)); };
+    if (code < 0x80) {
+      put(code);
+    } else if (code < 0x800) {
+      put(0xC0 | code >> 6);
+      rest(0);
+    } else if (code < 0x10000) {
+      put(0xE0 | code >> 12);
+      rest(6);
+      rest(0);
+    } else {
+      put(0xF0 | code >> 18);
+      rest(12);
+      rest(6);
+      rest(0);
+    }
+    return true;
+  }
+
+  bool hex(std::uint32_t& code) {
+    if (end_ - at_ < 4) return false;
+    // Takes no sign and no "0x".
+    const auto read = std::from_chars(at_, at_ + 4, code, 16);
+    if (read.ec != std::errc() || read.ptr != at_ + 4) return false;
+    at_ += 4;
+    return true;
+  }
+
+  bool digits() {
+    const char* const begin = at_;
+    while (at_ != end_ && *at_ >= '0' && *at_ <= '9') ++at_;
+    return at_ != begin;
+  }
+
+  bool number(Json& result) {
+    const char* const begin = at_;
+    const bool negative = skip('-');
+    bool whole = true;
+    if (!skip('0') && !digits()) return false;
+    if (skip('.')) {
+      whole = false;
+      if (!digits()) return false;
+    }
+    if (skip('e') || skip('E')) {
+      whole = false;
+      (void)(skip('+') || skip('-'));
+      if (!digits()) return false;
+    }
+    // An integer that is too large for its type is a double.
+    return (whole && (negative ? exact<std::int64_t>(begin, result)
+                               : exact<std::uint64_t>(begin, result))) ||
+           exact<double>(begin, result) || rounded(begin, result);
+  }
+
+  template <typename T>
+  bool exact(const char* begin, Json& result) const {
+    T read;
+    if (std::from_chars(begin, at_, read).ec != std::errc()) return false;
+    result = read;
+    return true;
+  }
+
+  // from_chars does not tell what is too small, and thus zero or nearly so, from what is too large.
+  bool rounded(const char* begin, Json& result) const {
+    result = Json::parse(begin, at_, nullptr, false);
+    return !result.is_discarded();
+  }
+
+  const char* at_;
+  const char* const end_;
+  const GapFiller& filler_;
+  std::size_t left_;
+  bool too_deep_ = false, too_many_ = false;
+  std::optional<std::string> repeated_;
+};
+
+// Keeps nothing of a text but what is wrong with it: its values would take memory once more.
+class FaultFinder final : public nlohmann::json_sax<Json> {
+ public:
+  std::string fault;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    const std::string_view what = error.what();
+    const std::size_t id = what.find("] ");
+    fault = id == std::string_view::npos ? what : what.substr(id + 2);
+    return false;
+  }
+};
+
+// nlohmann shows what it read last, several times over while it says so: of a long text only the place is told.
+std::string why_not(std::string_view text, const char* at) {
+  constexpr std::size_t kShort = 16 * 1024, kLongestFault = 400;
+  if (text.size() > kShort)
+    return fmt::format("syntax error after byte {} of {}", at - text.data(), text.size());
+  FaultFinder finder;
+  if (Json::sax_parse(text, &finder)) return "there is a NUL byte after its end";
+  if (finder.fault.size() > kLongestFault) {
+    finder.fault.resize(kLongestFault);
+    finder.fault.resize(kLongestFault - utf8_cut_at_end(finder.fault));
+    finder.fault += "...";
+  }
+  return finder.fault.empty() ? "it is not JSON" : finder.fault;
+}
+
+class Writer {
+ public:
+  // Runs of that many bytes are told to `on_run` instead of copied.
+  explicit Writer(std::size_t long_run = SIZE_MAX,
+                  std::function<void(std::size_t at, std::string_view run)> on_run = {})
+      : long_run_(long_run), on_run_(std::move(on_run)) {}
+
+  std::string out, fault;
+
+  bool value(const Json& value, unsigned depth) {
+    switch (value.type()) {
+      case Json::value_t::null: out += "null"; return true;
+      case Json::value_t::boolean: out += value.get<bool>() ? "true" : "false"; return true;
+      case Json::value_t::string: return string(value.get_ref<const std::string&>());
+      case Json::value_t::number_integer: return whole(value.get_ref<const std::int64_t&>());
+      case Json::value_t::number_unsigned: return whole(value.get_ref<const std::uint64_t&>());
+      case Json::value_t::number_float: return real(value.get_ref<const double&>());
+      case Json::value_t::object: return object(value, depth + 1);
+      case Json::value_t::array: return array(value, depth + 1);
+      default: return refuse("a binary value, which JSON has not");
+    }
+  }
+
+ private:
+  bool refuse(std::string why) {
+    fault = std::move(why);
+    return false;
+  }
+
+  bool object(const Json& value, unsigned depth) {
+    if (depth > kMaxJsonDepth) return refuse("a value that is too deep: " + too_deep_text());
+    out += '{';
+    for (const auto& [key, member] : value.get_ref<const Json::object_t&>()) {
+      if (out.back() != '{') out += ',';
+      if (!string(key)) return false;
+      out += ':';
+      if (!this->value(member, depth)) return false;
+    }
+    out += '}';
+    return true;
+  }
+
+  bool array(const Json& value, unsigned depth) {
+    if (depth > kMaxJsonDepth) return refuse("a value that is too deep: " + too_deep_text());
+    out += '[';
+    for (const Json& each : value) {
+      if (out.back() != '[') out += ',';
+      if (!this->value(each, depth)) return false;
+    }
+    out += ']';
+    return true;
+  }
+
+  bool string(const std::string& text) {
+    // At once, with room for what mostly follows: growing means copying.
+    if (text.size() < long_run_) out.reserve(out.size() + text.size() + 16);
+    out += '"';
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (;;) {
+      const char* const run = at;
+      at = plain_end(at, end);
+      if (const auto size = static_cast<std::size_t>(at - run); size < long_run_)
+        out.append(run, size);
+      else
+        on_run_(out.size(), {run, size});
+      if (at == end) break;
+      if (static_cast<unsigned char>(*at) >= 0x80)
+        return refuse("text that is not UTF-8 (bytes must go as base64)");
+      escape(*at++);
+    }
+    out += '"';
+    return true;
+  }
+
+  void escape(char c) {
+    const auto with = [&](char letter) {
+      const char text[] = {'\\', letter};
+      out.append(text, sizeof text);
+    };
+    switch (c) {
+      case '"': return with('"');
+      case '\\': return with('\\');
+      case '\b': return with('b');
+      case '\f': return with('f');
+      case '\n': return with('n');
+      case '\r': return with('r');
+      case '\t': return with('t');
+      default: break;
+    }
+    out += c < 0x10 ? "\\u000" : "\\u001";
+    out += "0123456789abcdef"[c & 0xF];
+  }
+
+  template <typename T>
+  bool whole(T number) {
+    char text[24];
+    out.append(text, std::to_chars(text, text + sizeof text, number).ptr);
+    return true;
+  }
+
+  bool real(double number) {
+    if (!std::isfinite(number))
+      return refuse(
+          fmt::format("a number that JSON has not: {}", std::isnan(number) ? "NaN" : "infinity"));
+    // What dump() uses; std::to_chars gives other digits for the same number now and then.
+    char text[64];
+    out.append(text, nlohmann::detail::to_chars(text, text + sizeof text, number));
+    return true;
+  }
+
+  const std::size_t long_run_;
+  const std::function<void(std::size_t, std::string_view)> on_run_;
+};
+
+}  // namespace
+
+std::optional<Json> json_from(std::string_view text, std::string& fault, const GapFiller& filler) {
+  std::optional<Json> result(std::in_place);
+  Reader reader(text, filler);
+  if (reader.document(*result)) return result;
+  result.reset();
+  give_back(text.size());
+  if (reader.too_many())
+    fault = too_many_text();
+  else if (reader.too_deep())
+    fault = too_deep_text();
+  else if (reader.repeated())
+    fault = fmt::format("an object has {} twice", in_quotes(*reader.repeated()));
+  else
+    fault = why_not(text, reader.at());
+  return std::nullopt;
+}
+
+bool is_too_many(const std::string& fault) { return fault.starts_with(kTooMany); }
+
+std::string json_refusal(std::string_view not_json, const std::string& fault) {
+  const bool limit = is_too_many(fault) || fault.starts_with(kTooDeep);
+  return fmt::format("{}{}", limit ? "the JSON text is refused: " : not_json, fault);
+}
+
+std::optional<Json> json_taken_from(std::string text, std::string& fault) {
+  if (text.size() < 2 || text.front() != '"') return json_from(text, fault);
+  const char* const last = text.data() + text.size() - 1;
+  if (*last != '"' || plain_end(text.data() + 1, last) != last) return json_from(text, fault);
+  text.pop_back();
+  text.erase(0, 1);
+  return Json(std::move(text));
+}
+
+std::optional<std::string> json_text(const Json& value, std::string& fault) {
+  Writer writer;
+  if (writer.value(value, 0)) return std::move(writer.out);
+  fault = std::move(writer.fault);
+  return std::nullopt;
+}
+
+std::optional<JsonPieces> json_pieces(const Json& value, std::string& fault) {
+  constexpr std::size_t kLongRun = 16 * 1024;
+  JsonPieces pieces;
+  Writer writer(kLongRun, [&](std::size_t at, std::string_view run) {
+    pieces.runs_.push_back({at, run});
+  });
+  if (!writer.value(value, 0)) {
+    fault = std::move(writer.fault);
+    return std::nullopt;
+  }
+  pieces.text_ = std::move(writer.out);
+  return pieces;
+}
+
+std::vector<std::string_view> JsonPieces::list() const {
+  std::vector<std::string_view> list;
+  list.reserve(2 * runs_.size() + 1);
+  const std::string_view text = text_;
+  std::size_t at = 0;
+  for (const Run& run : runs_) {
+    list.push_back(text.substr(at, run.at - at));
+    list.push_back(run.bytes);
+    at = run.at;
+  }
+  list.push_back(text.substr(at));
+  return list;
+}
+
+std::string JsonPieces::outline() const {
+  std::string outline;
+  std::size_t at = 0;
+  for (const Run& run : runs_) {
+    outline.append(text_, at, run.at - at);
+    outline += fmt::format("{}{}{}", kGap, run.bytes.size(), kGap);
+    at = run.at;
+  }
+  return outline.append(text_, at);
+}
+
+std::vector<std::string_view> JsonPieces::runs() const {
+  std::vector<std::string_view> list;
+  for (const Run& run : runs_) list.push_back(run.bytes);
+  return list;
+}
+
+std::size_t JsonPieces::size() const {
+  std::size_t size = text_.size();
+  for (const Run& run : runs_) size += run.bytes.size();
+  return size;
+}
+
+}  // namespace brig

@@ -1,0 +1,43 @@
+// McpCommentary: what a client hears of a call before its answer: progress, if it asked for it, and what the tool logs. Only on the
+// loop's thread.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "http/loop.h"
+#include "mcp/mcp.h"
+
+namespace brig::serve {
+
+class McpCommentary {
+ public:
+  McpCommentary(McpReplyPtr reply, std::string tool)
+      : reply_(std::move(reply)), tool_(std::move(tool)) {}
+
+  // Progress under that token, and a heartbeat where there is none.
+  void want_progress(Json token, Loop& loop);
+  // Each line that the tool writes to stderr.
+  void want_log() { log_ = true; }
+
+  void hear(const Event& event);
+  // Nothing is told any more; a line that has not ended is told now.
+  void finish();
+
+ private:
+  void progress(double fraction, const std::string& text);
+  void beat();
+  void take_log(const std::string& text);
+  void send_line();
+
+  const McpReplyPtr reply_;
+  const std::string tool_;
+  Json token_;
+  double last_ = -1;
+  std::chrono::steady_clock::time_point began_;
+  Loop::Timer heartbeat_;
+  bool log_ = false;
+  std::string line_;
+};
+
+}  // namespace brig::serve

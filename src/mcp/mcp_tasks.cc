@@ -1,0 +1,167 @@
+#include "mcp/mcp_tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/time_text.h"
+#include "json/json_line.h"
+#include "mcp/mcp_question.h"
+
+namespace brig::serve {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A client asks again after half of the time that the call has taken so far: short calls are not waited for longer than they take, and
+// long ones are not asked for often.
+constexpr milliseconds kShortestPoll{100}, kLongestPoll{2000};
+// Of one task: requests for its result that wait for its end.
+constexpr std::size_t kMostWaiting = 4;
+constexpr std::chrono::hours kLongestResultWait{24};
+
+milliseconds age_of(const Job& job, std::chrono::steady_clock::time_point now) {
+  const auto end = job.status == Job::Status::done ? job.ended : now;
+  return std::chrono::duration_cast<milliseconds>(end - job.began);
+}
+
+// In 2025-11-25 a task is cancelled once that was asked for, and one whose result is an error has failed. In 2026-07-28 it is cancelled when
+// nothing of it runs any more, and `failed` is for errors of the protocol, which no tool can make.
+const char* status_of(const Job& job) {
+  const bool legacy = job.kind == JobKind::legacy_task;
+  const bool done = job.status == Job::Status::done;
+  if (done ? job.was_cancelled || (legacy && job.asked_to_end) : legacy && job.asked_to_end)
+    return "cancelled";
+  if (!done) return "working";
+  return legacy && job.has_failed ? "failed" : "completed";
+}
+
+std::string message_of(const Job& job) {
+  if (job.status == Job::Status::done) return job.message;
+  if (job.asked_to_end) return "The call is being ended.";
+  if (!job.message.empty()) return job.message;
+  return job.status == Job::Status::queued ? "The call waits for its turn." : "The call runs.";
+}
+
+}  // namespace
+
+bool declares_tasks(const Json* client_capabilities) {
+  if (!client_capabilities || !client_capabilities->is_object()) return false;
+  const auto extensions = client_capabilities->find("extensions");
+  if (extensions == client_capabilities->end() || !extensions->is_object()) return false;
+  const auto tasks = extensions->find(kTasksExtension);
+  return tasks != extensions->end() && tasks->is_object();
+}
+
+std::optional<TaskWish> task_wish_of(const Json& task) {
+  if (!task.is_object()) return {};
+  const auto ttl = task.find("ttl");
+  if (ttl == task.end() || ttl->is_null()) return TaskWish{};
+  if (!ttl->is_number()) return {};
+  const double wanted = ttl->get<double>();
+  if (!(wanted >= 0)) return {};
+  // Whatever is longer than a day is longer than anything is kept.
+  constexpr double kDay = 86'400'000;
+  return TaskWish{milliseconds(std::max(1LL, static_cast<long long>(std::min(wanted, kDay))))};
+}
+
+Json task_told(const std::string& id, const Job& job, std::chrono::steady_clock::time_point now) {
+  const bool legacy = job.kind == JobKind::legacy_task;
+  const milliseconds age = age_of(job, now);
+  Json told{{"taskId", id}, {"status", status_of(job)}};
+  if (const std::string message = message_of(job); !message.empty())
+    told["statusMessage"] = message;
+  told["createdAt"] = time_text(job.created);
+  told["lastUpdatedAt"] = time_text(job.changed);
+  // The protocol counts it from the creation. A task is kept while it runs, and for `kept` after its end.
+  told[legacy ? "ttl" : "ttlMs"] = (age + job.kept).count();
+  told[legacy ? "pollInterval" : "pollIntervalMs"] =
+      std::clamp(age / 2, kShortestPoll, kLongestPoll).count();
+  return told;
+}
+
+// tasks/get and tasks/cancel; tasks/update in 2026-07-28, tasks/result in 2025-11-25.
+Mcp::Stop Mcp::ask_task(Question& question) {
+  const std::string& method = question.method;
+  const bool known = method == "tasks/get" || method == "tasks/cancel" ||
+                     method == (question.modern ? "tasks/update" : "tasks/result");
+  if (!known || !question.has_tasks()) {
+    question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
+    return {};
+  }
+  if (question.modern && !question.declares_tasks()) {
+    question.fail_without_tasks();
+    return {};
+  }
+  const auto id = question.params.find("taskId");
+  if (id == question.params.end() || !id->is_string()) {
+    question.fail(rpc::kInvalidParams, "taskId: a string");
+    return {};
+  }
+  const Job* job = is_short_text(*id) ? jobs_.look(id->get_ref<const std::string&>(),
+                                                   question.task_kind(), question.caller())
+                                      : nullptr;
+  // The same for what is another's, what has expired and what never was.
+  if (!job) {
+    question.fail(rpc::kInvalidParams, "There is no such task, or no longer.", 200);
+    return {};
+  }
+  const std::string task = id->get<std::string>();
+  if (method == "tasks/result") return answer_result(question, task);
+  if (method == "tasks/cancel") {
+    cancel_task(question, task, *job);
+  } else if (method == "tasks/update") {
+    // A task asks for nothing: there is nothing that an answer could be to.
+    const auto responses = question.params.find("inputResponses");
+    if (responses == question.params.end() || !responses->is_object())
+      question.fail(rpc::kInvalidParams, "inputResponses: an object");
+    else
+      question.answer(Json::object());
+  } else {
+    Json told = task_told(task, *job, std::chrono::steady_clock::now());
+    if (!question.modern || told["status"] != "completed") {
+      question.answer(std::move(told));
+      return {};
+    }
+    told["resultType"] = "complete";
+    std::string text = json_line(told);
+    text.back() = ',';
+    text.append("\"result\":").append(job->result).append("}");
+    question.reply->answer_text(question.id, rpc::result_line(question.id, text));
+  }
+  return {};
+}
+
+void Mcp::cancel_task(Question& question, const std::string& task, const Job& job) {
+  const bool over = job.status == Job::Status::done || (!question.modern && job.asked_to_end);
+  if (over && !question.modern)
+    return question.fail(rpc::kInvalidParams,
+                         fmt::format("The task can't be cancelled: it is {}.", status_of(job)));
+  jobs_.end(task);
+  question.answer(question.modern ? Json::object()
+                                  : task_told(task, job, std::chrono::steady_clock::now()));
+}
+
+// Waits for the end of the task, and answers as tools/call would have.
+Mcp::Stop Mcp::answer_result(Question& question, const std::string& task) {
+  const McpSessionPtr session = question.origin.session;
+  const auto answer = [this, task, session, id = question.id, reply = question.reply,
+                       caller = question.origin.caller] {
+    session->running.erase(id.dump());
+    const Job* job = jobs_.look(task, JobKind::legacy_task, *caller);
+    if (!job || job->status != Job::Status::done)
+      return reply->answer(
+          rpc::error(id, rpc::kInternal, "The task has not ended yet; ask again."));
+    reply->answer_text(id, rpc::result_line(id, job->result));
+  };
+  const Job* job = jobs_.look(task, JobKind::legacy_task, question.caller());
+  // The oldest may be of a connection that was lost.
+  if (job->waiting.size() >= kMostWaiting) jobs_.wake_oldest(task);
+  const std::uint64_t key = jobs_.wait(task, kLongestResultWait, answer);
+  if (key == 0) return {};
+  session->running[question.id.dump()] = {0, question.reply, {}};
+  return [this, task, key] { jobs_.stop_waiting(task, key); };
+}
+
+}  // namespace brig::serve

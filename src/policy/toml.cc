@@ -1,0 +1,3 @@
+// toml++, compiled once: it is a library of headers, and costs each file that includes it seconds.
+#define TOML_IMPLEMENTATION
+#include "policy/toml.h"

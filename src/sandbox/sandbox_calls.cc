@@ -1,0 +1,420 @@
+// The calls of a Sandbox: boarded, admitted, run, landed.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "json/json_text.h"
+#include "os/event.h"
+#include "sandbox/sandbox_impl.h"
+
+namespace brig {
+namespace {
+
+constexpr std::size_t kShortResult = 16 * 1024, kLongResult = 256 * 1024;
+
+std::string told(const std::vector<SchemaFault>& faults) {
+  std::string text = "the arguments do not fit the tool: ";
+  for (const SchemaFault& fault : faults) {
+    if (&fault != &faults.front()) text += "; ";
+    text += fmt::format("{}: expected {}", fault.path.empty() ? "the arguments" : fault.path,
+                        fault.expected);
+  }
+  return text;
+}
+
+// Which of a call's own limits is more than the policy has, or none at all; empty: none is. `table`: where they stand.
+std::string wider(const CallLimits& own, const Limits& policy, std::string_view table) {
+  std::string text;
+  const auto check = [&](const char* name, const auto& mine, const auto& theirs,
+                         const auto& format) {
+    if (!text.empty() || !mine) return;
+    if (*mine > theirs)
+      text = fmt::format("{}{}: {} is more than the {} of the policy", table, name, format(*mine),
+                         format(theirs));
+    else if (*mine <= std::decay_t<decltype(*mine)>{} && std::string_view(name) != "output")
+      text = fmt::format("{}{}: must be more than nothing", table, name);
+  };
+  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  constexpr std::uint64_t kLeastMemory = 4_MiB;
+  check("timeout", own.wall_time, policy.wall_time, format_duration);
+  check("cpu_time", own.cpu_time, policy.cpu_time.value_or(policy.wall_time * 10'000),
+        format_duration);
+  check("memory", own.memory, policy.memory, format_size);
+  check("processes", own.processes, policy.processes, number);
+  check("output", own.output, policy.output, format_size);
+  check("output_total", own.output_total, policy.output_total.value_or(UINT64_MAX), format_size);
+  if (text.empty() && own.memory && *own.memory < kLeastMemory)
+    text = fmt::format("{}memory: must be {} or more", table, format_size(kLeastMemory));
+  return text;
+}
+
+// The narrower of both, of each.
+void narrow(CallLimits& limits, const CallLimits& more) {
+  const auto take = [](auto& mine, const auto& theirs) {
+    if (theirs && (!mine || *theirs < *mine)) mine = theirs;
+  };
+  take(limits.wall_time, more.wall_time);
+  take(limits.cpu_time, more.cpu_time);
+  take(limits.memory, more.memory);
+  take(limits.processes, more.processes);
+  take(limits.output, more.output);
+  take(limits.output_total, more.output_total);
+}
+
+}  // namespace
+
+std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json arguments,
+                                             CallOptions options, ToolResult& result) {
+  auto flight = std::make_shared<Flight>();
+  flight->asked = Clock::now();
+  flight->tool_name = name;
+  flight->caller = {std::move(options.caller), options.shares};
+  flight->result.started_at = std::chrono::system_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = prepared_.find(name); found != prepared_.end())
+      flight->tool = found->second;
+  }
+  const auto refused = [&](Outcome outcome, std::string message) {
+    refuse(*flight, outcome, std::move(message));
+    result = std::move(flight->result);
+    return nullptr;
+  };
+  // Not to be guessed: whoever may choose ids could otherwise have cancel() end this call too.
+  flight->call_id = std::move(options.call_id);
+  try {
+    if (flight->call_id.empty()) flight->call_id = "call-" + random_hex(16);
+  } catch (const Error& error) {
+    return refused(Outcome::internal, error.what());
+  }
+  flight->result.call_id = flight->call_id;
+  if (!flight->tool)
+    return refused(Outcome::unknown_tool,
+                   fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
+  if (const std::string wide = wider(options.limits, flight->tool->limits, "limits.");
+      !wide.empty())
+    return refused(Outcome::invalid_arguments, wide);
+  flight->request.limits = options.limits;
+  if (arguments.is_null()) arguments = Json::object();
+  const Tool& tool = *flight->tool->tool;
+  try {
+    if (tool.options.coerce) flight->tool->input.coerce(arguments);
+    const auto faults = flight->tool->input.check(arguments);
+    if (!faults.empty()) return refused(Outcome::invalid_arguments, told(faults));
+    CellRequest& request = flight->request;
+    request.asked = flight->asked;
+    request.interrupted = std::move(options.interrupted);
+    if (flight->tool->command) {
+      request.command.argv = flight->tool->command->expand(arguments);
+    } else if (tool.maker) {
+      MadeCall made = tool.maker->make(arguments);
+      if (const std::string wide = wider(made.limits, flight->tool->limits, ""); !wide.empty())
+        return refused(Outcome::invalid_arguments, wide);
+      flight->own_time =
+          made.limits.wall_time &&
+          (!request.limits.wall_time || *made.limits.wall_time <= *request.limits.wall_time);
+      narrow(request.limits, made.limits);
+      stow_files(request, made.files);
+      request.command = std::move(made.command);
+      request.variables = std::move(made.variables);
+      request.directory = std::move(made.directory);
+      flight->output = std::move(made.output);
+    }
+    if (!flight->tool->command && (!tool.maker || tool.python)) {
+      request.command.argv = {name};
+      std::string fault;
+      const std::optional<JsonPieces> text = json_pieces(arguments, fault);
+      if (!text) return refused(Outcome::invalid_arguments, "the arguments hold " + fault);
+      const auto runs = text->runs();
+      if (std::string outline;
+          !runs.empty() && (outline = text->outline()).size() <= wire::kInlineArguments)
+        stow_outline(request, std::move(outline), runs);
+      else
+        stow_arguments(request, text->list());
+    }
+  } catch (const Error& error) {
+    return refused(
+        error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
+        error.what());
+  }
+  flight->deadline =
+      flight->asked + flight->request.limits.wall_time.value_or(flight->tool->limits.wall_time);
+  request_progress(*flight);
+  return flight;
+}
+
+Event Sandbox::Impl::event_of(const Flight& flight, Event::Kind kind) {
+  Event event;
+  event.kind = kind;
+  event.tool = flight.tool_name;
+  event.call_id = flight.call_id;
+  return event;
+}
+
+void Sandbox::Impl::request_progress(Flight& flight) {
+  flight.request.on_progress = [this, &flight](double fraction, std::string_view text) {
+    if (!watchers_.any()) return;
+    Event event = event_of(flight, Event::Kind::progress);
+    event.fraction = fraction;
+    event.text = text;
+    watchers_.tell(std::move(event));
+  };
+}
+
+OutputCallback Sandbox::Impl::output_teller(const Flight& flight) {
+  return [this, &flight](Stream stream, std::string_view text) {
+    if (!watchers_.any()) return;  // one may come while the call runs
+    Event event = event_of(flight, Event::Kind::output);
+    event.stream = stream;
+    event.text = text;
+    watchers_.tell(std::move(event));
+  };
+}
+
+void Sandbox::Impl::refuse(Flight& flight, Outcome outcome, std::string message) {
+  CellResult none;
+  none.report.outcome = outcome;
+  none.report.message = std::move(message);
+  none.report.usage.wall =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+  none.report.steps.queue = none.report.usage.wall;
+  land(flight, std::move(none));
+}
+
+void Sandbox::Impl::refuse(Flight& flight, Admission::Verdict verdict) {
+  switch (verdict) {
+    case Admission::Verdict::admitted: return;
+    case Admission::Verdict::overloaded:
+      return refuse(flight, Outcome::overloaded, "too many calls wait already; try again later");
+    case Admission::Verdict::timeout:
+      return refuse(flight, Outcome::timeout,
+                    "the call's time was over while it waited in the queue; it was not run");
+    case Admission::Verdict::cancelled:
+      return refuse(flight, Outcome::cancelled, "the call was cancelled before it ran");
+  }
+}
+
+// The end of every call.
+void Sandbox::Impl::land(Flight& flight, CellResult cell) {
+  ToolResult& result = flight.result;
+  if (flight.tool) {
+    read_result(flight, std::move(cell), result);
+  } else {
+    result.report = std::move(cell.report);
+    result.error = result.report.message;
+  }
+  result.duration =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+  if (!watchers_.any()) return;
+  Event event = event_of(flight, Event::Kind::finished);
+  event.outcome = result.report.outcome;
+  event.text = result.report.message;
+  watchers_.tell(std::move(event));
+}
+
+// --- the caller's thread drives it ---
+
+// Under the lock. Used again and again: making and closing one costs more than all else here.
+UniqueFd Sandbox::Impl::take_event() {
+  if (idle_events_.empty()) return make_event();
+  UniqueFd event = std::move(idle_events_.back());
+  idle_events_.pop_back();
+  return event;
+}
+
+Admission::Verdict Sandbox::Impl::await_turn(Flight& flight) {
+  if (admission_->try_enter(flight.caller)) return Admission::Verdict::admitted;
+  struct Turn {
+    std::mutex mutex;
+    std::condition_variable decided;
+    std::optional<Admission::Verdict> verdict;
+  };
+  const auto turn = std::make_shared<Turn>();
+  const std::uint64_t ticket = admission_->enter(
+      flight.caller, flight.deadline,
+      [turn](Admission::Verdict verdict) {
+        const std::lock_guard lock(turn->mutex);
+        turn->verdict = verdict;
+        turn->decided.notify_one();
+      },
+      this);
+  has_ticket(flight, ticket);
+  std::unique_lock lock(turn->mutex);
+  const auto decided = [&] { return turn->verdict.has_value(); };
+  const auto& interrupted = flight.request.interrupted;
+  // No signal ends this wait: who wants to know is asked now and then.
+  while (interrupted && !turn->decided.wait_for(lock, std::chrono::milliseconds(100), decided)) {
+    lock.unlock();
+    if (interrupted()) admission_->cancel(ticket);
+    lock.lock();
+  }
+  turn->decided.wait(lock, decided);
+  return *turn->verdict;
+}
+
+ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight) {
+  const auto entry = enlist(flight);
+  const Admission::Verdict verdict = await_turn(*flight);
+  bool cancelled;
+  {
+    const std::lock_guard flights(mutex_);
+    flight->ticket = 0;
+    cancelled = flight->cancelled;
+    if (!cancelled && verdict == Admission::Verdict::admitted) {
+      flight->cancel_event = take_event();
+      flight->request.command.cancel_fd = flight->cancel_event.get();
+    }
+  }
+  if (verdict != Admission::Verdict::admitted) {
+    refuse(*flight, verdict);
+  } else if (cancelled) {
+    admission_->leave(flight->caller);
+    refuse(*flight, Admission::Verdict::cancelled);
+  } else {
+    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
+    CellResult cell = flight->tool->warden->run(std::move(flight->request), output_teller(*flight));
+    admission_->leave(flight->caller);
+    land(*flight, std::move(cell));
+  }
+  delist(entry);
+  return std::move(flight->result);
+}
+
+// --- the warden's thread drives it ---
+
+struct Sandbox::Impl::Deciding {
+  explicit Deciding(Impl& owner) : impl(owner) {
+    const std::lock_guard lock(impl.mutex_);
+    ++impl.deciding_;
+  }
+  ~Deciding() {
+    const std::lock_guard lock(impl.mutex_);
+    --impl.deciding_;
+    if (impl.stopping_) impl.wake_.notify_all();
+  }
+  Deciding(const Deciding&) = delete;
+  Deciding& operator=(const Deciding&) = delete;
+  Impl& impl;
+};
+
+void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
+  const auto entry = enlist(flight);
+  // A small result is read at once, by the thread that drives the call: to wake another takes longer.
+  // Reading a large one takes a while, in which the other calls would wait.
+  // A call whose result is to be read keeps its place: results that nobody has read yet are as many as may run.
+  const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how,
+                                 std::optional<std::size_t> to_read) {
+    std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how),
+                                 keeps_place = to_read > kShortResult] {
+      how(*ending);
+      if (keeps_place)
+        admission_->leave(ending->caller);  // whoever hears of the end may make the next call
+      {
+        const std::lock_guard lock(mutex_);
+        ending->over = true;
+      }
+      ending->on_done(std::move(ending->result));
+      // Who ends the Sandbox may go on when it is off the list: nothing here may then be the last to hold
+      // a warden, whose thread this may be.
+      std::shared_ptr<const PreparedTool> tool;
+      {
+        const std::lock_guard lock(mutex_);
+        tool = std::move(ending->tool);
+      }
+      tool.reset();
+      delist(entry);
+    };
+    if (to_read && *to_read <= kShortResult) return job();
+    later(std::move(job), to_read > kLongResult);
+  };
+  const auto run = [this, flight, end] {
+    const Deciding stays(*this);
+    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
+    const std::uint64_t id = flight->tool->warden->submit(
+        std::move(flight->request), output_teller(*flight),
+        [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
+          const std::size_t size =
+              cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
+          if (size <= kShortResult) admission_->leave(held->caller);
+          end(
+              std::move(held),
+              [this, result = std::make_shared<CellResult>(std::move(cell))](Flight& ended) {
+                land(ended, std::move(*result));
+              },
+              size);
+        });
+    const std::lock_guard lock(mutex_);
+    flight->warden_call = id;
+    if (flight->cancelled) stop(*flight, flight->at_once);
+  };
+  const std::uint64_t ticket = admission_->enter(
+      flight->caller, flight->deadline,
+      [this, flight, run, end](Admission::Verdict verdict) {
+        if (verdict == Admission::Verdict::admitted) return run();
+        end(
+            flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, std::nullopt);
+      },
+      this);
+  has_ticket(*flight, ticket);
+}
+
+Sandbox::Impl::Flights::iterator Sandbox::Impl::enlist(const std::shared_ptr<Flight>& flight) {
+  std::unique_lock lock(mutex_);
+  const auto entry = flights_.emplace(flight->call_id, flight);
+  lock.unlock();
+  // Who hears of it can cancel it.
+  if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::queued));
+  return entry;
+}
+
+void Sandbox::Impl::delist(Flights::iterator entry) {
+  std::shared_ptr<Flight> last;  // released outside the lock: it may hold the last of a Warden
+  const std::lock_guard lock(mutex_);
+  last = std::move(entry->second);
+  // One that was written to is not used again.
+  if (last->cancel_event && !last->cancelled && idle_events_.size() < 64)
+    idle_events_.push_back(std::move(last->cancel_event));
+  flights_.erase(entry);
+  if (stopping_) wake_.notify_all();
+}
+
+void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
+  bool cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    flight.ticket = ticket;
+    cancelled = flight.cancelled;
+    deadlines_ = true;
+    wake_.notify_all();
+  }
+  if (cancelled) admission_->cancel(ticket);  // before it had one
+}
+
+void Sandbox::Impl::stop(Flight& flight, bool at_once) {
+  flight.cancelled = true;
+  flight.at_once = at_once;
+  if (flight.warden_call && flight.tool)  // without one, it has just ended
+    flight.tool->warden->cancel(flight.warden_call, at_once);
+  if (flight.cancel_event) signal_event(flight.cancel_event);
+}
+
+bool Sandbox::Impl::cancel(const std::string& call_id, bool at_once) {
+  std::vector<std::uint64_t> tickets;
+  bool any = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [begin, end] = flights_.equal_range(call_id);
+    for (auto each = begin; each != end; ++each) {
+      Flight& flight = *each->second;
+      if (flight.over) continue;
+      any = true;
+      stop(flight, at_once);
+      if (flight.ticket) tickets.push_back(flight.ticket);
+    }
+  }
+  for (const std::uint64_t ticket : tickets) admission_->cancel(ticket);
+  return any;
+}
+
+}  // namespace brig

@@ -1,0 +1,132 @@
+// The parts of a Sandbox. Private to sandbox*.cc.
+#pragma once
+
+#include <brig/sandbox.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/own_thread.h"
+#include "base/worker.h"
+#include "cell/warden.h"
+#include "json/schema.h"
+#include "sandbox/admission.h"
+#include "sandbox/call_maker.h"
+#include "sandbox/watchers.h"
+#include "sandbox/zygote_key.h"
+#include "tool/command_template.h"
+#include "tool/function_guest.h"
+#include "tool/library.h"
+
+namespace brig {
+
+// A tool that can be called: its schemas compiled, its zygote running.
+struct PreparedTool {
+  std::shared_ptr<const Tool> tool;
+  Schema input;
+  std::optional<Schema> output;
+  std::optional<CommandTemplate> command;
+  std::shared_ptr<Warden> warden;
+  Limits limits;
+};
+
+// One call, from the question to the result.
+struct Flight {
+  std::string tool_name, call_id;
+  Admission::Caller caller;
+  std::shared_ptr<const PreparedTool> tool;
+  CellRequest request;
+  OutputMaker output;     // of a tool with a CallMaker
+  bool own_time = false;  // the arguments say how long it may take
+  ToolResult result;
+  Clock::time_point asked;
+  Clock::time_point deadline;               // for who waits for a cell
+  std::function<void(ToolResult)> on_done;  // of call_async
+
+  // For cancel(), under the Sandbox's lock.
+  std::uint64_t ticket = 0;       // while it waits
+  std::uint64_t warden_call = 0;  // of call_async, while it runs
+  UniqueFd cancel_event;          // of call, while it runs
+  bool cancelled = false, at_once = false;
+  bool over = false;  // its result is there: nothing is left to cancel
+};
+
+struct Sandbox::Impl {
+  Impl(Toolbox tools, Policy policy, SandboxOptions options);
+  ~Impl();
+  static SandboxOptions as_beside(SandboxOptions options);
+
+  // Null if the result is there already: no such tool, or arguments that it does not take.
+  std::shared_ptr<Flight> board(const std::string& tool, Json arguments, CallOptions options,
+                                ToolResult& result);
+  ToolResult call(const std::shared_ptr<Flight>& flight);
+  Admission::Verdict await_turn(Flight& flight);
+  void call_async(const std::shared_ptr<Flight>& flight);
+  bool cancel(const std::string& call_id, bool at_once);
+  void land(Flight& flight, CellResult cell);
+  void refuse(Flight& flight, Outcome outcome, std::string message);
+  void refuse(Flight& flight, Admission::Verdict verdict);
+
+  using Flights = std::multimap<std::string, std::shared_ptr<Flight>>;
+  Flights::iterator enlist(const std::shared_ptr<Flight>& flight);
+  void delist(Flights::iterator entry);
+  UniqueFd take_event();
+  void has_ticket(Flight& flight, std::uint64_t ticket);
+  static void stop(Flight& flight,
+                   bool at_once);  // under the lock; one that waits is the admission's to cancel
+
+  static Event event_of(const Flight& flight, Event::Kind kind);
+  // Both for as long as the flight is.
+  void request_progress(Flight& flight);
+  OutputCallback output_teller(const Flight& flight);
+
+  // sandbox_tools.cc: what there is to call.
+  using Tools = std::map<std::string, std::shared_ptr<const Tool>>;
+  void install(Tools tools);
+  void set_policy(Policy policy);
+  std::shared_ptr<const PreparedTool> prepare(const std::shared_ptr<const Tool>& tool);
+  std::shared_ptr<Warden> warden_for(const Tool& tool, Policy policy);
+  void load(const Tool& any, const std::string& title, Tools& tools);
+  void load_all(const Toolbox& toolbox);
+
+  void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
+  void later(std::function<void()> job, bool is_long);
+  // While a thread, maybe another Sandbox's, starts a flight: that may be over, and off the list, before the thread is done with this.
+  struct Deciding;
+
+  const SandboxOptions options_;
+  Watchers watchers_;
+  // Shared with the Sandboxes beside it: a thread of another's may decide over a flight of this one.
+  const std::shared_ptr<Admission> admission_;
+
+  std::mutex changing_;  // one change of toolbox or policy at a time
+  Tools tools_;
+  Policy policy_;
+  std::shared_ptr<const Functions> functions_;
+  std::shared_ptr<Nursery> nursery_;
+  std::vector<std::pair<ZygoteKey, std::shared_ptr<Warden>>> wardens_;
+  std::map<std::string, LoadedLibrary> libraries_;  // by path
+
+  mutable std::mutex mutex_;  // all below
+  std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
+  std::vector<std::string> sources_;
+  Flights flights_;
+  std::vector<UniqueFd> idle_events_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> jobs_;
+  bool deadlines_ = false;  // someone waits with one
+  bool stopping_ = false;
+  unsigned deciding_ = 0;
+  OwnThread thread_;
+  Worker long_jobs_;  // so that they keep nobody waiting
+};
+
+// sandbox_result.cc: what a cell's result means as a tool's. The cell's workspace is let go of.
+void read_result(const Flight& flight, CellResult cell, ToolResult& result);
+
+}  // namespace brig

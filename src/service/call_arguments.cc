@@ -1,0 +1,90 @@
+#include "service/call_arguments.h"
+
+#include <fmt/format.h>
+
+#include <climits>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace brig::serve {
+namespace {
+
+// The kernel's limit for one variable; and in all so much that words and variables fit into a request.
+constexpr std::size_t kLargestVariable = 128 << 10, kMostVariables = std::size_t{1} << 20;
+
+}  // namespace
+
+Json timeout_schema(const char* what) {
+  return {{"type", {"number", "string"}},
+          {"exclusiveMinimum", 0},
+          {"description",
+           fmt::format("seconds that the {} may take, or such as \"500ms\", if less than the limit "
+                       "of the tool; it is ended then, and what it has written comes back",
+                       what)}};
+}
+
+std::optional<std::chrono::milliseconds> taken_timeout(Json& arguments) {
+  const auto found = arguments.find("timeout");
+  if (found == arguments.end()) return {};
+  const auto time = found->is_string() ? parse_duration(found->get_ref<const std::string&>())
+                                       : duration_from_seconds(found->get<double>());
+  if (!time)
+    throw Error(ErrorKind::config,
+                "timeout: not a time that a call can have; give seconds, or such as \"500ms\"");
+  arguments.erase("timeout");
+  return time;
+}
+
+Json env_schema() {
+  return {{"type", "object"},
+          {"description", "environment variables to set, by name, beside those of the cell"},
+          {"maxProperties", 1000},
+          {"additionalProperties", {{"type", "string"}}}};
+}
+
+std::map<std::string, std::string> env_of(const Json& arguments) {
+  std::map<std::string, std::string> variables;
+  const auto found = arguments.find("env");
+  if (found == arguments.end()) return variables;
+  std::size_t all = 0;
+  for (const auto& [name, value] : found->items()) {
+    const std::string& text = value.get_ref<const std::string&>();
+    const auto refuse = [&name = name](const char* why) {
+      throw_error(ErrorKind::config, "env: {}: {}", in_quotes(name), why);
+    };
+    if (name.empty()) throw Error(ErrorKind::config, "env: a variable has no name");
+    if (name.find('=') != std::string::npos) refuse("a name can't hold '='");
+    if (name.find('\0') != std::string::npos || text.find('\0') != std::string::npos)
+      refuse("a NUL byte is not allowed");
+    if (name.size() + text.size() + 2 > kLargestVariable)
+      refuse("longer than 128 KiB, the kernel's limit for one variable; use a file");
+    all += name.size() + text.size() + 2;
+    variables.emplace(name, text);
+  }
+  if (all > kMostVariables)
+    throw Error(ErrorKind::config, "env: longer than 1 MiB in all; use a file");
+  return variables;
+}
+
+Json cwd_schema() {
+  return {
+      {"type", "string"},
+      {"minLength", 1},
+      {"description",
+       "the directory to start in; a relative one begins in the workspace, where files are put"}};
+}
+
+std::string cwd_of(const Json& arguments) {
+  const auto found = arguments.find("cwd");
+  if (found == arguments.end()) return "";
+  const std::string& path = found->get_ref<const std::string&>();
+  if (path.empty()) throw Error(ErrorKind::config, "cwd: is empty");
+  if (path.find('\0') != std::string::npos)
+    throw Error(ErrorKind::config, "cwd: a NUL byte is not allowed");
+  if (path.size() >= PATH_MAX)
+    throw_error(ErrorKind::config, "cwd: longer than {} bytes", PATH_MAX - 1);
+  return path;
+}
+
+}  // namespace brig::serve

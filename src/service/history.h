@@ -1,0 +1,47 @@
+// History: the last calls that ended, for who looks later. Bounded in number and bytes, and shared out: of the caller that has most, the
+// oldest go first. Only on the loop's thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "http/caller.h"
+
+namespace brig::serve {
+
+struct HistoryLimits {
+  std::size_t count = 1000, bytes = std::size_t{8} << 20;
+};
+
+class History {
+ public:
+  explicit History(HistoryLimits limits = {}) : limits_(limits) {}
+
+  // `text`: JSON.
+  void add(const CallerPtr& caller, std::string text);
+  // A list, as JSON text, the newest first: the caller's own; an admin's is of all.
+  std::string list(const CallerPtr& caller, std::size_t most) const;
+  void forget(const Caller& caller);
+  std::size_t size() const { return count_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    std::uint64_t number;
+    std::string text;
+  };
+  struct Own {
+    std::deque<Entry> entries;  // oldest first; never empty
+    std::size_t bytes = 0;
+  };
+  void forget_one();
+
+  const HistoryLimits limits_;
+  std::map<CallerPtr, Own> of_;
+  std::uint64_t next_ = 1;
+  std::size_t count_ = 0, bytes_ = 0;
+};
+
+}  // namespace brig::serve

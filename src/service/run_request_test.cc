@@ -1,0 +1,59 @@
+#include "service/run_request.h"
+
+#include <gtest/gtest.h>
+
+namespace brig::serve {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string fault(const char* text) {
+  CallLimits limits;
+  return read_limits(Json::parse(text), limits);
+}
+
+TEST(RunLimits, NoneAreNone) {
+  CallLimits limits;
+  EXPECT_EQ(read_limits(Json(), limits), "");
+  EXPECT_EQ(read_limits(Json::object(), limits), "");
+  EXPECT_FALSE(limits.wall_time || limits.cpu_time || limits.memory || limits.processes ||
+               limits.output || limits.output_total);
+}
+
+TEST(RunLimits, AreNumbersOrTextsWithUnits) {
+  CallLimits limits;
+  EXPECT_EQ(read_limits(Json::parse(R"({"timeout": 1.5, "cpu_time": "500ms", "memory": "64M",
+                                       "processes": 4, "output": 1000, "output_total": "1K"})"),
+                        limits),
+            "");
+  EXPECT_EQ(limits.wall_time, 1500ms);
+  EXPECT_EQ(limits.cpu_time, 500ms);
+  EXPECT_EQ(limits.memory, 64u << 20);
+  EXPECT_EQ(limits.processes, 4u);
+  EXPECT_EQ(limits.output, 1000u);
+  EXPECT_EQ(limits.output_total, 1024u);
+}
+
+TEST(RunLimits, AnUnknownOneIsToldWithThoseThereAre) {
+  const std::string text = fault(R"({"time": 1})");
+  EXPECT_NE(text.find("'time'"), std::string::npos) << text;
+  EXPECT_NE(text.find("timeout"), std::string::npos) << text;
+  EXPECT_NE(fault(R"({"": 1})"), "");
+}
+
+TEST(RunLimits, WhatIsNoSuchValueIsRefused) {
+  for (const char* text :
+       {R"({"timeout": -1})",           R"({"timeout": "x"})",  R"({"timeout": null})",
+        R"({"timeout": true})",         R"({"timeout": [1]})",  R"({"timeout": 1e300})",
+        R"({"timeout": ""})",           R"({"cpu_time": {}})",  R"({"memory": -1})",
+        R"({"memory": 1.5})",           R"({"memory": "1.5"})", R"({"memory": "-1"})",
+        R"({"memory": true})",          R"({"memory": 1e30})",  R"({"memory": "99999999E"})",
+        R"({"processes": "4"})",        R"({"processes": -1})", R"({"processes": 4.5})",
+        R"({"processes": 4294967296})", R"({"output": "x"})",   R"({"output_total": null})"}) {
+    const std::string fault_text = fault(text);
+    EXPECT_EQ(fault_text.rfind("limits.", 0), 0u) << text << ": " << fault_text;
+  }
+}
+
+}  // namespace
+}  // namespace brig::serve

@@ -1,0 +1,234 @@
+// Service: what the server does, whatever the protocol: tools, calls, who may make them, what is told of them. Only on the
+// loop's thread.
+#pragma once
+
+#include <brig/manifest.h>
+#include <brig/sandbox.h>
+
+#include <time.h>
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/worker.h"
+#include "http/caller.h"
+#include "http/http.h"
+#include "http/loop.h"
+#include "service/audit.h"
+#include "service/builtin.h"
+#include "service/excerpt.h"
+#include "service/give_back.h"
+#include "service/handover.h"
+#include "service/history.h"
+#include "service/metrics.h"
+#include "service/refusal_log.h"
+#include "service/shown_arguments.h"
+#include "service/trace.h"
+
+namespace brig::serve {
+
+struct ServiceOptions {
+  std::string manifest;  // empty: none
+  SandboxOptions sandbox;
+  std::string audit = "none";
+  ArgumentsShown arguments =
+      ArgumentsShown::off;            // in the audit log, in events and in what is kept of calls
+  std::size_t mcp_text = kUsualText;  // bytes of text in a result of MCP
+  std::vector<std::string> preload;   // of run_python, beside what the manifest names
+};
+
+// A call as it is asked for.
+struct Order {
+  std::string tool;
+  Json arguments = Json::object();
+  std::string call_id;  // empty: one is made, of 128 random bits
+  CallerPtr caller;
+  std::string peer, via;  // for the audit log: "127.0.0.1:4711", "mcp"
+  Trace trace;
+  CallLimits limits;
+};
+
+// Why something is no call.
+struct Refusal {
+  unsigned status;   // HTTP's
+  const char* name;  // "rate-limited"
+  std::string detail;
+  std::optional<std::chrono::milliseconds> retry_after = {};
+  bool noted = false;  // the audit log has it
+};
+
+// A call that was taken. Its id is the caller's word for it, and another caller may use the same; its number is the server's
+// own, is given once, and no client ever sees it.
+struct Taken {
+  std::uint64_t number = 0;
+  std::string call_id;
+};
+
+// Who made a call hears of it: on the loop, in order, never before start() has returned.
+struct Hearing {
+  std::function<void(const Event&)>
+      on_event;                             // queued, started, output, progress, lost; may be null
+  std::function<void(ToolResult)> on_done;  // once
+};
+
+// What watchers of everything are told.
+struct Telling {
+  std::string kind, call_id, tool;
+  CallerPtr caller;  // whose call it is about; null: it is about no call
+
+  // An admin is told of everything, others of their own calls and of the tools that they may call.
+  bool is_for(const CallerPtr& watcher) const {
+    return watcher->admin || (caller ? caller == watcher : tool.empty() || watcher->may_call(tool));
+  }
+  std::string data;  // JSON, for however many watch
+};
+
+struct LiveCall {
+  std::string call_id, tool, caller;
+  bool running = false;  // or it waits
+  std::chrono::system_clock::time_point since;
+  Json arguments = nullptr;  // as far as they are shown
+};
+
+class Service {
+ public:
+  // Loads the manifest. Throws Error.
+  Service(Loop& loop, ServiceOptions options, Builtins builtins);
+  // Cancels what is running.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // By name; those that the caller may call.
+  std::vector<std::shared_ptr<const Tool>> tools(const Caller& caller,
+                                                 const std::string& query = "") const;
+  std::shared_ptr<const Tool> find(const std::string& tool, const Caller& caller) const;
+
+  // An id is taken only while the same caller has a call of that id: what others use neither matters nor shows.
+  std::variant<Taken, Refusal> start(Order order, Hearing hearing);
+  // What was refused elsewhere, for the audit log and the counts; start() does so itself.
+  void refused(const Order& order, Refusal& refusal);
+  // The same of an answer over HTTP that is no call's.
+  void refused(const Answered& answer);
+  // SIGTERM, the grace period, SIGKILL, or the last at once. False: it has ended.
+  bool cancel(std::uint64_t number, bool at_once = false);
+  // By the caller's own word for it. An admin's may be another caller's too, called `of` if that is not empty; `several`: more
+  // than one has a call of that id, and none was ended.
+  enum class Cancelled { yes, none, several };
+  Cancelled cancel(const std::string& call_id, const Caller& caller, const std::string& of = "");
+  std::vector<LiveCall> calls(const Caller& caller) const;
+  // Those that ended, the newest first, as a list in JSON.
+  std::string ended_calls(const CallerPtr& caller, std::size_t most) const {
+    return history_.list(caller, most);
+  }
+  // Nothing is kept of a caller that is no more.
+  void forget(const Caller& caller) { history_.forget(caller); }
+  ArgumentsShown arguments_shown() const { return options_.arguments; }
+
+  // Until the handle goes.
+  using Teller = std::function<void(const Telling&)>;
+  [[nodiscard]] std::shared_ptr<void> watch(Teller teller);
+  // Called when tools have come, gone or changed.
+  [[nodiscard]] std::shared_ptr<void> on_tools_changed(std::function<void()> job);
+
+  // Reads the manifest again, beside the calls; `done` hears what is wrong, or "". What was there stays if anything is.
+  void reload(const std::function<void(std::string)>& done);
+  // The manifest, and what its tools are loaded from. If the last reload failed, also what could make the next one work.
+  std::vector<std::string> sources() const;
+  // When the last reload, or the first load, began.
+  const timespec& loaded() const { return loaded_; }
+  bool has_manifest() const { return !options_.manifest.empty(); }
+
+  // No call is taken any more; `done` when the last has ended.
+  void drain(std::function<void()> done);
+  bool draining() const { return draining_; }
+  // Of everybody, or of one caller; at once.
+  void cancel_all(const Caller* only = nullptr);
+
+  SandboxState state() const;
+  unsigned concurrency() const { return concurrency_; }
+  unsigned queue() const { return options_.sandbox.queue; }
+  // Those that the caller may call.
+  std::size_t tool_count(const Caller& caller) const;
+  bool has_builtins() const { return builtins_ != nullptr; }
+  // What calls of that tool may use.
+  Policy policy_of(const Tool& tool) const;
+  // Whether that is run_command or run_python, and not a tool of the manifest that is called so.
+  bool is_own(const std::string& tool) const { return builtins_ && is_builtin(tool); }
+  std::size_t mcp_text() const { return options_.mcp_text; }
+  Metrics& metrics() { return metrics_; }
+  Audit& audit() { return audit_; }
+
+ private:
+  // A sandbox, and what is heard of it.
+  struct Box {
+    std::shared_ptr<Sandbox> sandbox;
+    Policy policy;  // of tools that have none of their own
+    std::map<std::string, std::shared_ptr<const Tool>> tools;  // its own; they never change
+    std::shared_ptr<Watch> watch;
+    std::shared_ptr<void> readable;
+  };
+  struct Live {
+    LiveCall told;
+    std::shared_ptr<Box> box;
+    CallerPtr caller;
+    Hearing hearing;
+    Trace trace;
+    std::string peer, via, arguments_hash;
+  };
+  static Json line_of(const char* event, const Order& order);
+  std::string start_line(const Order& order, const std::string& hash) const;
+
+  std::shared_ptr<Box> box_of(std::shared_ptr<Sandbox> sandbox, Policy policy);
+  // `beside`: whose places it shares. Sets `policy`, too.
+  std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest, const Sandbox* beside,
+                                        Policy& policy) const;
+  // What the built-in tools need of a manifest that was read again.
+  void change_builtins(const Policy& policy);
+  std::shared_ptr<Box> box_with(const std::string& tool) const;
+  std::optional<Refusal> refusal_of(const Order& order);
+  void hear(Box& box, bool all);
+  void hear_of(Event event);
+  std::string new_id(const Caller& caller) const;
+  void end(std::uint64_t number, ToolResult result);
+  void record(const Live& call, const ToolResult& result);
+  void keep(const Live& call, const ToolResult& result);
+  void tell(const std::string& kind, const Live* call, const std::string& tool, Json data);
+  void swap_in(std::shared_ptr<Box> next);
+  void sweep_retired();
+
+  Loop& loop_;
+  const ServiceOptions options_;
+  unsigned concurrency_ = 0;
+  Audit audit_;
+  RefusalLog refusals_;
+  Metrics metrics_;
+  History history_;
+  // By number, which is also what the sandboxes know them by: nothing that a caller sends is a key of what others have.
+  std::map<std::uint64_t, Live> live_;
+  std::uint64_t next_number_ = 1;
+  std::map<std::pair<const Caller*, std::string>, std::uint64_t> named_;  // by caller and id
+  // Shared, so that a handle which outlives this finds that they are gone.
+  std::shared_ptr<std::list<Teller>> tellers_;
+  std::shared_ptr<std::list<std::function<void()>>> on_tools_;
+  bool draining_ = false, reloading_ = false, reload_again_ = false;
+  std::function<void()> drained_;
+  Handover handover_;
+  GiveBack give_back_;
+  std::shared_ptr<Box> builtins_, tools_;
+  std::vector<std::string> preloaded_;  // by run_python, at last
+  timespec loaded_{};
+  std::vector<std::string> may_help_;          // after a reload that failed: files and directories
+  std::vector<std::shared_ptr<Box>> retired_;  // until their last calls have ended
+  std::unique_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox
+};
+
+}  // namespace brig::serve
