@@ -247,7 +247,7 @@ TEST(Escape, ADeepTreeWithHostileNamesIsCleanedUp) {
     EXPECT_TRUE(has_line(report, "depth 4096"));
   }
   EXPECT_TRUE(runner.run({.argv = {"true"}}).ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 }  // namespace
