@@ -1,4 +1,4 @@
-"""What users read runs as it stands: the code in docs/python.md, and examples/python."""
+"""What users read runs as it stands: the code in the guides of docs/, and examples/python."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ PACKAGE = Path(brig.__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "python"
 GUIDE = ROOT / "docs" / "python.md"
 DROP_INS = ROOT / "docs" / "compat.md"
+FIRST_TOOL = ROOT / "docs" / "first-tool.md"
 DIVISION = "tool_error: ZeroDivisionError: division by zero"
 PROGRAM = Path(os.environ.get("BRIG_PROGRAM", ROOT / "build" / "release" / "bin" / "brig"))
 
@@ -70,12 +71,12 @@ class Block(NamedTuple):
 def sections() -> dict[str, list[Block]]:
     """The blocks of the guides, by the heading above them."""
     found: dict[str, list[Block]] = {}
-    for guide in (GUIDE, DROP_INS):
+    for guide in (GUIDE, DROP_INS, FIRST_TOOL):
         text, heading = guide.read_text(encoding="utf-8"), ""
         for match in re.finditer(r"(?ms)^## ([^\n]+)$|^```(\w*)\n(.*?)^```$", text):
             if match[1]:
                 heading = match[1]
-            elif match[2] != "text":
+            elif match[2] not in ("text", "cpp"):  # tests/docs/check has the C++
                 line = text.count("\n", 0, match.start()) + 2
                 found.setdefault(heading, []).append(Block(match[2], match[3], line))
     return found
