@@ -116,8 +116,7 @@ void asynchronous() {
   brig::Sandbox box(std::move(toolbox));
   const std::shared_ptr<brig::Watch> watch = box.watch();
 
-  std::future<brig::ToolResult> nap =
-      box.call_async("nap", {{"ms", 60'000}}, {.call_id = "nap-1"});
+  std::future<brig::ToolResult> nap = box.call_async("nap", {{"ms", 60'000}}, {.call_id = "nap-1"});
   while (const std::optional<brig::Event> event = watch->next(10s))
     if (event->kind == brig::Event::Kind::progress) break;
   box.cancel("nap-1");

@@ -100,7 +100,7 @@ struct Report {
   bool ok() const { return outcome == Outcome::ok; }
 };
 
-// The report as one JSON object (README has the shape). Streams that are not UTF-8 appear as
+// The report as one JSON object (docs/report.md has the shape). Streams that are not UTF-8 appear as
 // "stdout_base64"/"stderr_base64". indent < 0: one line.
 std::string to_json(const Report& report, int indent = -1);
 
