@@ -145,6 +145,25 @@ TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrit
   EXPECT_TRUE(std::filesystem::is_empty(at.victim)) << "the rule was made for the link's target";
 }
 
+// What is above a listed path below another one becomes a link to the system, and a directory again: the mount goes nowhere else.
+TEST(Escape, ANeighbourWhoSwapsWhatIsAboveAListedPathDoesNotChooseWhereItIsMounted) {
+  const Neighbourhood at;
+  const std::string link = at.theirs + "/system", given = at.host.make("given");
+  ASSERT_EQ(symlink("/usr", link.c_str()), 0);
+  ASSERT_EQ(mkdir((at.place + "/bin").c_str(), 0777), 0);
+  std::filesystem::copy_file("/usr/bin/id", given + "/cat");
+  for (const char* where : {"", "/opt/theirs"}) {
+    const std::string place = *where ? where : at.theirs;
+    Policy nested = policy();
+    nested.files.write = {at.theirs + ":" + place, given + ":" + place + "/place/bin"};
+    const std::string output = at.run_while_swapped(
+        nested, "/usr/bin/cat /etc/hostname; /usr/bin/cat /etc/hostname; true", link);
+    std::size_t good = 0;
+    while (output.compare(good, 5, "brig\n") == 0) good += 5;
+    EXPECT_EQ(good, output.size()) << output.substr(good, 200);
+  }
+}
+
 // A tool shuts its directory, so that the next cell can't look whether what hides a file there is in place; then the host puts a
 // new file there. The tool of that cell, which could open the directory again, must not run.
 TEST(Escape, ADirectoryThatAToolShutsDoesNotUncoverWhatIsHiddenInIt) {

@@ -200,9 +200,9 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
                              format_size(limits.memory)));
     if (request_error_ == ESTALE)
       return say(Outcome::internal,
-                 fmt::format("a path that files.hide hides, or that is read-only below one of "
-                             "files.write, was replaced on the host just now; the {} was not run, "
-                             "try again",
+                 fmt::format("a path that files.hide or files.protect names, or that is listed "
+                             "below another one, was replaced on the host just now; the {} was "
+                             "not run, try again",
                              it));
     return say(Outcome::internal,
                fmt::format("the cell could not take the command: {}; it was not run, try again",

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/paths.h"
 #include "cell/plan_builder.h"
 #include "os/apparmor.h"
 #include "os/rights.h"
@@ -17,9 +18,16 @@ std::string source_of(const Plan& plan, unsigned index) {
   if (index >= plan.root.count) return "?";
   return text(plan, begin_of(plan, plan.root)[index].source);
 }
+// Where the cell sees it, also of what a zygote keeps for its cells elsewhere.
 std::string target_of(const Plan& plan, unsigned index) {
   if (index >= plan.root.count) return "?";
-  return text(plan, begin_of(plan, plan.root)[index].target);
+  std::string target = text(plan, begin_of(plan, plan.root)[index].target);
+  for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2) {
+    const PlanText* pair = begin_of(plan, plan.late_binds) + i;
+    const std::string aside = text(plan, pair[0]);
+    if (is_at_or_below(target, aside)) return text(plan, pair[1]) + target.substr(aside.size());
+  }
+  return target;
 }
 
 constexpr const char* kNoProcesses =
@@ -130,7 +138,7 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
     case Stage::load_scratch: return "scratch: removing what tools were loaded with";
     case Stage::guard:
       return fmt::format(
-          "mounts: '{}' was replaced on the host, and is not hidden or protected any more",
+          "mounts: '{}' was replaced or removed on the host, and is not what the policy says",
           index < plan.guards.count ? text(plan, begin_of(plan, plan.guards)[index]) : "?");
     case Stage::late_bind:
       return fmt::format("mounts: putting '{}' in its place",
@@ -229,7 +237,18 @@ std::string fix_for(Stage stage, int error) {
                "list no path whose directory other users may change";
       return error == ENOENT ? "; the path must exist" : "";
     case Stage::bind_target:
+      if (error == ENOENT)
+        return "; below another listed path brig makes nothing, since that is the host's: create "
+               "it there, or list another place";
+      if (error == ELOOP || error == ENOTDIR || error == EISDIR)
+        return "; below another listed path there must be a directory to mount a directory on, a "
+               "file for a file, and nowhere a symlink: remove what is there, or list another "
+               "place";
       return "; a path below another listed one must exist there, and must not be behind a symlink";
+    case Stage::bind_attach:
+      return error == ELOOP || error == ENOENT || error == ENOTDIR
+                 ? "; it was moved or replaced on the host while the cell was made: try again"
+                 : "";
     case Stage::id_mapped_mount:
       return "; the file system does not support id-mapped mounts: keep writable paths on ext4, "
              "xfs, btrfs or (since Linux 6.3) tmpfs, or start brig as an ordinary user";

@@ -194,10 +194,10 @@ class Planner {
     plan_.late_binds = pairs(layout.late);
     plan_.aside = writer_.text(kAside);
     std::vector<PlanText> guards;
-    for (const auto* list : {&layout.kept, &layout.guards})
+    for (const auto* list : {&layout.kept, &layout.needed, &layout.guards})
       for (const std::string& place : *list) guards.push_back(writer_.text(place));
     plan_.guards = writer_.list(guards);
-    plan_.kept = static_cast<std::uint32_t>(layout.kept.size());
+    plan_.kept = static_cast<std::uint32_t>(layout.kept.size() + layout.needed.size());
     built_.view.kept = layout.kept;
     built_.watched = layout.watched;
     // What it can't keep, because it is not there, is for the report to tell.
@@ -333,8 +333,11 @@ class Planner {
       plan_.landlock_net = sys::kNetBindTcp | sys::kNetConnectTcp;
     if (abi >= 6) plan_.landlock_scoped = sys::kScopeAbstractUnix | sys::kScopeSignal;
     std::vector<LandlockRule> rules;
-    const auto rule = [&](const std::string& path, std::uint64_t access, bool optional) {
-      rules.push_back({path.empty() ? 0 : writer_.text(path), optional, access & handled});
+    const auto rule = [&](const std::string& path, std::uint64_t access, bool optional,
+                          bool follow = true) {
+      rules.push_back({path.empty() ? 0 : writer_.text(path),
+                       (optional ? kRuleOptional : 0) | (follow ? kRuleFollow : 0),
+                       access & handled});
     };
     const auto devices = [&] {
       for (const char* path : {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
@@ -369,10 +372,17 @@ class Planner {
       for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"})
         built_.view.system.emplace_back(path);
     }
-    // In the jail by the place in the cell, where the rule finds what is mounted.
-    for (const ListedEntry& each : listed_entries(policy_.files))
-      if (each.writable || policy_.isolation != Isolation::jail)
-        rule(each.at, each.writable ? kWrite : kRead, false);
+    // In the jail by the place in the cell, where the rule finds what is mounted. Below a place that can be written none is
+    // needed, and it would be looked for by names that tools can change.
+    const std::vector<ListedEntry> entries = listed_entries(policy_.files);
+    for (const ListedEntry& each : entries) {
+      const ListedEntry* over =
+          entry_over(entries, std::string_view(each.at).substr(0, each.at.rfind('/')));
+      if (each.writable ? over && over->writable : policy_.isolation == Isolation::jail) continue;
+      // The places that are not below another one are the jail's own, or links that it has made.
+      rule(each.at, each.writable ? kWrite : kRead, false,
+           policy_.isolation == Isolation::jail && !over);
+    }
     plan_.landlock_rules = writer_.list(rules);
     enforce(fmt::format("landlock_abi_{}", abi));
     if (abi >= 6) enforce("landlock_scope");

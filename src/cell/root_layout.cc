@@ -208,9 +208,9 @@ struct Mounted {
   bool writable = false;
 };
 
-// Parents before children, so that each mount lands on the one it belongs to. A read-only or hidden path below a writable one
-// could be moved out of the way with its parent, and another put in its place: so every directory between the two is mounted
-// onto itself, which the kernel does not let anyone rename.
+// Parents before children, so that each mount lands on the one it belongs to. A hidden path below a writable one, or another
+// listed one, could be moved out of the way with its parent, and something else, a link too, be put in its place, for this
+// cell or the next: so every directory between the two is mounted onto itself, which the kernel does not let a tool rename.
 std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& entries,
                                               const std::vector<std::string>& hidden,
                                               const std::vector<std::string>& kept) {
@@ -218,7 +218,7 @@ std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& en
   std::vector<std::string> guarded = hidden;
   for (const ListedEntry& each : entries) {
     mounts[each.at] = {&each, each.writable};
-    if (!each.writable) guarded.push_back(each.at);
+    guarded.push_back(each.at);
   }
   for (const std::string& place : kept) mounts.emplace(place, Mounted{nullptr, false});
   guarded.insert(guarded.end(), kept.begin(), kept.end());
@@ -230,6 +230,12 @@ std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& en
       mounts.emplace(at, Mounted{nullptr, true});
     }
   return mounts;
+}
+
+// Whether the cell would see or may do something else at the entry's place, were its mount gone.
+bool differs(const ListedEntry& entry, const ListedEntry& over) {
+  return entry.writable != over.writable || entry.executable != over.executable ||
+         entry.path != behind(over, entry.at);
 }
 
 // The places where the cell sees what files.protect names, and could write to it.
@@ -332,8 +338,12 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
     if (below_scratch(place)) {
       // What is held is loaded, and while it loads a zygote has what cells have.
       if (for_zygote && !is_held) layout.steps.push_back(step);
-      step.target = fmt::format("{}/{}", kAside, layout.late.size());
-      layout.late.emplace_back(step.target, place);
+      // One below another goes along with it, so that no cell has to find its place among the host's names.
+      step.target = aside(place);
+      if (step.target.empty()) {
+        step.target = fmt::format("{}/{}", kAside, layout.late.size());
+        layout.late.emplace_back(step.target, place);
+      }
     }
     layout.steps.push_back(std::move(step));
   }
@@ -355,10 +365,15 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
   layout.guards = hidden;
   for (const std::string& each : policy.files.hide)
     if (const std::string place = normal_path(each); !listed(place)) layout.guards.push_back(place);
-  for (const ListedEntry& each : entries)
-    if (!each.writable)
-      if (const ListedEntry* over = entry_over(entries, parent_of(each.at)); over && over->writable)
-        layout.guards.push_back(each.at);
+  for (const ListedEntry& each : entries) {
+    const ListedEntry* over = entry_over(entries, parent_of(each.at));
+    if (!over) continue;
+    // What is missing below a writable path a tool could make, for the host to find and for the next cell to mount on.
+    if (over->writable)
+      layout.needed.push_back(each.at);
+    else if (differs(each, *over))
+      layout.guards.push_back(each.at);
+  }
   return layout;
 }
 

@@ -26,10 +26,10 @@ struct RootLayout {
   // Parts of the cell's scratch space: name, and where it is mounted.
   std::vector<std::pair<std::string, std::string>> scratch;
   // Listed paths below a scratch part: a cell's private mounts would cover them, so the zygote keeps
-  // them aside and each cell puts them on top. (aside, target)
+  // them aside and each cell puts them on top, with all that is below them. (aside, target)
   std::vector<std::pair<std::string, std::string>> late;
-  // Places that must have a mount on them whenever a cell is made. `kept`: and that must exist.
-  std::vector<std::string> kept, guards;
+  // Places that must have a mount on them whenever a cell is made. `kept`, by files.protect, and `needed`: and that must exist.
+  std::vector<std::string> kept, needed, guards;
   // Of the host: all that files.protect "@default" names. What is missing of it can't be kept.
   std::vector<std::string> watched;
 };

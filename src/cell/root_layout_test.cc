@@ -134,6 +134,48 @@ TEST_F(Layout, APathBelowHomeIsKeptAsideAndPutOnTop) {
   EXPECT_EQ(step->flags, kBindWritable);
 }
 
+// So that a cell finds its place by no name of the host's.
+TEST_F(Layout, APathBelowAKeptAsideOneIsMountedWhereThatIsKept) {
+  Policy policy;
+  const std::string home = base_ + "/home/ana", project = home + "/project";
+  policy.files.write = {project, base_ + "/data:" + project + "/a/b/data"};
+  policy.files.read = {base_ + "/data/inner:" + project + "/secret"};
+  for (const bool for_zygote : {false, true}) {
+    const RootLayout layout = root_layout(policy, home, false, for_zygote);
+    ASSERT_EQ(layout.late.size(), 1u);
+    EXPECT_EQ(layout.late[0].second, project);
+    const std::string& aside = layout.late[0].first;
+    // What is between the two is mounted onto itself, before what is below it.
+    std::size_t last = 0;
+    for (const auto& [op, target] : {std::pair{RootOp::bind, aside},
+                                     {RootOp::onto_itself, aside + "/a"},
+                                     {RootOp::onto_itself, aside + "/a/b"},
+                                     {RootOp::bind, aside + "/a/b/data"}}) {
+      const LayoutStep* step = find(layout, op, target);
+      ASSERT_NE(step, nullptr) << target;
+      EXPECT_EQ(step->flags, kBindWritable) << target;
+      EXPECT_GT(position(layout, op, target), last) << target;
+      last = position(layout, op, target);
+    }
+    EXPECT_EQ(find(layout, RootOp::bind, aside + "/secret")->flags, 0u);
+    EXPECT_EQ(layout.needed,
+              (std::vector<std::string>{project + "/a/b/data", project + "/secret"}));
+  }
+}
+
+TEST_F(Layout, OnlyWhatWouldBeAnotherWithoutItsMountIsGuardedBelowAReadOnlyPath) {
+  Policy policy;
+  policy.files.read = {base_ + "/data", base_ + "/data/inner",
+                       base_ + "/home:" + base_ + "/data/home"};
+  policy.files.write = {base_ + "/home/ana:" + base_ + "/data/ana"};
+  RootLayout layout = root_layout(policy, "/home/ana", false);
+  EXPECT_TRUE(layout.needed.empty());
+  EXPECT_EQ(layout.guards, (std::vector<std::string>{base_ + "/data/ana", base_ + "/data/home"}));
+  policy.files.noexec = {base_ + "/data/inner"};
+  layout = root_layout(policy, "/home/ana", false);
+  EXPECT_EQ(layout.guards.size(), 3u);
+}
+
 TEST_F(Layout, AHiddenPathBelowAKeptAsideOneIsCoveredWhereItIsKept) {
   Policy policy;
   policy.files.write = {base_ + "/home/ana/project"};

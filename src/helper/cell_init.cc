@@ -81,11 +81,9 @@ bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& f
   for (unsigned i = 0; i < plan.landlock_rules.count; ++i) {
     const LandlockRule& rule = begin_of(plan, plan.landlock_rules)[i];
     const char* path = rule.path ? text(plan, rule.path) : scratch;
-    // In the jail the mounts have seen to it, and the path is one of the cell's own root.
-    const bool listed = plan.floor == Floor::landlock && rule.path && !rule.optional;
-    const int fd = listed ? open_listed(path) : open(path, O_PATH | O_CLOEXEC);
+    const int fd = rule.flags & kRuleFollow ? open(path, O_PATH | O_CLOEXEC) : open_listed(path);
     if (fd < 0) {
-      if (rule.optional && errno == ENOENT) continue;
+      if ((rule.flags & kRuleOptional) && errno == ENOENT) continue;
       return fail(failure, Stage::landlock_rule, i);
     }
     struct stat info;

@@ -89,37 +89,41 @@ bool has_lost_its_name(const char* path) {
   return size > kSize && memcmp(target + size - kSize, kShown, kSize) == 0;
 }
 
+// Where a listed path is put, made anew. What is there already is not this cell's own, and nothing is opened or mounted there.
+bool make_place(const Plan& plan, const char* path, bool directory) {
+  if (!make_parents(plan, path)) return false;
+  if (directory) return mkdir(path, 0755) == 0;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
 // The kernel mounts nowhere what has lost its name: a listed file in whose place another was put, as editors,
 // git and linkers do. What the zygote keeps of it is still there, and a link leads to it. Only in the scratch
 // space: elsewhere the name is the host's, and so might be the file.
-bool link_late(const char* from, const char* to, dev_t scratch) {
-  struct stat info;
+bool link_late(const Plan& plan, const char* from, const char* to) {
+  struct stat scratch, info;
   if (!has_lost_its_name(from)) return false;
-  if (lstat(to, &info) != 0 || info.st_dev != scratch) return false;
+  if (stat(text(plan, begin_of(plan, plan.scratch_parts)[1]), &scratch) != 0 ||
+      lstat(to, &info) != 0 || info.st_dev != scratch.st_dev)
+    return false;
   return (S_ISDIR(info.st_mode) ? rmdir(to) : unlink(to)) == 0 && symlink(from, to) == 0;
 }
 
-// Listed paths below a scratch part, which would cover them, are put on top of it. `linked`: some are links.
+// Listed paths below a scratch part, which would cover them, are put on top of it, each with all that is mounted on it where
+// the zygote keeps it: other listed paths, and what hides, protects or guards. So every name that is looked up here is one of
+// the scratch space, which no tool has seen yet, and none is the host's, where tools and others make links. `linked`: some
+// are links.
 bool mount_late(const Plan& plan, bool* linked, Failure& failure) {
   const PlanText* pairs = begin_of(plan, plan.late_binds);
-  struct stat scratch {};
-  if (plan.late_binds.count && plan.scratch_parts.count &&
-      stat(text(plan, begin_of(plan, plan.scratch_parts)[1]), &scratch) != 0)
-    return fail(failure, Stage::late_bind);
   for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2) {
     const char *from = text(plan, pairs[i]), *to = text(plan, pairs[i + 1]);
     struct stat info;
-    if (stat(from, &info) != 0 || !make_parents(plan, to))
+    if (stat(from, &info) != 0 || !make_place(plan, to, S_ISDIR(info.st_mode)))
       return fail(failure, Stage::late_bind, i);
-    if (S_ISDIR(info.st_mode)) {
-      if (mkdir(to, 0755) != 0 && errno != EEXIST) return fail(failure, Stage::late_bind, i);
-    } else {
-      const int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-      if (fd >= 0) close(fd);
-    }
     if (mount(from, to, nullptr, MS_BIND | MS_REC, nullptr) == 0) continue;
     const int error = errno;
-    if (error != ENOENT || !link_late(from, to, scratch.st_dev)) {
+    if (error != ENOENT || !link_late(plan, from, to)) {
       errno = error;
       return fail(failure, Stage::late_bind, i);
     }
@@ -128,12 +132,26 @@ bool mount_late(const Plan& plan, bool* linked, Failure& failure) {
   return true;
 }
 
-// Where they are kept no cell needs them any more, unless a link leads there.
-bool cover_aside(const Plan& plan, Failure& failure) {
-  return !plan.late_binds.count ||
-         mount("empty", text(plan, plan.aside), "tmpfs",
-               MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0555") == 0 ||
-         fail(failure, Stage::late_bind);
+bool cover_directory(const char* path) {
+  return mount("empty", path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+               "size=4k,mode=0555") == 0;
+}
+
+// Where they are kept no cell needs them any more, but for what a link leads to.
+bool cover_aside(const Plan& plan, bool linked, Failure& failure) {
+  if (!plan.late_binds.count) return true;
+  if (!linked) return cover_directory(text(plan, plan.aside)) || fail(failure, Stage::late_bind);
+  const PlanText* pairs = begin_of(plan, plan.late_binds);
+  for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2) {
+    const char* from = text(plan, pairs[i]);
+    struct stat info;
+    if (lstat(text(plan, pairs[i + 1]), &info) != 0) return fail(failure, Stage::late_bind, i);
+    if (S_ISLNK(info.st_mode)) continue;
+    if (!(S_ISDIR(info.st_mode) ? cover_directory(from)
+                                : mount("/dev/null", from, nullptr, MS_BIND, nullptr) == 0))
+      return fail(failure, Stage::late_bind, i);
+  }
+  return true;
 }
 
 // Whether the kernel's list of mounts has that place: its fifth field, in which four characters are octal.
@@ -223,7 +241,7 @@ bool mount_private(const Plan& plan, int* workspace, Failure& failure) {
       (*workspace = open(text(plan, plan.workspace), O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
     return fail(failure, Stage::scratch);
   bool linked = false;
-  if (!mount_late(plan, &linked, failure) || (!linked && !cover_aside(plan, failure))) return false;
+  if (!mount_late(plan, &linked, failure) || !cover_aside(plan, linked, failure)) return false;
   // Read-only: nothing in it is the cell's to change, oom_score_adj and sysctls included.
   if (plan.single) {
     sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};

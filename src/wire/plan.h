@@ -54,9 +54,11 @@ struct IdMap {
   uint32_t gid;
 };
 
+inline constexpr uint32_t kRuleOptional = 1;  // skip if the path is not there
+inline constexpr uint32_t kRuleFollow = 2;    // symlinks: the path is brig's own, or the cell's
 struct LandlockRule {
   PlanText path;
-  uint32_t optional;  // skip if the path is not there
+  uint32_t flags;
   uint64_t access;
 };
 
@@ -108,7 +110,7 @@ struct Plan {
   PlanList<PlanText> scratch_parts;  // pairs: name in scratch, target
   PlanList<PlanText> late_binds;     // pairs: where the zygote keeps it, target
   PlanText aside;                    // the directory that holds those; covered afterwards
-  // What must have a mount on it, if it is there: hidden paths, and read-only ones below a writable one.
+  // What must have a mount on it, if it is there: protected and hidden paths, and listed ones below others.
   PlanList<PlanText> guards;
   uint32_t kept;  // the first so many of them must be there, too: what is missing a tool could make
   PlanList<PlanText> proc_masks;
