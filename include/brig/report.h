@@ -76,6 +76,8 @@ struct Violation {
   // True: the kernel told it, and a tool can't forge it. False: concluded from what the command was given and
   // what it printed, by what the policy gives; nothing on the host was looked at.
   bool certain = true;
+  // Whether Report::message, in brig's own words, says it already. No part of the record: no JSON has it.
+  bool told = false;
 
   bool operator==(const Violation&) const = default;
 };

@@ -188,7 +188,7 @@ class Call {
   void conclude(Report& report) const;
   std::string why_not_run(Report& report) const;
   std::string why_not_there(Report& report) const;
-  const std::string& said_in(const Report& report) const;
+  const Output& said_in(const Report& report) const;
   std::string guess(Report& report) const;
   void judge_function(Report& report);
   void judge_files(Report& report) const;

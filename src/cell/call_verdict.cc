@@ -49,19 +49,33 @@ bool says(const std::string& text, std::span<const std::string_view> words) {
 
 namespace {
 
+// Those of that code are told by the message, in its own words.
+void told(Report& report, std::string_view code) {
+  for (Violation& each : report.violations)
+    if (each.code == code) each.told = true;
+}
+
+// Tells it, as the last one; its sentence.
+std::string tell(Report& report, Violation violation) {
+  violation.told = true;
+  report.violations.push_back(std::move(violation));
+  return sentence(report.violations.back());
+}
+
 void add_network(Report& report) {
+  constexpr const char* kCode = "network.refused";
   for (const Violation& each : report.violations)
-    if (each.code == "network.refused") {
+    if (each.code == kCode) {
       report.message += "; " + sentence(each);
-      return;  // AF_INET and AF_INET6 are one network
+      return told(report, kCode);  // AF_INET and AF_INET6 are one network
     }
 }
 
 }  // namespace
 
 // Where a program complains: on stderr, unless that is its stdout.
-const std::string& Call::said_in(const Report& report) const {
-  return request_.command.join_output ? report.out.bytes : report.err.bytes;
+const Output& Call::said_in(const Report& report) const {
+  return request_.command.join_output ? report.out : report.err;
 }
 
 // Without a cgroup nobody is killed for memory, and nobody counts who is refused a process: a request fails,
@@ -70,7 +84,7 @@ const std::string& Call::said_in(const Report& report) const {
 std::string Call::guess(Report& report) const {
   if (report.exit_code == 0 || ending_ != Ending::none || exec_error_ || request_error_) return "";
   std::string hint;
-  const std::string said = lower_tail(said_in(report));
+  const std::string said = lower_tail(said_in(report).bytes);
   const bool lacks_process = !settings_.counts_processes && says(said, kNoProcess);
   // V8 ends by SIGTRAP when it can't have what it needs to start.
   const bool lacks_memory =
@@ -78,13 +92,14 @@ std::string Call::guess(Report& report) const {
       (memory_refusals_ || says(said, kNoMemory) || report.signal == SIGTRAP ||
        end_.max_rss_kib * 1024 >= limits_.memory / 4 * 3);
   if (lacks_process) {
-    report.violations.push_back(may_lack_process(limits_.processes));
+    tell(report, may_lack_process(limits_.processes));
     hint +=
         fmt::format("; it may have been refused a process or thread: raise limits.processes, {}",
                     limits_.processes);
   }
   if (lacks_memory) {
-    if (!memory_refusals_) report.violations.push_back(may_lack_memory(limits_.memory));
+    if (!memory_refusals_) tell(report, may_lack_memory(limits_.memory));
+    told(report, "memory.refused");
     hint += fmt::format(
         "; it may have run out of memory: without a cgroup limits.memory holds each process to {}. "
         "Raise limits.memory, or see `brig doctor` for how to limit the whole tree instead",
@@ -107,21 +122,18 @@ void Call::conclude(Report& report) const {
   }
   if (request_error_ || files_error_ || directory_error_) return;
   static const std::vector<std::string> kNone;
-  const std::string& said =
-      answer_.answer().kind == Answer::Kind::error ? answer_.answer().bytes : said_in(report);
-  if (exec_error_)
-    add_network(report);
-  else
-    brig::conclude(report, settings_, limits_.scratch,
-                   request_.arguments ? kNone : request_.command.argv, said);
+  if (exec_error_) return add_network(report);
+  brig::conclude(
+      report, settings_, limits_.scratch, request_.arguments ? kNone : request_.command.argv,
+      answer_.answer().kind == Answer::Kind::error ? last_lines_of_json(answer_.answer().bytes)
+                                                   : last_lines(said_in(report)));
 }
 
 void conclude(Report& report, const CallSettings& settings, std::uint64_t scratch,
               const std::vector<std::string>& argv, const std::string& said) {
   add_network(report);
   const auto add = [&](Violation violation) {
-    report.message += "; " + sentence(violation);
-    report.violations.push_back(std::move(violation));
+    report.message += "; " + tell(report, std::move(violation));
   };
   if (!settings.init_exposed && says(lower_tail(said), kNoSpace)) add(may_lack_scratch(scratch));
   std::size_t more = 0;
@@ -139,10 +151,8 @@ std::string Call::why_not_run(Report& report) const {
   const std::string name = in_quotes(program);
   if (exec_error_ == EACCES)
     if (std::optional<Violation> found = judge_path(settings_.view, program, Refused::any);
-        found && found->code == "file.not_executable") {
-      report.violations.push_back(std::move(*found));
-      return sentence(report.violations.back());
-    }
+        found && found->code == "file.not_executable")
+      return tell(report, std::move(*found));
   if (exec_error_ != ENOENT)
     return fmt::format("{} could not be run in the cell: {}", name, errno_text(exec_error_));
   if (program.find('/') == std::string_view::npos)
@@ -150,10 +160,8 @@ std::string Call::why_not_run(Report& report) const {
         "{} was not found in the cell's PATH; check the name, or list its directory in files.read "
         "and in PATH",
         name);
-  if (std::optional<Violation> found = judge_path(settings_.view, program, Refused::lookup)) {
-    report.violations.push_back(std::move(*found));
-    return sentence(report.violations.back());
-  }
+  if (std::optional<Violation> found = judge_path(settings_.view, program, Refused::lookup))
+    return tell(report, std::move(*found));
   if (program[0] != '/' && starts_in_scratch(settings_.view))
     return fmt::format(
         "{} does not exist in the cell, which begins in an empty directory of its own; list yours "
@@ -167,10 +175,8 @@ std::string Call::why_not_there(Report& report) const {
   const std::string name = in_quotes(request_.directory);
   if (directory_error_ == ENOENT || directory_error_ == EACCES)
     if (std::optional<Violation> found =
-            judge_path(settings_.view, request_.directory, Refused::lookup)) {
-      report.violations.push_back(std::move(*found));
-      return fmt::format("cwd: {}; the command was not run", sentence(report.violations.back()));
-    }
+            judge_path(settings_.view, request_.directory, Refused::lookup))
+      return fmt::format("cwd: {}; the command was not run", tell(report, std::move(*found)));
   return fmt::format("cwd: {} can't be entered in the cell: {}; the command was not run", name,
                      errno_text(directory_error_));
 }
@@ -186,6 +192,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     report.message = std::move(message);
   };
   const auto out_of_memory = [&] {
+    told(report, "memory.killed");
     say(Outcome::memory_limit,
         fmt::format("the {} was killed because its processes together used more than {} of memory; "
                     "raise limits.memory or make it use less",
@@ -285,11 +292,13 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   if (*report.exit_code == 0 && request_.arguments) return judge_function(report);
   if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
   if (usage.oom_kills) return out_of_memory();
-  if (usage.fork_failures)
+  if (usage.fork_failures) {
+    told(report, "processes.refused");
     return say(Outcome::process_limit,
                fmt::format("the {} failed with exit code {} after it was refused more than {} "
                            "processes; raise limits.processes or make it start fewer",
                            it, *report.exit_code, limits.processes));
+  }
   const std::string hint = guess(report);
   say(Outcome::exit,
       request_.arguments

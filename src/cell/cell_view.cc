@@ -1,7 +1,6 @@
 #include "cell/cell_view.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 #include "cell/violation.h"
@@ -10,37 +9,7 @@
 namespace brig {
 namespace {
 
-constexpr std::size_t kMostPaths = 4, kLongestPath = 512, kMostWords = 64, kMostSaid = 8192;
-
-struct Complaint {
-  std::string_view words;
-  Refused how;
-};
-// In lower case.
-constexpr Complaint kComplaints[] = {
-    {"no such file", Refused::lookup},
-    {"does not exist", Refused::lookup},
-    {"doesn't exist", Refused::lookup},
-    {"not found", Refused::lookup},
-    {"cannot find", Refused::lookup},
-    {"can't find", Refused::lookup},
-    {"enoent", Refused::lookup},
-    {"cannot open", Refused::lookup},
-    {"can't open", Refused::lookup},
-    {"could not open", Refused::lookup},
-    {"failed to open", Refused::lookup},
-    {"cannot access", Refused::lookup},
-    {"not a directory", Refused::lookup},
-    {"filenotfounderror", Refused::lookup},
-    {"read-only file system", Refused::write},
-    {"device or resource busy", Refused::write},
-    {"ebusy", Refused::write},
-    {"erofs", Refused::write},
-    {"permission denied", Refused::any},
-    {"eacces", Refused::any},
-    {"permissionerror", Refused::any},
-    {"operation not permitted", Refused::any},
-};
+constexpr std::size_t kMostPaths = 4, kLongestPath = 512, kMostWords = 64;
 
 // The length of the longest of them that `path` is at or below; 0 if there is none.
 std::size_t longest(std::string_view path, const std::vector<std::string>& directories) {
@@ -99,70 +68,6 @@ std::string resolved(const CellView& view, std::string_view path) {
     }
   }
   return result.empty() ? "/" : result;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
-std::optional<Refused> complaint_in(std::string_view line) {
-  const std::string text = lower(line);
-  std::optional<Refused> found;
-  for (const Complaint& each : kComplaints)
-    if (text.find(each.words) != std::string_view::npos && (!found || *found == Refused::lookup))
-      found = each.how;
-  return found;
-}
-
-// A word that names a place: "/x", "~/x" is not one (the shell has seen to it), "a/b" and "./a" are.
-bool looks_like_path(std::string_view word) {
-  return word.size() > 1 && word.find('/') != std::string_view::npos &&
-         word.find("://") == std::string_view::npos && word.find('\\') == std::string_view::npos &&
-         !word.starts_with("//");
-}
-
-// What stands in quotes, and the words outside of them, without punctuation around. A quoted text that is no path may hold one
-// (an error as JSON), so it is taken apart once more.
-void add_words(std::string_view line, std::vector<std::string_view>& words, int depth = 0) {
-  constexpr std::string_view kOpen = "'\"`", kAround = ":;,.()[]{}<>!?";
-  for (std::size_t at = 0; at < line.size() && words.size() < kMostWords;) {
-    if (line[at] == ' ' || line[at] == '\t') {
-      ++at;
-      continue;
-    }
-    const bool opens = kOpen.find(line[at]) != std::string_view::npos;
-    const std::size_t closed =
-        opens ? line.find(line[at] == '`' ? '\'' : line[at], at + 1) : std::string_view::npos;
-    // '/srv/'$'\\377': a name that is no text. Its first part is another place, and wider.
-    if (closed != std::string_view::npos && line.substr(closed + 1).starts_with('$')) {
-      at = std::min(line.find(": ", closed), line.size());
-      continue;
-    }
-    if (closed != std::string_view::npos) {
-      const std::string_view inner = line.substr(at + 1, closed - at - 1);
-      if (inner.starts_with('/') || inner.find(' ') == std::string_view::npos || depth > 1)
-        words.push_back(inner);
-      else
-        add_words(inner, words, depth + 1);
-      at = closed + 1;
-      continue;
-    }
-    const std::size_t end = std::min(line.find_first_of(" \t'\"`", at + 1), line.size());
-    std::string_view word = line.substr(at, end - at);
-    at = end;
-    // "--file=/x"; "sh: 1: /x:" is three words.
-    if (const std::size_t equals = word.find('=');
-        equals != std::string_view::npos && word[0] == '-')
-      word.remove_prefix(equals + 1);
-    while (!word.empty() && kAround.find(word.back()) != std::string_view::npos)
-      word.remove_suffix(1);
-    while (!word.empty() && word[0] != '.' && kAround.find(word[0]) != std::string_view::npos)
-      word.remove_prefix(1);
-    words.push_back(word);
-  }
 }
 
 class Judge {
@@ -241,18 +146,7 @@ std::vector<Violation> judge_paths(const CellView& view, const std::vector<std::
                                    std::string_view said) {
   Judge judge(view);
   if (view.all) return {};
-  if (said.size() > kMostSaid) said.remove_prefix(said.size() - kMostSaid);
-  // What was said last is nearest to the end, and lines are looked at from there.
-  while (!said.empty()) {
-    const std::size_t begin = said.rfind('\n') == std::string_view::npos ? 0 : said.rfind('\n') + 1;
-    const std::string_view line = said.substr(begin);
-    said = said.substr(0, begin == 0 ? 0 : begin - 1);
-    const std::optional<Refused> how = complaint_in(line);
-    std::vector<std::string_view> words;
-    if (how) add_words(line, words);
-    for (const std::string_view word : words)
-      if (looks_like_path(word)) judge.look_at(word, *how);
-  }
+  for (const Complaint& each : complaints_in(said)) judge.look_at(each.path, each.how);
   for (std::size_t i = 1; i < argv.size() && i < kMostWords; ++i) {
     std::string_view word = argv[i];
     if (word.starts_with('-') && word.find('=') != std::string_view::npos)

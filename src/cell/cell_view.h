@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cell/complaint.h"
+
 namespace brig {
 
 // All are places in the cell.
@@ -29,9 +31,6 @@ struct CellView {
   std::string working_directory;  // of commands; empty: a private directory without a fixed name
 };
 
-// How a program was refused a path, as far as it said.
-enum class Refused { lookup, write, any };
-
 // Why `path` (absolute, or relative to the working directory) could not be used in that cell, or nothing if the view does
 // not tell: then the cause is another one.
 std::optional<Violation> judge_path(const CellView& view, std::string_view path, Refused how);
@@ -39,8 +38,8 @@ std::optional<Violation> judge_path(const CellView& view, std::string_view path,
 // Whether relative paths begin in a directory that is the cell's own, and empty at first.
 bool starts_in_scratch(const CellView& view);
 
-// Violations of a command that failed: of the paths in `argv` behind the program, and of those in lines of `said` (the end of
-// its stderr, or an error's text) that complain of one. Each path once, the first few. What is no plain text is passed over.
+// Violations of a command that failed: of the paths in `argv` behind the program, and of those that `said` (its stderr, or an
+// error's text) complains of. Each path once, the first few. What is no plain text is passed over.
 std::vector<Violation> judge_paths(const CellView& view, const std::vector<std::string>& argv,
                                    std::string_view said);
 

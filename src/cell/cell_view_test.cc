@@ -132,6 +132,116 @@ TEST(CellView, FindsThePathInAComplaint) {
             Paths{"/opt/with space"});
 }
 
+// Of more words, with the names in quotes or with what can only come behind them.
+TEST(CellView, TellsAPathFromTheWordsAroundIt) {
+  for (const char* said :
+       {"/bin/sh: 1: cannot open /opt/data.csv: No such file",
+        "/srv/project/a.c:1:10: fatal error: /opt/data.csv: No such file or directory",
+        "java.io.FileNotFoundException: /opt/data.csv (No such file or directory)",
+        "PHP Warning:  fopen(/opt/data.csv): Failed to open stream: No such file or directory in "
+        "x.php",
+        "open(\"/opt/data.csv\", O_RDONLY): No such file or directory",
+        "mkdir: can't create directory `/opt/data.csv': No such file or directory",
+        "No such file or directory @ rb_sysopen - /opt/data.csv (Errno::ENOENT)",
+        "bash: /opt/data.csv: /opt/python: bad interpreter: No such file or directory",
+        "tar: /opt/data.csv: Cannot open: No such file or directory",
+        "Permission denied: /opt/data.csv", "/opt/data.csv: not found",
+        "x.sh: line 404: /opt/data.csv: No such file or directory",
+        "x.sh: 404: cannot open /opt/data.csv: No such file"}) {
+    const auto found = judge_paths(jail(), {"tool"}, said);
+    ASSERT_FALSE(found.empty()) << said;
+    EXPECT_TRUE(found[0].target == "/opt/data.csv" || found[0].target == "/opt/python") << said;
+  }
+  for (const char* quoted :
+       {"'/opt/it's here/x'", "\"/opt/it's here/x\"", "can't open file '/opt/it's here/x'"})
+    EXPECT_EQ(targets({"tool"}, std::string("No such file or directory: ") + quoted),
+              Paths{"/opt/it's here/x"})
+        << quoted;
+}
+
+// A part of a name is another place, and mostly a wider one.
+TEST(CellView, OfANameWhoseEndIsNotKnownNothingIsGranted) {
+  CellView view = jail();
+  view.working_directory = "/srv/data";
+  for (const char* said :
+       {"open /srv/My Docs/x: no such file or directory", "open /srv/My Docs/x: permission denied",
+        "/srv/My Docs/x: Read-only file system", "open My Docs/x: read-only file system",
+        "cat: /srv/My: Docs/x: No such file or directory",
+        "open /srv/My Docs /x: no such file or directory", "Permission denied: /srv/My Docs/x",
+        "Read-only file system: '/srv/My Docs/x", "open /srv/\"My Docs\"/x: permission denied",
+        "open /srv/My\\ Docs/x: no such file",
+        "cannot open '/srv/My'\\''s Docs/x': Read-only file system",
+        "{\"message\": \"open /srv/My Docs/x: no such file or directory\"}"})
+    EXPECT_EQ(judge_paths(view, {"tool"}, said), std::vector<Violation>{}) << said;
+}
+
+// It is cut at 8 KiB, and where brig has kept only both ends of a stream.
+TEST(CellView, ALineThatWasCutIsPassedOver) {
+  const std::string path = "/srv/elsewhere/project/data",
+                    line = "x: " + path + ": Read-only file system\n", rest = "more\n";
+  const auto expect_whole = [&](std::string_view said, std::size_t at) {
+    for (const Violation& each : judge_paths(jail(), {"tool"}, said))
+      EXPECT_EQ(each.target, path) << at;
+  };
+  int found = 0;
+  for (std::size_t at = 0; at <= line.size() + 1; ++at) {
+    // The cut comes `at` bytes into the line; at 0 it is whole.
+    const std::string said =
+        "first\n" + line + std::string(8192 - rest.size() - (line.size() - at), 'y') + rest;
+    const std::string tail = line.substr(std::min(at, line.size()));
+    if (at <= line.size()) {
+      const std::string exact = "0\n" + line + std::string(8191 - tail.size(), 'y') + "\n";
+      expect_whole(exact, at);
+      found += !judge_paths(jail(), {"tool"}, exact).empty();
+    }
+    expect_whole(said, at);
+    // A gap that begins there, and ends at each place of another line.
+    for (std::size_t to = 0; to <= line.size(); ++to) {
+      Output output;
+      output.bytes = line.substr(0, std::min(at, line.size()));
+      output.cut = output.bytes.size();
+      output.bytes += line.substr(to) + rest;
+      output.total = output.bytes.size() + 1000;
+      output.truncated = true;
+      expect_whole(last_lines(output), at * 1000 + to);
+    }
+  }
+  EXPECT_EQ(found, 1) << "what is not cut is told";
+  Output output;
+  output.bytes = "start " + line + line;
+  output.cut = 6;
+  output.total = 1000;
+  output.truncated = true;
+  EXPECT_EQ(last_lines(output), line);
+  output.truncated = false;
+  EXPECT_EQ(last_lines(output), output.bytes);
+  EXPECT_EQ(last_lines_of_json(R"({"a":"one\ntwo"})"), "{\"a\":\"one\ntwo\"}");
+  const std::string error = R"({"message":"bad","traceback":")" + line + std::string(20'000, 'y') +
+                            R"(\nFileNotFoundError: No such file or directory: '/opt/x'"})";
+  EXPECT_EQ(targets({}, last_lines_of_json(error)), Paths{"/opt/x"});
+}
+
+// The paths of a server are its own, and what it refuses is its affair.
+TEST(CellView, WhatAServerAnsweredIsNoPath) {
+  for (const char* said :
+       {"Error: GET /api/users: 404 Not Found", "Error: /api/users: 404 Not Found",
+        "Cannot GET /api/users: not found", "POST '/api/users': permission denied",
+        "remote: /srv/git/x: Permission denied", "  remote: /srv/git/x.git: not found",
+        "fatal: remote error: /srv/git/x: not found",
+        "urllib.error.HTTPError: HTTP Error 404: Not Found: /api/users",
+        "requests: 404 Client Error: Not Found for url: /api/users",
+        "{\"status\":404,\"path\":\"/api/users\",\"error\":\"Not Found\"}",
+        "status code 403: /api/users: permission denied", "HTTP/1.1 404 /api/users not found",
+        "[404] /api/users not found", "Request failed (403): /api/users: permission denied",
+        "404 /api/users: not found", "/api/users: 403 Forbidden, permission denied",
+        "127.0.0.1 \"HEAD /api/users\" not found", "httpx.HTTPStatusError: /api/users: not found",
+        "rpc error: code = NotFound desc = /api/users: not found"})
+    EXPECT_EQ(targets({"tool"}, said), Paths{}) << said;
+  // Git has a file of that name.
+  EXPECT_EQ(targets({"git"}, "fatal: cannot lock ref 'HEAD': '/opt/x': Permission denied"),
+            Paths{"/opt/x"});
+}
+
 TEST(CellView, FindsPathsAmongTheArguments) {
   EXPECT_EQ(targets({"/opt/prog", "/opt/a", "--in=/opt/b", "-x", "plain", "/usr/c"}, ""),
             (Paths{"/opt/a", "/opt/b"}));
