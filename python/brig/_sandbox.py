@@ -125,6 +125,11 @@ def _free_queue(handle: int, pid: int) -> None:
         library().brig_c_queue_free(handle)
 
 
+def _refuse_in_fork(pid: int) -> None:
+    if os.getpid() != pid:
+        raise Error("the sandbox belongs to the process that forked this one: make another here")
+
+
 class _Native:
     """The library's sandbox, and who is using it."""
 
@@ -136,11 +141,10 @@ class _Native:
         self._closing = False
 
     def __enter__(self) -> int:
+        _refuse_in_fork(self._pid)  # first: a fork may have copied the lock while it was held
         with self._changed:
             if self._closing:
                 raise Error("the sandbox is closed")
-            if os.getpid() != self._pid:
-                raise Error("the sandbox belongs to the process that forked this one: make another here")
             self._users += 1
         return self.handle
 
@@ -150,7 +154,7 @@ class _Native:
             self._changed.notify_all()
 
     def close(self, cancel: Callable[[int], None]) -> None:
-        if os.getpid() != self._pid:  # first: a fork may have copied the lock while it was held
+        if os.getpid() != self._pid:  # first, here too
             return
         with self._changed:
             if self._closing:
@@ -270,6 +274,7 @@ class Sandbox:
         self._queues: weakref.WeakKeyDictionary[Any, _Queue] = weakref.WeakKeyDictionary()
         self._active: dict[str, None] = {}
         self._closed = False
+        self._pid = os.getpid()
         config = self._config(self._tools)
         self._running: Optional[_Native] = None  # once it is
         self._starting: concurrent.futures.Future[_Native] = concurrent.futures.Future()
@@ -359,7 +364,7 @@ class Sandbox:
         request = self._request(tool, arguments, call_id, caller)
         if isinstance(request, ToolResult):
             return request
-        with self._running if self._running is not None else self._starting.result() as handle:
+        with self._started() as handle:
             self._active[call_id] = None
             size = ctypes.c_size_t()
             asked = signals.asked_here()
@@ -412,7 +417,12 @@ class Sandbox:
                 self._active.pop(call_id, None)
         return self._result(tool, told)
 
+    def _started(self) -> _Native:
+        _refuse_in_fork(self._pid)  # where nobody starts it
+        return self._running if self._running is not None else self._starting.result()
+
     async def _native(self) -> _Native:
+        _refuse_in_fork(self._pid)
         if self._running is not None:
             return self._running
         return await asyncio.wrap_future(self._starting)
@@ -426,14 +436,14 @@ class Sandbox:
 
     def cancel(self, call_id: str, *, at_once: bool = False) -> bool:
         """Ends the calls of that id: SIGTERM, the grace period, SIGKILL. False if there are none."""
-        with self._starting.result() as handle:
+        with self._started() as handle:
             return bool(library().brig_c_sandbox_cancel(handle, call_id.encode(), int(at_once)))
 
     # --- tools ---
 
     def list_tools(self, query: Optional[str] = None) -> list[ToolInfo]:
         """By name. `query`: those with it in their name or description, whatever the case."""
-        with self._starting.result() as handle:
+        with self._started() as handle:
             text = taken(library().brig_c_sandbox_tools(handle, (query or "").encode()))
         return [ToolInfo(told) for told in json.loads(text)]
 
@@ -468,7 +478,7 @@ class Sandbox:
 
     def _set(self, tools: dict[str, Tool]) -> None:
         config, error = self._config(tools), ErrorSlot()
-        with self._starting.result() as handle:
+        with self._started() as handle:
             if library().brig_c_sandbox_set_tools(handle, config, len(config), error.reference()) != 0:
                 raise error.error()
         self._tools = tools
@@ -478,7 +488,7 @@ class Sandbox:
     def watch(self, buffer: int = 1024) -> AsyncIterator[Event]:
         """What happens from now on, until the sandbox is closed. A watcher that is too slow loses events, and is
         told how many; it never holds up a call."""
-        with self._starting.result() as handle:
+        with self._started() as handle:
             error = ErrorSlot()
             watch = library().brig_c_sandbox_watch(handle, buffer, error.reference())
             if not watch:
@@ -488,7 +498,9 @@ class Sandbox:
     # --- the end ---
 
     def close(self) -> None:
-        """Ends what is running, and all of the sandbox's processes."""
+        """Ends what is running, and all of the sandbox's processes. A fork's copy of it has none."""
+        if os.getpid() != self._pid:
+            return
         self._closed = True
         if self._end_reloads is not None:
             self._end_reloads()
@@ -498,7 +510,7 @@ class Sandbox:
                 _from_any_thread(loop, queue.descriptor)
 
     def __enter__(self) -> Sandbox:
-        self._starting.result()
+        self._started()
         return self
 
     def __exit__(self, *_: object) -> None:
