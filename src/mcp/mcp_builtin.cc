@@ -185,6 +185,8 @@ std::vector<Part> failure_parts(ToolResult& result) {
   std::vector<Part> parts;
   add_part(parts, plain_text(fmt::format("{}: ", to_string(report.outcome)), "error",
                              twice && !report.message.empty() ? report.message : result.error));
+  // Its error begins with the message, unless that is the tool's own words: of those no violation is taken as told.
+  parts.back().text->message = parts.back().text->text.starts_with(report.message);
   if (!result.traceback.empty())
     add_part(parts, plain_text("", "traceback", std::move(result.traceback)));
   return parts;

@@ -42,6 +42,7 @@ void ResultContent::add_excerpt(Text& text, std::size_t most, Json& links) {
   left_ -= most;
   Excerpt excerpt = text.stream ? excerpt_of(*text.stream, most) : excerpt_of(text.text, most);
   blocks_.push_back(text_block(text.label + excerpt.text));
+  if (text.message) message_is_shown_ = excerpt.shows_all;
   if (excerpt.shows_all || !text.link || (text.part_of && text.part_of == linked_)) return;
   const Output* stream = text.part_of ? text.part_of : text.stream;
   if (text.part_of) linked_ = text.part_of;

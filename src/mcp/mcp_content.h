@@ -30,7 +30,8 @@ class ResultContent {
     const Output* stream = nullptr;
     std::string text = {};
     std::string mime_type = "text/plain";
-    bool link = true;  // if it is cut
+    bool link = true;      // if it is cut
+    bool message = false;  // the report's
     // A part of that stream: if it is cut, that is linked, once.
     const Output* part_of = nullptr;
   };
@@ -61,6 +62,8 @@ class ResultContent {
   }
 
   bool empty() const { return blocks_.empty(); }
+  // Whether it has the report's message, all of it.
+  bool message_is_shown() const { return message_is_shown_; }
   Json taken() { return std::move(blocks_); }
 
  private:
@@ -70,6 +73,7 @@ class ResultContent {
   const McpView& view_;
   std::size_t left_ = view_.text, beside_ = kMostBesideText;
   const Output* linked_ = nullptr;  // parts of it were cut
+  bool message_is_shown_ = false;
   Json blocks_ = Json::array();
 };
 

@@ -126,7 +126,9 @@ Json mcp_result(ToolResult result, const Tool* tool, bool builtin, const McpView
     add_value(content, answer, result, tool, view);
   }
   // What the tool coped with is listed in _meta, and is not in the way of its result.
-  if (const auto lines = violation_lines(result.report); !result.ok && !lines.empty()) {
+  // Behind all that may be cut.
+  if (const auto lines = violation_lines(result.report, content.message_is_shown());
+      !result.ok && !lines.empty()) {
     std::string text = "violations:";
     for (const std::string& each : lines) text += "\n- " + each;
     content.add_note(std::move(text));

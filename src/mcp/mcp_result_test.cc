@@ -244,6 +244,58 @@ TEST(McpResult, WhatACommandSaysOfItsFailureStandsThereOnce) {
   EXPECT_EQ(all.find("no such file"), all.rfind("no such file")) << all;
 }
 
+// The last block of what went wrong.
+std::string violations_in(const Json& answer) {
+  const std::string text = answer["content"].back().value("text", "");
+  return text.starts_with("violations:") ? text : "";
+}
+
+TEST(McpResult, AToolCanNotHideAViolationByTellingItItself) {
+  ToolResult result;
+  result.report.outcome = Outcome::tool_error;
+  result.report.violations = {{.code = "syscall.refused", .what = "mount"},
+                              {.code = "network.refused", .what = "socket(AF_INET)"}};
+  std::string words = "all is well";
+  for (const Violation& each : result.report.violations) words += "; " + sentence(each);
+  for (const std::string& said :
+       {words, std::string(50'000, 'x') + words + std::string(50'000, 'x')}) {
+    result.error = result.report.message = "ValueError: " + said;
+    result.traceback = said;
+    const Json answer = mcp_result(result, nullptr, false, {});
+    for (const Violation& each : result.report.violations)
+      EXPECT_NE(violations_in(answer).find("- " + each.code + ": " + sentence(each)),
+                std::string::npos)
+          << answer;
+    EXPECT_EQ(answer["_meta"]["brig/violations"].size(), 2u);
+    EXPECT_LT(text_of(answer), kUsualText + 2000);
+  }
+}
+
+TEST(McpResult, ViolationsAreNeverCutAway) {
+  ToolResult result;
+  result.report.outcome = Outcome::exit;
+  result.report.exit_code = 1;
+  result.report.violations = {{.code = "network.refused", .what = "socket(AF_INET)", .told = true},
+                              {.code = "syscall.refused", .what = "mount"}};
+  const std::string told = sentence(result.report.violations[0]);
+  result.error = result.report.message = "the command failed with exit code 1; " + told;
+  result.report.out = stream_of(std::string(100'000, 'o'));
+  result.report.err = stream_of(std::string(100'000, 'e'));
+  Keeping keeping;
+  Json answer = mcp_result(result, nullptr, false, keeping.view);
+  EXPECT_NE(answer["content"][0]["text"].get<std::string>().find(told), std::string::npos);
+  EXPECT_EQ(violations_in(answer),
+            "violations:\n- syscall.refused: " + sentence(result.report.violations[1]));
+  // With no room for the message they are all in the list.
+  keeping.view.text = 100;
+  answer = mcp_result(result, nullptr, false, keeping.view);
+  EXPECT_EQ(answer["content"][0]["text"].get<std::string>().find(told), std::string::npos);
+  for (const Violation& each : result.report.violations)
+    EXPECT_NE(violations_in(answer).find("- " + each.code + ": " + sentence(each)),
+              std::string::npos)
+        << answer;
+}
+
 TEST(McpResult, StreamsShareTheRoom) {
   Keeping keeping;
   ToolResult result = good({{"exit_code", 0}});

@@ -8,9 +8,15 @@
 namespace brig {
 namespace {
 
+// Other words than the cell's, or the tool's own, take the place of the message: it tells of no violation any more.
+void set_message(Report& report, std::string message) {
+  report.message = std::move(message);
+  for (Violation& each : report.violations) each.told = false;
+}
+
 void fail(ToolResult& result, Outcome outcome, std::string message) {
   result.report.outcome = outcome;
-  result.report.message = message;
+  set_message(result.report, message);
   result.error = std::move(message);
 }
 
@@ -73,7 +79,7 @@ void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
     use_own_words(result.report.message);
   if (result.report.outcome == Outcome::tool_error) {
     read_thrown(cell.answer.bytes, result);
-    result.report.message = result.error;
+    set_message(result.report, result.error);
   } else if (result.report.outcome != Outcome::ok) {
     result.error = result.report.message;
     // What a command says of its failure is worth more than its exit code.
@@ -110,7 +116,7 @@ void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
   if (!was_ok || result.ok || result.report.outcome == Outcome::invalid_arguments) return;
   // It said so itself: the cell knew of no failure, and has not looked for what stood in the way.
   conclude(result.report, tool.warden->settings(), tool.limits.scratch, {}, result.error);
-  result.report.message = result.error;
+  set_message(result.report, result.error);
 }
 
 namespace {

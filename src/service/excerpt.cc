@@ -104,14 +104,13 @@ std::vector<std::size_t> shares_of(const std::vector<std::size_t>& sizes, std::s
   return shares;
 }
 
-std::vector<std::string> violation_lines(const Report& report) {
+std::vector<std::string> violation_lines(const Report& report, bool message_is_shown) {
   std::vector<std::string> lines;
   std::size_t more = 0;
   for (const Violation& each : report.violations) {
-    const std::string told = sentence(each);
-    if (report.message.find(told) != std::string::npos) continue;
+    if (each.told && message_is_shown) continue;
     if (lines.size() < kMostViolations)
-      lines.push_back(fmt::format("{}: {}", printable(each.code), printable(told)));
+      lines.push_back(fmt::format("{}: {}", printable(each.code), printable(sentence(each))));
     else
       ++more;
   }

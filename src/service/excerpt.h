@@ -31,7 +31,7 @@ std::string kept_of(const Output& output);
 std::vector<std::size_t> shares_of(const std::vector<std::size_t>& sizes, std::size_t total);
 
 // What the policy refused the call, one line each, for a model to read; at most eleven lines. Without what the report's
-// message says already.
-std::vector<std::string> violation_lines(const Report& report);
+// message says already (Violation::told), if all of that is shown.
+std::vector<std::string> violation_lines(const Report& report, bool message_is_shown);
 
 }  // namespace brig::serve

@@ -78,18 +78,21 @@ TEST(McpText, ViolationsAreLinesAndNotTooMany) {
   report.violations = {{.code = "syscall.refused", .what = "mount", .count = 2},
                        {.code = "syscall.refused", .what = "a\x1b[2J"}};
   EXPECT_EQ(
-      violation_lines(report)[0],
+      violation_lines(report, true)[0],
       "syscall.refused: it was refused the system call mount (2 times), which no policy allows");
-  EXPECT_EQ(violation_lines(report)[1].find('\x1b'), std::string::npos);
+  EXPECT_EQ(violation_lines(report, true)[1].find('\x1b'), std::string::npos);
   report.violations.assign(500, {.code = "syscall.refused", .what = "mount"});
-  EXPECT_EQ(violation_lines(report).size(), 11u);
-  EXPECT_EQ(violation_lines(report).back(), "and 490 more");
+  EXPECT_EQ(violation_lines(report, true).size(), 11u);
+  EXPECT_EQ(violation_lines(report, true).back(), "and 490 more");
   report.violations = {{.code = "syscall.refused", .what = "mount"},
                        {.code = "syscall.refused", .what = "bpf"}};
   report.message = "the command failed; " + sentence(report.violations[0]);
-  ASSERT_EQ(violation_lines(report).size(), 1u);  // the message tells of the other
-  EXPECT_NE(violation_lines(report)[0].find("bpf"), std::string::npos);
-  EXPECT_TRUE(violation_lines({}).empty());
+  EXPECT_EQ(violation_lines(report, true).size(), 2u) << "anybody can say the same words";
+  report.violations[0].told = true;
+  ASSERT_EQ(violation_lines(report, true).size(), 1u);  // the message tells of the other
+  EXPECT_NE(violation_lines(report, true)[0].find("bpf"), std::string::npos);
+  EXPECT_EQ(violation_lines(report, false).size(), 2u) << "if it is shown";
+  EXPECT_TRUE(violation_lines({}, true).empty());
 }
 
 }  // namespace
