@@ -2,10 +2,17 @@
 #include <brig/ordered_map.h>
 #include <gtest/gtest.h>
 
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "tool/json_text.h"
 
 namespace brig {
 namespace {
@@ -114,6 +121,74 @@ TEST(OrderedMap, AgreesWithAMapAndAList) {
     ASSERT_EQ(keys_backwards(map), backwards);
     for (const auto& [each, value] : values) ASSERT_EQ(map.at(each), value);
   }
+}
+
+// --- how long it takes ---
+
+// The least processor time of five runs, of this thread alone: others on the machine don't count.
+double seconds_of(const std::function<void()>& work) {
+  const auto now = [] {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+  };
+  double least = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const double begin = now();
+    work();
+    least = std::min(least, now() - begin);
+  }
+  return least;
+}
+
+// Four times as many members take four times as long, or somewhat more as caches are small; sixteen times if each is compared
+// with all.
+void expect_linear(const std::function<void(std::size_t)>& work) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  (void)work;
+  GTEST_SKIP() << "a sanitizer's memory has times of its own";
+#else
+  const double few = seconds_of([&] { work(20'000); }), many = seconds_of([&] { work(80'000); });
+  EXPECT_LE(many, 8 * few) << few * 1000 << " ms for 20,000 members, " << many * 1000
+                           << " ms for 80,000";
+#endif
+}
+
+TEST(OrderedMap, ManyMembersAreReadInLinearTime) {
+  expect_linear([](std::size_t count) {
+    std::string text = "{";
+    for (std::size_t i = 0; i < count; ++i)
+      text += (i ? ",\"key" : "\"key") + std::to_string(i * 7919 % count) + "\":1";
+    std::string fault;
+    const auto json = json_from(text + "}", fault);
+    ASSERT_TRUE(json) << fault;
+    ASSERT_EQ(json->size(), count);
+  });
+}
+
+// Of 16 bytes, all with one hash by libstdc++'s std::hash: its steps can be undone, so the second half takes back what the first
+// one did.
+std::string colliding(std::uint64_t number) {
+  constexpr std::uint64_t kMul = 0xc6a4a7935bd1e995, kSeed = 0xc70f6907;
+  std::uint64_t inverse = kMul;
+  for (int i = 0; i < 6; ++i) inverse *= 2 - kMul * inverse;
+  const auto mix = [](std::uint64_t value) { return value ^ (value >> 47); };
+  const std::uint64_t first = ((kSeed ^ (16 * kMul)) ^ (mix(number * kMul) * kMul)) * kMul;
+  const std::uint64_t second = mix(first * inverse) * inverse;
+  std::string key(16, '\0');
+  std::memcpy(key.data(), &number, 8);
+  std::memcpy(key.data() + 8, &second, 8);
+  return key;
+}
+
+TEST(OrderedMap, KeysThatStdHashCanNotTellApartTakeNoLonger) {
+  const std::hash<std::string> hash;
+  for (std::uint64_t i = 1; i < 1000; ++i) ASSERT_EQ(hash(colliding(i)), hash(colliding(0)));
+  expect_linear([](std::size_t count) {
+    Map map;
+    for (std::size_t i = 0; i < count; ++i) map[colliding(i)] = 1;
+    ASSERT_EQ(map.size(), count);
+  });
 }
 
 // CPython has the same hash; with PYTHONHASHSEED=0 its secret is this one.
