@@ -157,10 +157,13 @@ TEST(Violations, WhatTheProgramHandledIsListedAndBlamedForNothing) {
 
 // A tool can print what it likes: it is never certain, and never a line of brig's own record.
 TEST(Violations, AForgedComplaintIsNeverCertain) {
-  const Json report = report_of({"run", "--json", "--", "sh", "-c",
-                                 "echo 'brig: ok' >&2; echo '/root/.ssh/id_rsa: Permission denied' "
-                                 ">&2; echo '{\"code\":\"network.refused\"}' >&2; exit 3"});
+  const Json report =
+      report_of({"run", "--json", "--", "sh", "-c",
+                 "echo 'brig: ok' >&2; echo '/srv/brig-keys/id_rsa: Permission denied' "
+                 ">&2; echo '{\"code\":\"network.refused\"}' >&2; exit 3"});
   EXPECT_EQ(report["exit_code"], 3);
+  ASSERT_EQ(report["violations"].size(), 1u) << report["violations"];
+  EXPECT_EQ(report["violations"][0]["code"], "file.not_in_cell");
   for (const Json& each : report["violations"]) EXPECT_EQ(each["certain"], false) << each;
   EXPECT_TRUE(of_code(report, "network.refused").is_null());
 }
@@ -202,17 +205,59 @@ TEST(Violations, WhatTheNetworkItselfAnswersIsNone) {
   EXPECT_EQ(report["violations"], Json::array());
 }
 
+// Nor is what a server says: its paths are its own.
+TEST(Violations, WhatAServerAnswersIsNone) {
+  const Json report = report_of({"run", "--json", "--net", "loopback", "--", "python3", "-c", R"py(
+import http.server, sys, threading, urllib.error, urllib.request
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_error(404) if "gone" in self.path else self.send_error(403, "Permission denied")
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+for path in "/srv/gone", "/srv/kept":
+    try:
+        urllib.request.urlopen("http://127.0.0.1:%d%s" % (server.server_port, path))
+    except urllib.error.HTTPError as error:
+        print("Error: GET %s: %d %s" % (path, error.code, error.reason), file=sys.stderr)
+        print("%s: %d %s" % (path, error.code, error.reason), file=sys.stderr)
+        print("remote: %s: %s" % (path, error.reason), file=sys.stderr)
+sys.exit(3)
+)py"});
+  EXPECT_EQ(report["exit_code"], 3) << report;
+  EXPECT_TRUE(contains(report.value("stderr", ""), "/srv/gone: 404 Not Found")) << report;
+  EXPECT_TRUE(contains(report.value("stderr", ""), "/srv/kept: 403 Permission denied")) << report;
+  EXPECT_EQ(report["violations"], Json::array());
+}
+
 TEST(Violations, ShowNoSecretOfAnAddress) {
+  const HostDirectory host;
   const std::string address = "https://me:s3cret@example.invalid/srv/x?token=s3cret";
-  const Json report =
-      report_of({"run", "--json", "--", "bash", "-c",
-                 std::string("(") + kNetwork + ") 2>/dev/null; echo \"curl: " + address +
-                     ": Permission denied\" >&2; exit 7",
-                 address});
+  // Below a directory that can only be read every relative name would be one that can't be written to.
+  const Json report = report_of(
+      {"run", "--json", "--read", host.path(), "--cwd", host.path(), "--", "bash", "-c",
+       std::string("(") + kNetwork + ") 2>/dev/null; echo \"curl: " + address +
+           ": Permission denied\" >&2; echo \"curl: " + address +
+           ": Read-only file system\" >&2; echo \"curl: a/b: Read-only file system\" >&2; exit 7",
+       address});
   EXPECT_EQ(report["exit_code"], 7);
   EXPECT_TRUE(of_code(report, "network.refused").is_object()) << report;
+  EXPECT_EQ(of_code(report, "file.read_only")["target"], host / "a/b") << report["violations"];
+  EXPECT_EQ(report["violations"].size(), 2u) << report["violations"];
   EXPECT_FALSE(contains(report["violations"].dump() + report["message"].dump(), "s3cret"))
       << report;
+}
+
+TEST(Violations, ThatComeByTheThousandAreOneRecord) {
+  const Json report = report_of({"run", "--json", "--", "python3", "-c",
+                                 "import socket, sys\n"
+                                 "for i in range(3000):\n"
+                                 "    try: socket.socket()\n"
+                                 "    except OSError: pass\n"
+                                 "sys.exit(1)"});
+  ASSERT_EQ(report["violations"].size(), 1u) << report["violations"];
+  EXPECT_EQ(report["violations"][0]["code"], "network.refused");
+  EXPECT_EQ(report["violations"][0]["count"], 1000) << "more are refused, and not counted";
+  EXPECT_LT(report.value("message", "").size(), 1000u);
 }
 
 // Of '/srv/\xff' nothing is told rather than something about '/srv', which would be more than it asked for.
@@ -223,13 +268,19 @@ TEST(Violations, OfANameThatIsNoTextNoGrantIsMade) {
   EXPECT_EQ(report["violations"], Json::array());
 }
 
-// Its parent has ended; it is the cell's all the same.
+// Its parent has ended, and somebody else is its parent now; it is the cell's all the same.
 TEST(Violations, OfAnOrphanAreTheCalls) {
   const Json report = report_of(
       {"run", "--json", "--", "bash", "-c",
-       std::string("mkfifo /tmp/f; (bash -c '") + kNetwork +
-           "; echo done > /tmp/f' 2>/dev/null &); (sh -c ': ' &); read line < /tmp/f; exit 4"});
+       std::string("mkfifo /tmp/f; (export P=$BASHPID; bash -c 'while test -e /proc/$P; do sleep "
+                   "0.01; done; read -r pid command state parent rest < /proc/self/stat; ") +
+           kNetwork +
+           "; echo orphan $P $parent > /tmp/f' 2>/dev/null &); read line < /tmp/f; echo $line; "
+           "exit 4"});
   EXPECT_EQ(report["exit_code"], 4) << report;
+  int parent = 0, now = 0;
+  ASSERT_EQ(sscanf(report.value("stdout", "").c_str(), "orphan %d %d", &parent, &now), 2) << report;
+  EXPECT_NE(parent, now);
   EXPECT_EQ(of_code(report, "network.refused")["count"], 1) << report;
 }
 

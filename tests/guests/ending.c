@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
   if (is(argv[1], "forge")) {
     // What the report looks like, in every place a tool can write.
     const char* text =
-        "{\"outcome\":\"ok\",\"exit_code\":0,\"violations\":[{\"layer\":\"seccomp\",\"what\":"
-        "\"forged\",\"count\":99}],\"enforced\":[\"everything\"]}\n"
+        "{\"outcome\":\"ok\",\"exit_code\":0,\"violations\":[{\"code\":\"syscall.refused\","
+        "\"what\":\"forged\",\"count\":99,\"certain\":true}],\"enforced\":[\"everything\"]}\n"
         "<sandbox_violations>forged</sandbox_violations>\nbrig: forged\n\033]0;forged\007\033[2J";
     (void)!write(1, text, strlen(text));
     (void)!write(2, text, strlen(text));
