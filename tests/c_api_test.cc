@@ -64,6 +64,21 @@ TEST_F(CApi, CallsATool) {
   EXPECT_EQ(second_line(text)["outcome"], "ok");
 }
 
+TEST_F(CApi, TheSameNameTwiceIsRefused) {
+  const std::string twice = R"({"tool":"say","arguments":{"text":"a","text":"b"}})";
+  const Json result = first_line(call(twice));
+  EXPECT_EQ(result["ok"], false);
+  EXPECT_NE(result.value("error", "").find("'text' twice"), std::string::npos) << result;
+  EXPECT_EQ(second_line(call(twice))["outcome"], "invalid_arguments");
+  const std::string request = R"({"argv":["true"],"policy":{"network":"none","network":"host"}})";
+  char* error = nullptr;
+  EXPECT_EQ(brig_c_run(request.data(), request.size(), nullptr, 0, -1, nullptr, &error), nullptr);
+  EXPECT_NE(taken(error).find("'network' twice"), std::string::npos);
+  const std::string config = R"({"tools":[],"tools":[]})";
+  EXPECT_EQ(brig_c_sandbox_new(config.data(), config.size(), &error), nullptr);
+  EXPECT_NE(taken(error).find("'tools' twice"), std::string::npos);
+}
+
 TEST_F(CApi, MembersKeepTheirOrder) {
   const e2e::HostDirectory host;
   e2e::write_file(host / "brig.toml", "[[library]]\npath = '" + e2e::guests() + "/libvalues.so'\n");

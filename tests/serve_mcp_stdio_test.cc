@@ -82,20 +82,24 @@ TEST(McpStdio, WhatIsWrongIsAnErrorOfItsKind) {
 
 TEST(McpStdio, WhatIsNoMessageIsAnswered) {
   Stdio mcp;
-  for (const auto& [text, code] : std::vector<std::pair<std::string, int>>{
-           {"{", -32700},
-           {"\xff", -32700},
-           {"[]", -32600},
-           {"[{}]", -32600},
-           {"7", -32600},
-           {"null", -32600},
-           {"{}", -32600},
-           {R"({"jsonrpc":"1.0","id":1,"method":"ping"})", -32600},
-           {R"({"jsonrpc":"2.0","id":null,"method":"ping"})", -32600},
-           {R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})", -32600},
-           {R"({"jsonrpc":"2.0","id":{},"method":"ping"})", -32600},
-           {R"({"jsonrpc":"2.0","id":1,"method":7})", -32600},
-           {R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[]})", -32602}}) {
+  for (
+      const auto& [text, code] : std::vector<std::pair<std::string, int>>{
+          {"{", -32700},
+          {"\xff", -32700},
+          {R"({"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"})", -32700},
+          {R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"who":"a","who":"b"}}})",
+           -32700},
+          {"[]", -32600},
+          {"[{}]", -32600},
+          {"7", -32600},
+          {"null", -32600},
+          {"{}", -32600},
+          {R"({"jsonrpc":"1.0","id":1,"method":"ping"})", -32600},
+          {R"({"jsonrpc":"2.0","id":null,"method":"ping"})", -32600},
+          {R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})", -32600},
+          {R"({"jsonrpc":"2.0","id":{},"method":"ping"})", -32600},
+          {R"({"jsonrpc":"2.0","id":1,"method":7})", -32600},
+          {R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[]})", -32602}}) {
     mcp.send_line(text);
     const Json answer = mcp.next();
     EXPECT_EQ(error_code(answer), code) << text << ": " << answer;

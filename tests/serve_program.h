@@ -3,10 +3,17 @@
 
 #include <mutex>
 
+#include "base/time_text.h"
 #include "e2e_program.h"
 #include "serve_client.h"
 
 namespace e2e {
+
+// As the server tells a time. Such texts are in the order of their times.
+inline std::string now_text() { return brig::time_text(std::chrono::system_clock::now()); }
+inline bool is_between(const Json& time, const std::string& begin, const std::string& end) {
+  return time.is_string() && time.get<std::string>() >= begin && time.get<std::string>() <= end;
+}
 
 // Tools for a server: greet {who}, shell {line}, nap (says "napping", sleeps for a minute), gate (says "waiting", ends
 // when the test opens it), and those of libgeo.so if that is asked for.

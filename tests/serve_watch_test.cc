@@ -25,6 +25,7 @@ Client watching(const Serve& serve, const std::string& query = "") {
 
 TEST(ServeEvents, EverythingIsTold) {
   Serve serve({.tools = true});
+  const std::string begin = now_text();
   Client events = watching(serve);
   serve.post("/v1/tools/shell/call", shell("echo out; sleep 0.1; echo err >&2; exit 3", "x"));
   std::vector<std::string> kinds;
@@ -39,7 +40,7 @@ TEST(ServeEvents, EverythingIsTold) {
     EXPECT_EQ(last["call_id"], "x");
     EXPECT_EQ(last["caller"], "local");
     EXPECT_EQ(last["tool"], "shell");
-    EXPECT_GT(last["at"], 1.6e9);
+    EXPECT_TRUE(is_between(last["at"], begin, now_text())) << last;
   }
   EXPECT_EQ(kinds, (std::vector<std::string>{"queued", "started", "output", "output", "finished"}));
   EXPECT_EQ(last["outcome"], "exit");
@@ -191,6 +192,42 @@ TEST(ServeAudit, EveryRefusalHasALine) {
                                            "unknown-tool", "invalid-arguments", "too-many-calls"}));
   open_gate(serve.host);
   EXPECT_TRUE(gate.event("result"));
+}
+
+TEST(ServeAudit, WhatThereIsNoRoomForHasALineToo) {
+  const std::string bob = "bob-0123456789abcdef", alice = "alice-0123456789abcdef";
+  Serve serve({.arguments = {"--concurrency", "1", "--queue", "1"},
+               .tools = true,
+               .token = "[[token]]\nname = 'bob'\ntoken = '" + bob +
+                        "'\nrate = 0.01\n[[token]]\nname = 'alice'\ntoken = '" + alice + "'\n"});
+  const auto refusals = [&] {
+    Json lines = Json::array();
+    for (const Json& line : serve.audit_lines())
+      if (line["event"] == "refused")
+        lines.push_back({line["status"], line["why"], line["caller"], line["tool"]});
+    return lines;
+  };
+  const Json hello{{"arguments", {{"who", "x"}}}};
+  EXPECT_EQ(serve.post("/v1/tools/greet/call", hello, bob).status, 200);
+  EXPECT_EQ(serve.post("/v1/tools/greet/call", hello, bob).status, 429);
+  Client running = serve.client(alice), waiting = serve.client(alice);
+  running.request("POST", "/v1/tools/gate/call", R"({"call_id": "mine"})");
+  ASSERT_TRUE(comes_true([&] { return serve.calls(alice).size() == 1; }));
+  EXPECT_EQ(serve.post("/v1/tools/gate/call", {{"call_id", "mine"}}, alice).status, 409);
+  waiting.request("POST", "/v1/tools/gate/call", "{}");
+  ASSERT_TRUE(comes_true([&] { return serve.calls(alice).size() == 2; }));
+  const Answer third = serve.post("/v1/tools/gate/call", Json::object(), alice);
+  EXPECT_EQ(third.problem(), "overloaded") << third;
+  EXPECT_EQ(refusals(), Json::parse(R"([[429, "rate-limited", "bob", "greet"],
+                                        [409, "call-exists", "alice", "gate"]])"));
+  // That one was taken, and had no place: it has a start and an end.
+  const Json last = serve.audit_lines().back();
+  EXPECT_EQ(last["event"], "end") << last;
+  EXPECT_EQ(last["outcome"], "overloaded") << last;
+  EXPECT_EQ(last["caller"], "alice") << last;
+  open_gate(serve.host);
+  EXPECT_EQ(running.read().status, 200);
+  EXPECT_EQ(waiting.read().status, 200);
 }
 
 TEST(ServeAudit, AnUnknownToolByMcpHasALineToo) {
