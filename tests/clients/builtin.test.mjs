@@ -1,5 +1,6 @@
 // run_command and run_python, by @modelcontextprotocol/sdk 1.x: what one call says of itself, and what comes back of it, also if it fails.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -53,6 +54,34 @@ test('what a command may not say is told in its own words', async () => {
     assert.match(textOf(refused)[0], told);
     assert.equal(refused._meta['brig/outcome'], 'invalid_arguments');
   }
+});
+
+// Clients on stdio end the connection at a line of 5 MiB or more: what is larger comes in parts, each of which names the next.
+test('a resource of more than 5 MiB is read in parts, and the connection holds', { timeout: 60_000 }, async () => {
+  const made = await call('run_command', {
+    command: "seq -w 1 760000 > lines.txt; head -c 6000001 /dev/urandom > noise.bin; cat noise.bin | sha256sum | cut -d ' ' -f 1",
+  });
+  const [sum] = textOf(made);
+  const partsOf = async (link) => {
+    const parts = [];
+    assert.ok(link.size > 5 * 1024 * 1024, link);
+    for (let uri = `${link.uri}?offset=0`; uri; ) {
+      const { contents, _meta } = await client.readResource({ uri });
+      assert.ok(JSON.stringify(contents).length < 5 * 1024 * 1024);
+      parts.push(contents[0].text === undefined ? Buffer.from(contents[0].blob, 'base64') : Buffer.from(contents[0].text));
+      uri = _meta?.['brig/next'];
+    }
+    assert.ok(parts.length > 2);
+    return Buffer.concat(parts);
+  };
+  // Read as one, it says how it is to be read.
+  await assert.rejects(client.readResource({ uri: linkOf(made, 'lines.txt').uri }), /Read it in parts/);
+  const lines = (await partsOf(linkOf(made, 'lines.txt'))).toString();
+  assert.equal(lines.length, 760_000 * 7);
+  assert.deepEqual([lines.slice(0, 7), lines.slice(-7)], ['000001\n', '760000\n']);
+  const noise = await partsOf(linkOf(made, 'noise.bin'));
+  assert.equal(createHash('sha256').update(noise).digest('hex'), sum.trim());
+  assert.deepEqual(textOf(await call('run_command', { command: 'echo still there' })), ['still there\n']);
 });
 
 test('code that fails keeps what it printed, its images and its files', async () => {
