@@ -3,11 +3,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cell/paths.h"
 #include "cell/plan_builder.h"
 #include "os/apparmor.h"
 #include "os/rights.h"
 #include "os/surroundings.h"
+#include "policy/paths.h"
 
 namespace brig {
 namespace {

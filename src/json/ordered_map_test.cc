@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tool/json_text.h"
+#include "json/json_text.h"
 
 namespace brig {
 namespace {
