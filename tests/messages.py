@@ -43,6 +43,9 @@ SPEAKERS = [
     ("src/cli/policy_options.cc", any, {"run", "mcp"}),
     ("src/cli/server_main.cc", any, {"serve", "mcp"}),
     ("src/cli/", any, {""}),
+    ("src/http/", any, {"serve", "mcp"}),
+    ("src/service/", any, {"serve", "mcp"}),
+    ("src/mcp/", any, {"serve", "mcp"}),
     ("src/serve/", any, {"serve", "mcp"}),
     ("src/tool/manifest_here.h", all, {"call", "tools", "serve", "mcp"}),
     ("src/", any, {"run"}),  # a report's words are turned into options by `brig run` alone
