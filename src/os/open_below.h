@@ -25,12 +25,13 @@ inline int failed(int error, int fd = -1, int other = -1) {
   return -1;
 }
 
-// One component: never a symlink.
+// One component: a symlink only as itself, for who asks for that.
 inline int step(int dir, const char* name, int flags) {
   struct stat info;
   const int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &info) != 0) return failed(errno, fd);
-  if (S_ISLNK(info.st_mode)) return failed(ELOOP, fd);
+  const bool takes_link = (flags & O_PATH) && (flags & O_NOFOLLOW);
+  if (S_ISLNK(info.st_mode) && !takes_link) return failed(ELOOP, fd);
   if ((flags & O_DIRECTORY) && !S_ISDIR(info.st_mode)) return failed(ENOTDIR, fd);
   if (flags & O_PATH) return fd;
   close(fd);
@@ -67,7 +68,7 @@ inline int walk(int dir, const char* path, const OpenBelow& how) {
 }  // namespace below
 
 // Opens `path` below `dir`, or from the root if that is AT_FDCWD: a symlink on the way, or at its end, is an
-// error (ELOOP), not another place. Where openat2 is hidden, and systemd's RestrictSUIDSGID= hides it, which
+// error (ELOOP), not another place; but with O_PATH | O_NOFOLLOW one at the end is opened itself. Where openat2 is hidden, and systemd's RestrictSUIDSGID= hides it, which
 // DynamicUser= implies, it takes a call for each component.
 inline int open_below(int dir, const char* path, const OpenBelow& how) {
   const int fd = sys::openat2(dir, path,

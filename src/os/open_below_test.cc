@@ -45,8 +45,9 @@ long result(int fd) {
 
 TEST_F(OpenBelowTest, AWalkFindsWhatOpenat2Finds) {
   const std::string long_name(256, 'x');
-  for (const int flags : {O_PATH, O_PATH | O_DIRECTORY, O_RDONLY | O_NONBLOCK,
-                          O_RDONLY | O_DIRECTORY, O_RDONLY | O_NOFOLLOW}) {
+  for (const int flags :
+       {O_PATH, O_PATH | O_DIRECTORY, O_RDONLY | O_NONBLOCK, O_RDONLY | O_DIRECTORY,
+        O_RDONLY | O_NOFOLLOW, O_PATH | O_NOFOLLOW, O_PATH | O_NOFOLLOW | O_DIRECTORY}) {
     for (const std::string& path :
          {std::string("."), std::string("dir"), std::string("dir/sub"), std::string("dir/sub/file"),
           std::string("to_dir/sub"), std::string("to_dir"), std::string("dir/to_file"),
