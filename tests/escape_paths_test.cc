@@ -395,6 +395,139 @@ TEST(Escape, ADefaultNameThatAToolMakesIsTold) {
             top + "/.config/autostart " + top + "/.config/fish " + top + "/.config/systemd ");
 }
 
+// git leads elsewhere from a .git that is a file, and takes a directory for a repository that has in itself what a .git has.
+TEST(Escape, ARepositoryOfAnyLayoutThatAToolMakesIsTold) {
+  HostDirectory host;
+  const std::string top = host.make("top");
+  Policy mixed = policy();
+  mixed.files.write = {top};
+  mixed.files.protect = {"@default"};
+  const auto told = [&](const Report& report) {
+    std::string targets;
+    for (const brig::Violation& each : report.violations)
+      if (each.code == "file.appeared") targets += each.target + " ";
+    return targets;
+  };
+  const std::string at = "cd '" + top + "'; ";
+  const auto file = brig::Command::shell(at + "mkdir -p evil; echo 'gitdir: evil' >.git"),
+             bare = brig::Command::shell(at +
+                                         "mkdir -p objects refs; echo x >config; "
+                                         "echo 'ref: refs/heads/x' >HEAD"),
+             split = brig::Command::shell(at + "echo evil >commondir; echo 'ref: x' >HEAD");
+  const auto clean = [&] {
+    for (const char* name : {"/.git", "/objects", "/refs", "/config", "/HEAD", "/commondir"})
+      std::filesystem::remove_all(top + name);
+  };
+  for (const bool by_runner : {false, true}) {
+    std::optional<brig::Runner> runner;
+    if (by_runner) runner.emplace(mixed);
+    const auto run = [&](const brig::Command& command) {
+      const std::string targets =
+          told(by_runner ? runner->run(command) : brig::run(command, mixed));
+      clean();
+      return targets;
+    };
+    EXPECT_EQ(run(file), top + "/.git ");
+    EXPECT_EQ(run(bare), top + "/HEAD ");
+    EXPECT_EQ(run(split), top + "/HEAD ");
+    host.make("top/.git");
+    EXPECT_EQ(run(brig::Command::shell(at + "rmdir .git; echo 'gitdir: evil' >.git")),
+              top + "/.git ")
+        << "a directory became a file";
+  }
+}
+
+TEST(Escape, ARepositoryWithoutAWorkTreeIsProtectedAsOneWith) {
+  HostDirectory host;
+  const std::string top = host.make("top");
+  for (const char* name : {"top/objects", "top/refs", "top/hooks"}) host.make(name);
+  write_file(top + "/HEAD", "ref: refs/heads/main\n");
+  write_file(top + "/config", "original");
+  Policy mixed = policy();
+  mixed.files.write = {top};
+  mixed.files.protect = {"@default"};
+  const std::string line =
+      "cd '" + top + "'; echo x >hooks/pre-commit; echo x >config; mv hooks h; echo >own";
+  for (const bool by_runner : {false, true})
+    by_runner ? brig::Runner(mixed).run(brig::Command::shell(line))
+              : brig::run(brig::Command::shell(line), mixed);
+  EXPECT_EQ(read_file(top + "/config"), "original");
+  EXPECT_TRUE(std::filesystem::is_empty(top + "/hooks"));
+  EXPECT_TRUE(exists(top + "/own"));
+}
+
+// A zygote keeps what was there when it was made. What comes later, by the host or by a call, the next one keeps.
+TEST(Escape, WhatComesToBeThereLaterIsProtectedFromTheNextCall) {
+  for (const char* place : {"", ":/opt/top", ":/workspace/top"}) {
+    HostDirectory host;
+    const std::string top = host.make("top"), at = *place ? place + 1 : top;
+    Policy mixed = policy();
+    mixed.files.write = {top + place};
+    mixed.files.protect = {"@default"};
+    brig::Runner runner(mixed, {.ready = 2});
+    EXPECT_EQ(runner.run(brig::Command::shell("echo x >'" + at + "/own'")).outcome,
+              brig::Outcome::ok);
+    for (const char* name : {"top/.git", "top/.git/hooks"}) host.make(name);
+    for (const char* name : {"/.git/config", "/.envrc", "/AGENTS.md"})
+      write_file(top + name, "original");
+    const std::string line = "cd '" + at +
+                             "'; echo x >>.git/config; echo x >.git/hooks/pre-commit; echo x "
+                             ">>.envrc; rm -f AGENTS.md; echo x >.git/index; touch '" +
+                             at + "/.envrc'";
+    const auto look = [&](const Report& report) {
+      EXPECT_EQ(report.outcome, brig::Outcome::exit) << describe(report);
+      const auto& all = report.violations;
+      EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const brig::Violation& each) {
+        return each.code == "file.protected";
+      })) << describe(report);
+      for (const char* name : {"/.git/config", "/.envrc", "/AGENTS.md"})
+        EXPECT_EQ(read_file(top + name), "original") << name;
+      EXPECT_TRUE(std::filesystem::is_empty(top + "/.git/hooks"));
+      EXPECT_TRUE(exists(top + "/.git/index")) << "git can commit";
+    };
+    look(runner.run(brig::Command::shell(line)));
+    look(runner.run(brig::Command::shell(line)));
+    // By a call, which is told; and calls that the Runner drives.
+    const Report made = runner.run(brig::Command::shell("echo mine >'" + at + "/.npmrc'"));
+    ASSERT_EQ(made.violations.size(), 1u) << describe(made);
+    EXPECT_EQ(made.violations[0].target, top + "/.npmrc");
+    EXPECT_EQ(runner.run_async(brig::Command::shell("echo more >>'" + at + "/.npmrc'"))
+                  .report.get()
+                  .outcome,
+              brig::Outcome::exit);
+    EXPECT_EQ(read_file(top + "/.npmrc"), "mine\n");
+  }
+}
+
+// Nobody ends the calls of others by making a name.
+TEST(Escape, CallsThatRunGoOnWhenAnotherZygoteIsNeeded) {
+  HostDirectory host;
+  const std::string top = host.make("top");
+  Policy mixed = policy();
+  mixed.files.write = {top};
+  mixed.files.protect = {"@default"};
+  brig::Runner runner(mixed, {.ready = 1, .max_cells = 4});
+  std::vector<std::future<Report>> running;
+  for (const char* name : {".envrc", ".npmrc", ".bashrc"}) {
+    running.push_back(runner
+                          .run_async(brig::Command::shell(
+                              "cd '" + top + "'; echo x >" + name + "; echo >began-" + name +
+                              "; until test -e go; do sleep 0.02; done; echo went on"))
+                          .report);
+    for (int i = 0; i < 1000 && !exists(top + "/began-" + name); ++i) usleep(10'000);
+  }
+  EXPECT_EQ(runner.run(brig::Command::shell("echo more >>'" + top + "/.envrc'")).outcome,
+            brig::Outcome::exit);
+  write_file(top + "/go", "");
+  for (auto& each : running) {
+    const Report report = each.get();
+    EXPECT_EQ(report.outcome, brig::Outcome::ok) << describe(report);
+    EXPECT_EQ(report.out.bytes, "went on\n");
+  }
+  EXPECT_EQ(read_file(top + "/.envrc"), "x\n");
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(runner.run({.argv = {"true"}}).outcome, brig::Outcome::ok);
+}
+
 TEST(Escape, WhatIsProtectedAndThenRemovedOnTheHostCannotBeMadeByATool) {
   HostDirectory host;
   const std::string top = host.make("top"), path = top + "/.envrc";
@@ -435,6 +568,27 @@ TEST(Escape, NothingOfANoexecPathRuns) {
           brig::run({.argv = {"sh", (*place ? place + 1 : data) + std::string("/script")}}, listed);
       EXPECT_EQ(read.outcome, brig::Outcome::ok) << describe(read);
     }
+}
+
+TEST(Escape, AMissingOptionalPathLiftsNoRefusal) {
+  HostDirectory host;
+  const std::string top = host.make("p"), none = host / "none";
+  host.make("p/ro");
+  host.make("p/bin");
+  const brig::Command command = brig::Command::shell("true");
+  Policy writes = policy();
+  writes.files.write = {top + ":/w"};
+  writes.files.read.push_back(top + "/ro");
+  Policy executes = policy();
+  executes.files.read.push_back(top + ":/w");
+  executes.files.read.push_back(top + "/bin");
+  executes.files.noexec = {top + "/bin"};
+  for (auto& [mixed, place] : {std::pair(&writes, ":/w/ro"), std::pair(&executes, ":/w/bin")}) {
+    EXPECT_THROW(brig::run(command, *mixed), Error);
+    mixed->files.read_optional = {none + place};
+    EXPECT_THROW(brig::run(command, *mixed), Error);
+    EXPECT_THROW(brig::Runner{*mixed}, Error);
+  }
 }
 
 TEST(Escape, AnOptionalPathThatAppearsLaterIsNotInTheCellsOfARunner) {

@@ -76,7 +76,7 @@ struct Files {
   // Of the paths listed above, those below which nothing can be executed, or mapped as code.
   std::vector<std::string> noexec;
   // Paths below a writable one that stay read-only. "@default": what tools of the host run or obey unasked (protected_names()),
-  // as far as it exists directly below each directory of `write`.
+  // as far as it exists directly below each directory of `write` when a call begins.
   std::vector<std::string> protect;
 
   bool operator==(const Files&) const = default;

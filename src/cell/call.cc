@@ -84,7 +84,6 @@ bool Call::start(ReadyCell cell) {
       refuse(Outcome::denied, why);
       return true;
     }
-    if (!settings_.watched.empty()) absent_ = absent_of(settings_.watched);
     if (!send_request()) {
       cell_ = ReadyCell();  // its init may stay for as long as this holds the socket
       return false;
@@ -120,9 +119,9 @@ bool Call::listen(bool to_the_end) {
       answered_ = Clock::now();
       if (answer_.answer().kind == Answer::Kind::too_large) end(Ending::result);
       // All there is to know is known, where a cgroup counts what was used and nobody looks at what is left: its end
-      // is not waited for. (What is watched is looked at when nobody can make it any more.)
+      // is not waited for. (What is missing is looked for when nobody can make it any more.)
       early_ = answer_.complete() && ending_ == Ending::none && !settings_.shows_workspace &&
-               settings_.watched.empty() && cell_.cgroup && cell_.cgroup->counts_cpu();
+               cell_.made->missing.empty() && cell_.cgroup && cell_.cgroup->counts_cpu();
       if (size == 0) cell_.answer_read.reset();
       return size > 0 && !early_;
     }
@@ -340,12 +339,8 @@ void Call::finish() {
     report_.violations.push_back(refused_memory(memory_refusals_, limits_.memory));
   if (usage.fork_failures)
     report_.violations.push_back(refused_process(usage.fork_failures, limits_.processes));
-  if (!absent_.empty()) {
-    const std::vector<std::string> still = absent_of(absent_);
-    for (const std::string& path : absent_)
-      if (std::find(still.begin(), still.end(), path) == still.end())
-        report_.violations.push_back(appeared(path));
-  }
+  for (const MissingName& each : cell_.made->missing)
+    if (is_there(each)) report_.violations.push_back(appeared(each.path));
   report_.out = out_.take();
   report_.err = err_.take();
   judge(report_, usage);

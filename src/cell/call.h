@@ -23,6 +23,7 @@
 #include "cell/answer.h"
 #include "cell/cell_view.h"
 #include "cell/interruption.h"
+#include "cell/listed_path.h"
 #include "cell/output_buffer.h"
 #include "cell/slot_cgroup.h"
 #include "cell/workspace.h"
@@ -32,9 +33,17 @@ namespace brig {
 
 using Clock = std::chrono::steady_clock;
 
+// What of a cell depends on what was on the disk when its zygote was made.
+struct AsMade {
+  CellView view;
+  std::vector<MissingName> missing;
+};
+
 // A cell that waits for its one request, with all it needs made ahead.
 struct ReadyCell {
   unsigned slot = 0;
+  unsigned zygote = 0;  // of a Warden's
+  std::shared_ptr<const AsMade> made;
   std::string scratch;                 // floors without mounts: its private directory
   std::shared_ptr<SlotCgroup> cgroup;  // null where there is none; begin() was called
   UniqueFd pidfd;                      // of the cell's init
@@ -78,6 +87,8 @@ struct InputFile {
   std::string path;  // relative and normal
   std::string bytes;
 };
+// Throws Error(config) for a path that leads elsewhere, or for more than brig takes.
+void check_files(std::span<const InputFile> files);
 // Gives the request a command's files. Throws Error: config for a path that leads elsewhere, or for more than
 // brig takes.
 void stow_files(CellRequest& request, std::span<const InputFile> files);
@@ -93,6 +104,7 @@ struct CellResult {
   // What a call has left, where its zygote shows that and all of its processes are known to be gone; or
   // null. The cell's slot is not used again before it goes, and the Warden must be there until then.
   std::unique_ptr<Workspace> workspace;
+  std::shared_ptr<const AsMade> made;  // its cell, if it had one
 };
 
 // What all calls of one Runner share. Outlives them.
@@ -106,19 +118,17 @@ struct CallSettings {
   std::vector<int> counted_calls;  // then: those that the host counts, and lets go on
   Network network = Network::none;
   Syscalls syscalls;
-  CellView view;
-  std::vector<std::string> watched;  // of the host: whether they appear in a call is told
-  bool counts_processes = false;     // a cgroup tells of refused ones
-  bool init_exposed = false;         // no pid namespace: the tool can kill the cell's init
-  unsigned own_tasks = 2;            // brig's processes in each slot: keeper and init
-  bool functions = false;            // of a function zygote
+  bool counts_processes = false;  // a cgroup tells of refused ones
+  bool init_exposed = false;      // no pid namespace: the tool can kill the cell's init
+  unsigned own_tasks = 2;         // brig's processes in each slot: keeper and init
+  bool functions = false;         // of a function zygote
   bool shows_workspace = false;
 };
 
 // What else stood in the way of a call that did not end well, beside the cause: as violations, and as sentences behind the message.
 // `said`: what it complained of; `argv`: the words of a command.
-void conclude(Report& report, const CallSettings& settings, std::uint64_t scratch,
-              const std::vector<std::string>& argv, const std::string& said);
+void conclude(Report& report, const CallSettings& settings, const CellView& view,
+              std::uint64_t scratch, const std::vector<std::string>& argv, const std::string& said);
 
 class Call {
  public:
@@ -154,7 +164,7 @@ class Call {
 
   bool over() const { return over_; }
   // Once, when over. What is left of the cell is the keeper's.
-  CellResult take() { return {std::move(report_), answer_.take(), nullptr}; }
+  CellResult take() { return {std::move(report_), answer_.take(), nullptr, cell_.made}; }
   // Whether the command or function was run, and its init has told that nothing of it is alive any more.
   bool left_workspace() const {
     return ended_ && !end_.killed && cell_.workspace && !exec_error_ && !request_error_ &&
@@ -204,8 +214,8 @@ class Call {
   // it could change the file's mode or times. Both ends are held, so that a tool that does not read raises no
   // SIGPIPE, and what it has not read can be given back.
   UniqueFd stdin_read_, stdin_write_;
+  off_t stdin_begin_ = -1;  // where the file stood
   OutputBuffer out_, err_;
-  std::vector<std::string> absent_;  // of those watched, when the call began
   AnswerReader answer_;
   Ending ending_ = Ending::none;
   int kills_ = 0;

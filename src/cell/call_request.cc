@@ -138,23 +138,29 @@ bool is_inside(std::string_view path) {
 
 }  // namespace
 
-void stow_files(CellRequest& request, std::span<const InputFile> files) {
-  if (files.empty()) return;
+void check_files(std::span<const InputFile> files) {
   if (files.size() > wire::kMaxFiles)
     throw_error(ErrorKind::config, "files: there are {}, and {} at most are taken", files.size(),
                 wire::kMaxFiles);
-  std::vector<wire::FileHeader> headers;  // all of them, before any is referred to
   std::uint64_t size = 0;
   for (const InputFile& file : files) {
     if (!is_inside(file.path))
       throw_error(ErrorKind::config, "files: {} is not a path inside the workspace",
                   in_quotes(file.path));
-    headers.push_back({file.bytes.size(), static_cast<std::uint32_t>(file.path.size() + 1), 0});
     size += file.bytes.size();
-    request.file_names.push_back(file.path);
   }
   if (size > wire::kMaxFileBytes)
     throw Error(ErrorKind::config, "files: they are larger than 1 GiB in all");
+}
+
+void stow_files(CellRequest& request, std::span<const InputFile> files) {
+  if (files.empty()) return;
+  check_files(files);
+  std::vector<wire::FileHeader> headers;  // all of them, before any is referred to
+  for (const InputFile& file : files) {
+    headers.push_back({file.bytes.size(), static_cast<std::uint32_t>(file.path.size() + 1), 0});
+    request.file_names.push_back(file.path);
+  }
   std::vector<std::string_view> pieces;
   for (std::size_t i = 0; i < files.size(); ++i) {
     pieces.emplace_back(reinterpret_cast<const char*>(&headers[i]), sizeof headers[i]);

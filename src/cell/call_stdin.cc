@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 
@@ -84,6 +85,7 @@ int Call::give_stdin(UniqueFd& made) {
   if (S_ISREG(info.st_mode)) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw_sys("stdin: pipe2");
+    stdin_begin_ = lseek(fd, 0, SEEK_CUR);
     stdin_read_.reset(ends[0]);
     stdin_write_.reset(ends[1]);
     (void)!fchmod(ends[0], 0444);  // /dev/stdin must open for the tool's id too
@@ -121,7 +123,10 @@ void Call::leave_stdin() const {
     const off_t offset = lseek(cell_.input.get(), 0, SEEK_CUR);
     if (offset >= 0) lseek(request_.command.stdin_fd, offset, SEEK_SET);
   } else if (stdin_read_ && ioctl(stdin_read_.get(), FIONREAD, &unread) == 0 && unread > 0) {
-    lseek(request_.command.stdin_fd, -static_cast<off_t>(unread), SEEK_CUR);
+    // The tool can write into the pipe, too, if its user may.
+    const off_t at = lseek(request_.command.stdin_fd, 0, SEEK_CUR);
+    if (stdin_begin_ >= 0 && at > stdin_begin_)
+      lseek(request_.command.stdin_fd, std::max(stdin_begin_, at - unread), SEEK_SET);
   }
 }
 

@@ -124,20 +124,21 @@ void Call::conclude(Report& report) const {
   static const std::vector<std::string> kNone;
   if (exec_error_) return add_network(report);
   brig::conclude(
-      report, settings_, limits_.scratch, request_.arguments ? kNone : request_.command.argv,
+      report, settings_, cell_.made->view, limits_.scratch, request_.arguments ? kNone : request_.command.argv,
       answer_.answer().kind == Answer::Kind::error ? last_lines_of_json(answer_.answer().bytes)
                                                    : last_lines(said_in(report)));
 }
 
-void conclude(Report& report, const CallSettings& settings, std::uint64_t scratch,
-              const std::vector<std::string>& argv, const std::string& said) {
+void conclude(Report& report, const CallSettings& settings, const CellView& view,
+              std::uint64_t scratch, const std::vector<std::string>& argv,
+              const std::string& said) {
   add_network(report);
   const auto add = [&](Violation violation) {
     report.message += "; " + tell(report, std::move(violation));
   };
   if (!settings.init_exposed && says(lower_tail(said), kNoSpace)) add(may_lack_scratch(scratch));
   std::size_t more = 0;
-  for (Violation& each : judge_paths(settings.view, argv, said)) {
+  for (Violation& each : judge_paths(view, argv, said)) {
     if (++more <= kMostPathsTold)
       add(std::move(each));
     else
@@ -150,7 +151,7 @@ std::string Call::why_not_run(Report& report) const {
   const std::string& program = request_.command.argv[0];
   const std::string name = in_quotes(program);
   if (exec_error_ == EACCES)
-    if (std::optional<Violation> found = judge_path(settings_.view, program, Refused::any);
+    if (std::optional<Violation> found = judge_path(cell_.made->view, program, Refused::any);
         found && found->code == "file.not_executable")
       return tell(report, std::move(*found));
   if (exec_error_ != ENOENT)
@@ -160,9 +161,9 @@ std::string Call::why_not_run(Report& report) const {
         "{} was not found in the cell's PATH; check the name, or list its directory in files.read "
         "and in PATH",
         name);
-  if (std::optional<Violation> found = judge_path(settings_.view, program, Refused::lookup))
+  if (std::optional<Violation> found = judge_path(cell_.made->view, program, Refused::lookup))
     return tell(report, std::move(*found));
-  if (program[0] != '/' && starts_in_scratch(settings_.view))
+  if (program[0] != '/' && starts_in_scratch(cell_.made->view))
     return fmt::format(
         "{} does not exist in the cell, which begins in an empty directory of its own; list yours "
         "in files.read and name it as files.working_directory",
@@ -175,7 +176,7 @@ std::string Call::why_not_there(Report& report) const {
   const std::string name = in_quotes(request_.directory);
   if (directory_error_ == ENOENT || directory_error_ == EACCES)
     if (std::optional<Violation> found =
-            judge_path(settings_.view, request_.directory, Refused::lookup))
+            judge_path(cell_.made->view, request_.directory, Refused::lookup))
       return fmt::format("cwd: {}; the command was not run", tell(report, std::move(*found)));
   return fmt::format("cwd: {} can't be entered in the cell: {}; the command was not run", name,
                      errno_text(directory_error_));

@@ -103,6 +103,7 @@ void HelperProcess::work_out(const Policy& policy, bool single, const Origin& or
   }
   plan = build_plan(policy, cgroups, single, origin.payload ? *origin.payload : Payload(),
                     origin.shows_workspace);
+  as_made = std::make_shared<const AsMade>(AsMade{plan.view, plan.missing});
   if (origin.payload) catalog = make_catalog();
 }
 
@@ -153,8 +154,6 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
   settings.counts_processes = plan.counts_processes;
   settings.network = policy.network;
   settings.syscalls = policy.syscalls;
-  settings.view = plan.view;
-  settings.watched = plan.watched;
   settings.init_exposed = policy.isolation != Isolation::jail;
   const auto is_set = [&](const std::string& name) {
     return policy.environment.set.contains(name);

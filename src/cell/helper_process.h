@@ -27,6 +27,7 @@ struct HelperProcess {
   UniqueFd socket;  // not there: not started, or stopped
   BuiltPlan plan;
   CgroupLayout cgroups;
+  std::shared_ptr<const AsMade> as_made;  // of its cells
   UniqueFd catalog;  // a memfd in which the zygote tells what its payload holds: one frame
   std::unique_ptr<CleanSpawn> starting;  // until the plan is sent
   Child janitor;

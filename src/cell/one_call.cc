@@ -82,6 +82,7 @@ class OneCall {
                   "files.read: a file was made private while the cell was made; try again");
     helper_.send_plan(early ? cell_.socket.get() : -1);
     if (!early) prepare(command);
+    cell_.made = helper_.as_made;
     settings_ = call_settings(policy_, helper_.plan, true);
     make_pipes(helper_.plan.plan(), false, cell_);
     if (helper_.cgroups.version) {

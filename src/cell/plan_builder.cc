@@ -199,7 +199,7 @@ class Planner {
     plan_.guards = writer_.list(guards);
     plan_.kept = static_cast<std::uint32_t>(layout.kept.size() + layout.needed.size());
     built_.view.kept = layout.kept;
-    built_.watched = layout.watched;
+    built_.missing = layout.missing;
     // What it can't keep, because it is not there, is for the report to tell.
     if (!policy_.files.protect.empty())
       enforce(

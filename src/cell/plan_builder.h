@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cell/cell_view.h"
+#include "policy/listed_path.h"
 #include "os/cgroup.h"
 #include "wire/plan.h"
 #include "wire/wire.h"
@@ -29,8 +30,7 @@ struct BuiltPlan {
   std::vector<int> counted_calls;  // by these
   bool counts_processes = false;   // a cgroup does
   CellView view;
-  // Of the host: what files.protect "@default" names. Where it is missing nothing keeps a tool from making it.
-  std::vector<std::string> watched;
+  std::vector<MissingName> missing;  // of what files.protect "@default" names
 
   const Plan& plan() const { return *reinterpret_cast<const Plan*>(block.data()); }
 };

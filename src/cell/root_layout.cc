@@ -283,7 +283,7 @@ RootLayout root_layout(const Policy& policy, const std::string& home, bool as_ro
   if (!policy.files.protect.empty()) {
     ProtectedPaths paths = protected_paths(policy.files, entries);
     layout.kept = kept_places(entries, paths.present);
-    layout.watched = std::move(paths.by_default);
+    layout.missing = std::move(paths.missing);
   }
   std::vector<std::string> hidden;
   for (const std::string& path : policy.files.hide) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "policy/listed_path.h"
 #include "wire/plan.h"
 
 namespace brig {
@@ -30,8 +31,8 @@ struct RootLayout {
   std::vector<std::pair<std::string, std::string>> late;
   // Places that must have a mount on them whenever a cell is made. `kept`, by files.protect, and `needed`: and that must exist.
   std::vector<std::string> kept, needed, guards;
-  // Of the host: all that files.protect "@default" names. What is missing of it can't be kept.
-  std::vector<std::string> watched;
+  // Of what files.protect "@default" names: it can't be kept.
+  std::vector<MissingName> missing;
 };
 
 inline constexpr const char* kWorkspace = "/workspace";

@@ -94,26 +94,29 @@ Warden::~Warden() {
     finish_async(id);
   }
   stop_zygote();
+  slots_.clear();
+  retired_zygotes_.clear();
 }
 
 void Warden::start_zygote() try {
-  helper_.spawn(origin_);
-  helper_.work_out(policy_, false, origin_);
+  ++zygote_;
+  helper_->spawn(origin_);
+  helper_->work_out(policy_, false, origin_);
   // The same for every zygote of this policy, and calls refer to it: written once, before there are any.
   if (settings_.enforced.empty()) {
-    settings_ = call_settings(policy_, helper_.plan, false);
+    settings_ = call_settings(policy_, helper_->plan, false);
     settings_.functions = origin_.functions();
     settings_.shows_workspace = origin_.shows_workspace;
-  } else if (settings_.enforced != helper_.plan.enforced) {
+  } else if (settings_.enforced != helper_->plan.enforced) {
     throw_error(ErrorKind::resource,
                 "the limits of earlier cells can't be had any more ({}); make a new Runner",
-                helper_.cgroups.why_not);
+                helper_->cgroups.why_not);
   }
-  helper_.send_plan();
+  helper_->send_plan();
   proven_ = false;
-  watch(helper_.socket.get(), {Topic::Kind::janitor});
+  watch(helper_->socket.get(), {Topic::Kind::janitor, zygote_});
 } catch (...) {
-  helper_.stop();  // half of one would be taken for one that runs, and never tried again
+  helper_->stop();  // half of one would be taken for one that runs, and never tried again
   throw;
 }
 
@@ -123,7 +126,7 @@ Answer Warden::read_catalog(std::string& doing) const {
   const auto note = [&](double, std::string_view what) { doing = what; };
   std::string bytes(64 * 1024, '\0');
   for (off_t at = 0; at < kMaxCatalog;) {
-    const ssize_t size = pread(helper_.catalog.get(), bytes.data(), bytes.size(), at);
+    const ssize_t size = pread(helper_->catalog.get(), bytes.data(), bytes.size(), at);
     if (size <= 0 || !reader.feed({bytes.data(), static_cast<std::size_t>(size)}, note)) break;
     at += size;
   }
@@ -135,13 +138,48 @@ void Warden::stop_zygote() {
   {
     const std::lock_guard lock(mutex_);
     unused.swap(ready_);
-    gone_in_use_.clear();
+    std::erase_if(slots_, [&](const auto& slot) { return !is_retired(slot.second); });
+    std::erase_if(gone_in_use_, [&](unsigned id) { return !slots_.contains(id); });
   }
-  slots_.clear();
   retired_.clear();
   free_ids_.clear();
   making_ = 0;
-  helper_.stop();
+  helper_->stop();
+}
+
+// A name that is to be kept came to be there: only another zygote can keep it. Calls that run in this one go on; all that is to come
+// is the next one's.
+void Warden::retire_zygote() {
+  std::vector<unsigned> unused;
+  bool is_used = false;
+  for (const auto& [id, slot] : slots_) {
+    if (is_retired(slot)) continue;
+    const std::lock_guard lock(mutex_);
+    const bool has_call = (slot.state == Slot::State::ready || slot.state == Slot::State::busy) &&
+                          std::none_of(ready_.begin(), ready_.end(),
+                                       [&](const ReadyCell& cell) { return cell.slot == slot.id; });
+    if (has_call)
+      is_used = true;
+    else
+      unused.push_back(id);
+  }
+  for (const unsigned id : unused) lose_slot(id);
+  if (!is_used) {
+    stop_zygote();
+  } else {
+    // Its janitor removes what is left of its cgroups, and its ids are not used again.
+    retired_.clear();
+    free_ids_.clear();
+    retired_zygotes_.emplace(zygote_++, std::exchange(helper_, std::make_unique<HelperProcess>()));
+  }
+  retry_at_ = Clock::now();
+}
+
+void Warden::stop_retired() {
+  std::erase_if(retired_zygotes_, [&](const auto& each) {
+    return std::none_of(slots_.begin(), slots_.end(),
+                        [&](const auto& slot) { return slot.second.zygote == each.first; });
+  });
 }
 
 void Warden::watch(int fd, Topic topic, std::uint32_t events) {
@@ -190,7 +228,7 @@ void Warden::step(Clock::time_point until) {
     const Topic topic = Topic::of(events[i].data.u64);
     switch (topic.kind) {
       case Topic::Kind::wake: clear_event(wake_); break;
-      case Topic::Kind::janitor: on_janitor(); break;
+      case Topic::Kind::janitor: on_janitor(static_cast<unsigned>(topic.id)); break;
       case Topic::Kind::slot: on_slot(static_cast<unsigned>(topic.id)); break;
       case Topic::Kind::cell: on_made_cell(static_cast<unsigned>(topic.id)); break;
       case Topic::Kind::call: on_call(topic.id, static_cast<Call::Source>(topic.source)); break;
@@ -198,14 +236,21 @@ void Warden::step(Clock::time_point until) {
   }
   on_timers();
   finish_gone();
+  stop_retired();
+  bool is_stale;
+  {
+    const std::lock_guard lock(mutex_);
+    is_stale = stale_zygote_ == zygote_;
+  }
+  if (thread_.joinable() && helper_->socket && is_stale) retire_zygote();
   // Not dead, but no cell comes of it: calls that wait shall not do so until their time is over.
   if (making_ && thread_.joinable() && Clock::now() >= moved_ + hung_after()) {
-    helper_.janitor.kill(SIGKILL);  // asked nicely, one that is stopped would not hear it
+    helper_->janitor.kill(SIGKILL);  // asked nicely, one that is stopped would not hear it
     lose_zygote();
   }
   if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
     retry_at_ = {};
-    if (!helper_.socket && !failure_) start_zygote();
+    if (!helper_->socket && !failure_) start_zygote();
   }
   hand_out();
   refill();
@@ -217,16 +262,29 @@ milliseconds Warden::hung_after() const {
   return proven_ ? std::min(kHung, patience) : patience;
 }
 
-void Warden::on_janitor() {
+void Warden::on_janitor(unsigned zygote) {
+  if (zygote != zygote_) {
+    const auto retired = retired_zygotes_.find(zygote);
+    Message ignored;
+    if (retired == retired_zygotes_.end()) return;
+    const ssize_t size =
+        recv_packet(retired->second->socket.get(), &ignored, sizeof ignored, MSG_DONTWAIT).size;
+    if (size == sizeof ignored || (size < 0 && errno == EAGAIN)) return;
+    std::vector<unsigned> ids;
+    for (const auto& [id, slot] : slots_)
+      if (slot.zygote == zygote) ids.push_back(id);
+    for (const unsigned id : ids) lose_slot(id);
+    return;
+  }
   moved_ = Clock::now();
   Message message;
-  Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  Packet packet = recv_packet(helper_->socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message) {
     if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
       lose_slot(message.index);
     else if (message.tag == Tag::failed)
-      set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
+      set_up_failed(failure_text(helper_->plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
     const auto slot = slots_.find(message.index);
     if (message.tag == Tag::slot_refreshed && slot != slots_.end() &&
@@ -234,7 +292,7 @@ void Warden::on_janitor() {
       slot->second.generation = static_cast<unsigned>(message.status);
       slot->second.entrance = std::move(packet.fds[0]);
       auto next =
-          std::make_shared<SlotCgroup>(helper_.cgroups, slot->second.id, slot->second.generation);
+          std::make_shared<SlotCgroup>(helper_->cgroups, slot->second.id, slot->second.generation);
       if (slot->second.cgroup) next->follow(*slot->second.cgroup);
       slot->second.cgroup = std::move(next);
       slot->second.state = Slot::State::idle;
@@ -269,7 +327,7 @@ void Warden::on_slot(unsigned id) {
     cell_gone(slot);
   } else {
     if (packet.size == sizeof message && message.tag == Tag::failed)
-      set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
+      set_up_failed(failure_text(helper_->plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
     lose_slot(id);
   }
@@ -283,14 +341,16 @@ void Warden::discard_cell(Slot& slot) {
 
 // What a ready cell has on the host's side.
 void Warden::equip(Slot& slot) {
-  make_pipes(helper_.plan.plan(), settings_.functions, slot.cell);
-  if (!helper_.plan.scratch_directory.empty())
-    slot.cell.scratch = fmt::format("{}/{}", helper_.plan.scratch_directory, slot.id);
+  slot.cell.zygote = zygote_;
+  slot.cell.made = helper_->as_made;
+  make_pipes(helper_->plan.plan(), settings_.functions, slot.cell);
+  if (!helper_->plan.scratch_directory.empty())
+    slot.cell.scratch = fmt::format("{}/{}", helper_->plan.scratch_directory, slot.id);
   if (settings_.functions && !send_equipment(settings_, slot.cell))
     throw_sys("sending a cell its equipment");
-  if (!helper_.cgroups.version) return;
+  if (!helper_->cgroups.version) return;
   if (!slot.cgroup)
-    slot.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, slot.id, slot.generation);
+    slot.cgroup = std::make_shared<SlotCgroup>(helper_->cgroups, slot.id, slot.generation);
   slot.cgroup->begin();
   slot.cell.cgroup = slot.cgroup;
 }
@@ -313,7 +373,7 @@ void Warden::on_made_cell(unsigned id) {
       return lose_zygote();
     drop_cell(slot);  // the keeper tells when it is gone
     if (packet.size == sizeof message && message.tag == Tag::failed)
-      set_up_failed(failure_text(helper_.plan.plan(), message.stage, message.error, message.index),
+      set_up_failed(failure_text(helper_->plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
     else
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
@@ -351,7 +411,7 @@ void Warden::hand_out() {
     ReadyCell cell;
     {
       const std::lock_guard lock(mutex_);
-      if (waiters_.empty() || ready_.empty() || busy_ >= options_.max_cells) return;
+      if (waiters_.empty() || !may_hand_out()) return;
       waiter = waiters_.front();
       waiters_.pop_front();
       cell = std::move(ready_.front());
@@ -373,11 +433,12 @@ void Warden::hand_out() {
 
 void Warden::lose_zygote() {
   std::vector<unsigned> ids;
-  for (const auto& [id, slot] : slots_) ids.push_back(id);
+  for (const auto& [id, slot] : slots_)
+    if (!is_retired(slot)) ids.push_back(id);
   for (const unsigned id : ids) lose_slot(id);
   {
     const std::lock_guard lock(mutex_);
-    busy_ = 0;
+    busy_ = static_cast<unsigned>(slots_.size());  // those of retired ones: all have a call
   }
   stop_zygote();
   // One loss, however many cells went with it.

@@ -62,6 +62,7 @@ class Warden {
   // A keeper, its cgroups, and the cell it is making or has made.
   struct Slot {
     unsigned id = 0;
+    unsigned zygote = 0;
     enum class State { idle, making, ready, busy, refreshing } state = State::idle;
     UniqueFd socket;
     std::shared_ptr<SlotCgroup> cgroup;
@@ -87,10 +88,13 @@ class Warden {
   void start_zygote();
   Answer read_catalog(std::string& doing) const;
   void stop_zygote();
+  void retire_zygote();
+  void stop_retired();
+  bool is_retired(const Slot& slot) const { return slot.zygote != zygote_; }
   void loop();
   // Handles what there is, waiting at most until `until`.
   void step(Clock::time_point until);
-  void on_janitor();
+  void on_janitor(unsigned zygote);
   void on_slot(unsigned id);
   void on_made_cell(unsigned id);
   void equip(Slot& slot);
@@ -107,6 +111,9 @@ class Warden {
   void finish_gone();
   void let_go(unsigned slot, Call& call, CellResult& result);
   void release(unsigned slot, ReadyCell remains);
+  bool is_stale(const ReadyCell& cell) const;
+  void refuse_cell(ReadyCell cell);
+  bool may_hand_out() const;  // under the lock
   void lose_slot(unsigned id);
   void lose_zygote();
   std::chrono::milliseconds hung_after() const;
@@ -143,11 +150,15 @@ class Warden {
   std::set<unsigned> in_use_;       // slots whose call is not over
   std::set<unsigned> gone_in_use_;  // of these, those whose cell is gone
   std::vector<ReadyCell> remains_;  // of calls that are over, for the stepping thread to close
+  unsigned stale_zygote_ = 0;       // its cells do not keep what is there by now
   bool stopping_ = false;
 
   // The stepping thread's own.
   UniqueFd epoll_, wake_;
-  HelperProcess helper_;
+  std::unique_ptr<HelperProcess> helper_ = std::make_unique<HelperProcess>();
+  unsigned zygote_ = 0;  // of helper_: the how-manieth
+  // In which calls still run, and none is started any more.
+  std::map<unsigned, std::unique_ptr<HelperProcess>> retired_zygotes_;
   std::map<unsigned, Slot> slots_;
   std::vector<std::pair<unsigned, std::shared_ptr<SlotCgroup>>> retired_;
   std::deque<unsigned> free_ids_;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "cell/warden.h"
 #include "os/event.h"
+#include "os/sys.h"
 
 namespace brig {
 
@@ -44,10 +46,12 @@ void Warden::on_call(std::uint64_t id, Call::Source source) {
 void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
   async.waiting = false;
   const unsigned slot = cell.slot;
-  if (!async.call->start(
-          std::move(cell))) {  // it died before it was asked: the next one, first in line
+  const bool stale = is_stale(cell);
+  if (stale) refuse_cell(std::move(cell));
+  // It is of no use, or died before it was asked: the next one, first in line.
+  if (stale || !async.call->start(std::move(cell))) {
     async.waiting = true;
-    release(slot, {});
+    if (!stale) release(slot, {});
     const std::lock_guard lock(mutex_);
     waiters_.push_front(std::make_shared<Waiter>());
     waiters_.front()->call = id;
@@ -231,9 +235,29 @@ void Warden::release(unsigned slot, ReadyCell remains) {
   if (gone) wake();
 }
 
+// What "@default" of files.protect names came to be there, and cells of its zygote would not keep it.
+bool Warden::is_stale(const ReadyCell& cell) const {
+  return std::any_of(cell.made->missing.begin(), cell.made->missing.end(), is_there);
+}
+
+void Warden::refuse_cell(ReadyCell cell) {
+  {
+    const std::lock_guard lock(mutex_);
+    stale_zygote_ = std::max(stale_zygote_, cell.zygote);
+  }
+  sys::pidfd_send_signal(cell.pidfd.get(), SIGKILL);
+  const unsigned slot = cell.slot;
+  release(slot, std::move(cell));
+  wake();
+}
+
+bool Warden::may_hand_out() const {
+  return !ready_.empty() && ready_.front().zygote != stale_zygote_ && busy_ < options_.max_cells;
+}
+
 std::optional<ReadyCell> Warden::take_cell(Call& call, Outcome& outcome, std::string& message) {
   std::unique_lock lock(mutex_);
-  if (waiters_.empty() && !ready_.empty() && busy_ < options_.max_cells) {
+  if (waiters_.empty() && may_hand_out()) {
     ReadyCell cell = std::move(ready_.front());
     ready_.pop_front();
     ++busy_;
@@ -300,7 +324,7 @@ CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
   Outcome outcome = Outcome::internal;
   std::string message;
   unsigned slot = 0;
-  bool started = false;
+  bool started = false, stale = false;
   for (int attempt = 0; !started && attempt < kMaxStarts; ++attempt) {
     std::optional<ReadyCell> cell = take_cell(call, outcome, message);
     if (!cell) {
@@ -308,10 +332,19 @@ CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
       return call.take();
     }
     slot = cell->slot;
+    stale = is_stale(*cell);
+    if (stale) {
+      refuse_cell(std::move(*cell));
+      continue;
+    }
     started = call.start(std::move(*cell));
     if (!started) release(slot, {});  // it died before it was asked
   }
-  if (!started) call.refuse(Outcome::internal, "every cell that was tried was dead; try again");
+  if (!started)
+    call.refuse(Outcome::internal,
+                stale ? "paths that files.protect = [\"@default\"] keeps come and go on the host; "
+                        "the call was not run, try again"
+                      : "every cell that was tried was dead; try again");
   while (!call.over()) call.drive();
   CellResult result = call.take();
   if (started) let_go(slot, call, result);

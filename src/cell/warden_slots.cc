@@ -37,6 +37,7 @@ void Warden::cell_gone(Slot& slot) {
   if (slot.state == Slot::State::making) --making_;
   drop_cell(slot);
   slot.state = Slot::State::idle;
+  if (is_retired(slot)) return lose_slot(slot.id);
   if (!slot.cgroup) return;
   slot.cgroup->widen();
   if (slot.cgroup->stale()) {
@@ -44,7 +45,7 @@ void Warden::cell_gone(Slot& slot) {
     message.tag = Tag::refresh_pids;
     message.index = slot.id;
     message.status = static_cast<int>(slot.generation + 1);
-    if (send_packet(helper_.socket.get(), &message, sizeof message, nullptr, 0))
+    if (send_packet(helper_->socket.get(), &message, sizeof message, nullptr, 0))
       slot.state = Slot::State::refreshing;
   } else {
     slot.cgroup->shrink();
@@ -79,10 +80,13 @@ void Warden::lose_slot(unsigned id) {
     if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy)) --busy_;
   }
   if (slot.state == Slot::State::making) --making_;
-  if (slot.cgroup)
+  if (is_retired(slot)) {
+    // The cgroup goes with its zygote.
+  } else if (slot.cgroup) {
     retired_.emplace_back(id, slot.cgroup);
-  else
+  } else {
     free_ids_.push_back(id);
+  }
   if (slot.socket) shutdown(slot.socket.get(), SHUT_RDWR);
   drop_cell(slot);
   slots_.erase(found);
@@ -116,9 +120,10 @@ bool Warden::grow() {
   else
     ++next_slot_;
   const int fd = theirs.get();
-  if (!send_packet(helper_.socket.get(), &message, sizeof message, &fd, 1)) return false;
+  if (!send_packet(helper_->socket.get(), &message, sizeof message, &fd, 1)) return false;
   Slot& slot = slots_[message.index];
   slot.id = message.index;
+  slot.zygote = zygote_;
   slot.socket = std::move(ours);
   make_cell(slot);  // the keeper finds it waiting
   return true;
@@ -131,7 +136,7 @@ void Warden::refill() {
     free_ids_.push_back(retired.first);
     return true;
   });
-  if (retry_at_ != Clock::time_point{} || !helper_.socket) return;
+  if (retry_at_ != Clock::time_point{} || !helper_->socket) return;
   unsigned wanted, ready, spare;
   {
     const std::lock_guard lock(mutex_);

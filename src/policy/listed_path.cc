@@ -98,6 +98,8 @@ constexpr std::string_view kProtectedNames[] = {
     ".github/copilot-instructions.md",
 };
 
+constexpr std::string_view kBelowGit = ".git/";
+
 enum class Found { absent, there, link };
 
 // Nothing is followed on the way. A link at the end is one that can be kept, as a link.
@@ -113,18 +115,39 @@ Found look_for(const std::string& path, struct stat& info) {
   throw_sys("policy: files.protect: looking at '{}'", path);
 }
 
+bool exists(const std::string& path) {
+  const UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {.flags = O_PATH | O_NOFOLLOW}));
+  return fd || (errno != ENOENT && errno != ENOTDIR);
+}
+
+// As git sees it: a directory that is a repository itself, or whose other half is where a file says.
+bool is_git_directory(const std::string& base) {
+  return exists(base + "/HEAD") &&
+         (exists(base + "/commondir") || (exists(base + "/objects") && exists(base + "/refs")));
+}
+
 void look_for_defaults(const std::string& directory, ProtectedPaths& found) {
   struct stat info;
   const std::string base = directory == "/" ? "" : directory;
+  const auto look_at = [&](std::string path) {
+    if (look_for(path, info) != Found::absent)
+      found.present.push_back(std::move(path));
+    else
+      found.missing.push_back({std::move(path)});
+  };
+  for (const std::string_view name : kProtectedNames) look_at(fmt::format("{}/{}", base, name));
   // The .git of a worktree or submodule is a file that says where the rest is.
   const Found git = look_for(base + "/.git", info);
-  if (git == Found::link || (git == Found::there && S_ISREG(info.st_mode)))
+  if (git == Found::absent || (git == Found::there && S_ISDIR(info.st_mode)))
+    found.missing.push_back({base + "/.git", MissingName::Until::no_directory});
+  else
     found.present.push_back(base + "/.git");
-  for (const std::string_view name : kProtectedNames) {
-    std::string path = fmt::format("{}/{}", base, name);
-    if (look_for(path, info) != Found::absent) found.present.push_back(path);
-    found.by_default.push_back(std::move(path));
-  }
+  // git finds one without a work tree, too, and does what its configuration says.
+  if (!is_git_directory(base))
+    return found.missing.push_back({base + "/HEAD", MissingName::Until::git_directory});
+  for (const std::string_view name : kProtectedNames)
+    if (name.starts_with(kBelowGit))
+      look_at(base + "/" + std::string(name.substr(kBelowGit.size())));
 }
 
 }  // namespace
@@ -202,6 +225,7 @@ Policy with_optional_settled(Policy policy) {
     return policy.isolation == Isolation::process ||
            (policy.isolation == Isolation::landlock && places_in(text) > 0);
   };
+  bool dropped = false;
   const auto settle = [&](std::vector<std::string>& from, std::vector<std::string>& to,
                           const char* field) {
     for (std::string& text : from) {
@@ -211,11 +235,15 @@ Policy with_optional_settled(Policy policy) {
         to.push_back(std::move(text));
       else if (errno != ENOENT && errno != ENOTDIR)
         throw_sys("policy: {}: looking at '{}'", field, path);
+      else
+        dropped = true;
     }
     from.clear();
   };
   settle(policy.files.read_optional, policy.files.read, "files.read_optional");
   settle(policy.files.write_optional, policy.files.write, "files.write_optional");
+  // What is not there covers nothing: what lies below it at its place is shown now, and may be what the policy must not show so.
+  if (dropped) validate(policy);
   return policy;
 }
 
@@ -232,20 +260,31 @@ ProtectedPaths protected_paths(const Files& files, const std::vector<ListedEntry
         look_for_defaults(entry.path, found);
     }
   }
-  for (auto* list : {&found.present, &found.by_default}) {
-    std::sort(list->begin(), list->end());
-    list->erase(std::unique(list->begin(), list->end()), list->end());
-  }
+  std::sort(found.present.begin(), found.present.end());
+  found.present.erase(std::unique(found.present.begin(), found.present.end()), found.present.end());
+  // One path at two places is looked at twice.
+  const auto same = [](const MissingName& a, const MissingName& b) { return a.path == b.path; };
+  std::sort(found.missing.begin(), found.missing.end(),
+            [](const MissingName& a, const MissingName& b) { return a.path < b.path; });
+  found.missing.erase(std::unique(found.missing.begin(), found.missing.end(), same),
+                      found.missing.end());
   return found;
 }
 
-std::vector<std::string> absent_of(const std::vector<std::string>& paths) {
-  std::vector<std::string> absent;
-  for (const std::string& path : paths) {
-    const UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {.flags = O_PATH | O_NOFOLLOW}));
-    if (!fd && (errno == ENOENT || errno == ENOTDIR)) absent.push_back(path);
+bool is_there(const MissingName& name) {
+  struct stat info;
+  switch (name.until) {
+    case MissingName::Until::exists: break;
+    case MissingName::Until::no_directory:
+      if (const UniqueFd fd(
+              open_below(AT_FDCWD, name.path.c_str(), {.flags = O_PATH | O_NOFOLLOW}));
+          fd && fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode))
+        return false;
+      break;
+    case MissingName::Until::git_directory:
+      return is_git_directory(name.path.substr(0, name.path.rfind('/')));
   }
-  return absent;
+  return exists(name.path);
 }
 
 std::span<const std::string_view> protected_names() { return kProtectedNames; }

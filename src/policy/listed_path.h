@@ -44,20 +44,31 @@ std::vector<std::string> places_of(const std::vector<ListedEntry>& entries, std:
 std::string behind(const ListedEntry& entry, std::string_view place);
 
 // Looks at the disk: what is there of the optional paths is listed from now on as the others are, the rest is dropped. Throws
-// Error where it can't be told, or where a path goes through a symlink.
+// Error where it can't be told, where a path goes through a symlink, or where the policy without those that were dropped is none
+// that validate() takes.
 Policy with_optional_settled(Policy policy);
 
 // Stands in files.protect for the names of protected_names().
 inline constexpr std::string_view kProtectDefault = "@default";
 
+// A name that "@default" stands for, and that is not there: nothing keeps a tool from making it.
+struct MissingName {
+  enum class Until {
+    exists,
+    no_directory,   // .git: below one there are names of their own, but a file leads git elsewhere
+    git_directory,  // HEAD: with what makes its directory a repository without a work tree
+  };
+  std::string path;  // of the host, normal
+  Until until = Until::exists;
+};
+// Looks at the disk. A symlink in the way of it counts for it.
+bool is_there(const MissingName& name);
+
 struct ProtectedPaths {
-  std::vector<std::string> present;     // of the host, normal: they are kept
-  std::vector<std::string> by_default;  // all that "@default" names, there or not
+  std::vector<std::string> present;  // of the host, normal: they are kept
+  std::vector<MissingName> missing;  // of "@default"
 };
 // Looks at the disk. `entries` are those of a settled policy. Throws Error(config) for one that no mount can keep.
 ProtectedPaths protected_paths(const Files& files, const std::vector<ListedEntry>& entries);
-
-// Looks at the disk: which of them are not there. A symlink in the way of one counts for it.
-std::vector<std::string> absent_of(const std::vector<std::string>& paths);
 
 }  // namespace brig

@@ -105,10 +105,12 @@ TEST_F(ListedDirectory, ProtectsWhatExistsOfTheDefaultNames) {
   const ProtectedPaths found = protected_paths(files, listed_entries(files));
   EXPECT_EQ(found.present, (std::vector<std::string>{repo + "/.git/hooks", repo + "/.vscode",
                                                      repo + "/CLAUDE.md"}));
-  EXPECT_EQ(found.by_default.size(), protected_names().size());
-  EXPECT_EQ(
-      absent_of({repo + "/.envrc", repo + "/.vscode", repo + "/CLAUDE.md", repo + "/CLAUDE.md/x"}),
-      (std::vector<std::string>{repo + "/.envrc"}));
+  // And .git as a file, and the directory as a repository.
+  EXPECT_EQ(found.missing.size(), protected_names().size() - 3 + 2);
+  for (const MissingName& each : found.missing) EXPECT_FALSE(is_there(each)) << each.path;
+  EXPECT_FALSE(is_there({repo + "/.envrc"}));
+  for (const char* name : {"/.vscode", "/CLAUDE.md", "/CLAUDE.md/x"})
+    EXPECT_TRUE(is_there({repo + name})) << name << ": a link in the way counts";
   // A worktree's .git is a file that names another place.
   std::filesystem::remove_all(repo + "/.git");
   std::ofstream(repo + "/.git") << "gitdir: /elsewhere\n";
@@ -117,6 +119,68 @@ TEST_F(ListedDirectory, ProtectsWhatExistsOfTheDefaultNames) {
   std::filesystem::remove(repo + "/.git");
   std::filesystem::create_directory_symlink(make("elsewhere"), repo + "/.config");
   EXPECT_THROW(protected_paths(files, listed_entries(files)), Error);
+}
+
+TEST_F(ListedDirectory, ARepositoryMayBeAFileOrTheDirectoryItself) {
+  Files files;
+  const std::string repo = make("repo");
+  files.write = {repo};
+  files.protect = {"@default"};
+  using Until = MissingName::Until;
+  const MissingName git{repo + "/.git", Until::no_directory},
+      bare{repo + "/HEAD", Until::git_directory};
+  EXPECT_FALSE(is_there(git));
+  make("repo/.git");
+  EXPECT_FALSE(is_there(git)) << "what counts in it has names of its own";
+  std::filesystem::remove(repo + "/.git");
+  std::filesystem::create_symlink("nowhere", repo + "/.git");
+  EXPECT_TRUE(is_there(git));
+  std::filesystem::remove(repo + "/.git");
+  std::ofstream(repo + "/.git") << "gitdir: evil\n";
+  EXPECT_TRUE(is_there(git));
+  std::filesystem::remove(repo + "/.git");
+  // A project may have any of these, but not all.
+  make("repo/objects");
+  make("repo/config");
+  make("repo/refs");
+  EXPECT_FALSE(is_there(bare));
+  std::ofstream(repo + "/HEAD") << "ref: refs/heads/x\n";
+  EXPECT_TRUE(is_there(bare));
+  const ProtectedPaths found = protected_paths(files, listed_entries(files));
+  EXPECT_EQ(found.present, (std::vector<std::string>{repo + "/config"}));
+  const auto is_missing = [&](const std::string& path) {
+    return std::any_of(found.missing.begin(), found.missing.end(),
+                       [&](const MissingName& each) { return each.path == path; });
+  };
+  EXPECT_TRUE(is_missing(repo + "/hooks") && is_missing(repo + "/commondir"));
+  EXPECT_FALSE(is_missing(repo + "/HEAD"));
+  std::filesystem::remove(repo + "/objects");
+  EXPECT_FALSE(is_there(bare));
+  std::ofstream(repo + "/commondir") << "evil\n";
+  EXPECT_TRUE(is_there(bare)) << "the rest of it is elsewhere";
+}
+
+// What is not there covers nothing of what the policy would show at its place.
+TEST_F(ListedDirectory, APolicyWithoutItsMissingPathsMustBeOneThatHolds) {
+  Policy policy;
+  const std::string top = make("p");
+  make("p/ro");
+  make("p/bin");
+  policy.files.write = {top + ":/w"};
+  policy.files.read = {top + "/ro"};
+  EXPECT_THROW(validate(policy), Error);
+  policy.files.read_optional = {base_ + "/none:/w/ro"};
+  EXPECT_NO_THROW(validate(policy));
+  EXPECT_THROW(with_optional_settled(policy), Error);
+  make("none");
+  EXPECT_NO_THROW(with_optional_settled(policy));
+  policy = Policy();
+  policy.files.read = {top + ":/w", top + "/bin"};
+  policy.files.noexec = {top + "/bin"};
+  EXPECT_THROW(validate(policy), Error);
+  policy.files.read_optional = {base_ + "/no:/w/bin"};
+  EXPECT_NO_THROW(validate(policy));
+  EXPECT_THROW(with_optional_settled(policy), Error);
 }
 
 }  // namespace

@@ -113,9 +113,10 @@ void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
     return;
   const bool was_ok = result.ok;
   flight.output(result, cell.workspace.get());
-  if (!was_ok || result.ok || result.report.outcome == Outcome::invalid_arguments) return;
+  if (!was_ok || result.ok || !cell.made) return;
   // It said so itself: the cell knew of no failure, and has not looked for what stood in the way.
-  conclude(result.report, tool.warden->settings(), tool.limits.scratch, {}, result.error);
+  conclude(result.report, tool.warden->settings(), cell.made->view, tool.limits.scratch, {},
+           result.error);
   set_message(result.report, result.error);
 }
 
