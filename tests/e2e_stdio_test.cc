@@ -77,6 +77,18 @@ TEST(Stdio, AFileStaysWhereTheCommandLeftOffInEveryKindOfCell) {
   }
 }
 
+// Where it is a pipe, its user may write to it.
+TEST(Stdio, AFileIsNeverSetBackToBeforeWhereItStood) {
+  const Input input("twenty bytes and two\ntwenty more of these\n");
+  ASSERT_EQ(lseek(input.fd, 21, SEEK_SET), 21);
+  brig::Command command =
+      brig::Command::shell("printf 'ten bytes!' >/proc/self/fd/0; printf 'ten bytes!' >/dev/stdin");
+  command.stdin_fd = input.fd;
+  brig::Runner runner(policy_of(Isolation::jail));
+  runner.run(command);
+  EXPECT_EQ(input.at(), 21);
+}
+
 TEST(Stdio, AFileThatHasLostItsNameCanStillBeRead) {
   const Input input("one\ntwo\n");
   unlink(input.path.c_str());
@@ -191,6 +203,28 @@ TEST(Stdio, OfASocketTheCommandReadsAndTheRestStaysInIt) {
   const Result refused = brig_program({"run", "--", "cat"}, {.in = Sockets(SOCK_DGRAM).ends[0]});
   EXPECT_EQ(refused.code, 125) << refused;
   EXPECT_TRUE(contains(refused.err, "no stream")) << refused;
+}
+
+// The relay fills a pipe of one page, and knows by that when it is empty. The command can make it larger.
+TEST(Stdio, OfASocketNothingIsShownTwice) {
+  const Sockets sockets(SOCK_STREAM);
+  const std::string text = "eighteen bytes in\n", more = "more\n";
+  ASSERT_EQ(write(sockets.ends[0], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  const Result result = brig_program(
+      {"run", "--read", guests(), "--", guests() + "/streams", "enlarge"}, {.in = sockets.ends[1]});
+  EXPECT_EQ(result.out, "18 0\n") << result;
+  char byte;
+  EXPECT_EQ(recv(sockets.ends[1], &byte, 1, MSG_DONTWAIT), -1) << "what was read is taken out";
+  // A pipe that was made larger gets what comes later.
+  Brig later(
+      {.arguments = run_sh(guests() + "/streams enlarge only; read x; echo $x; read x; echo $x",
+                           {"--read", guests()}),
+       .in = sockets.ends[1]});
+  ASSERT_EQ(write(sockets.ends[0], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  usleep(500'000);
+  ASSERT_EQ(write(sockets.ends[0], more.data(), more.size()), static_cast<ssize_t>(more.size()));
+  EXPECT_EQ(later.wait(), 0) << later.err;
+  EXPECT_EQ(later.out, "eighteen bytes in\nmore\n");
 }
 
 // --- output ---

@@ -15,10 +15,13 @@
 namespace brig::cli {
 namespace {
 
-// False if it is to stop.
-bool await(int fd, short events, int stop) {
+constexpr int kOnePage = 1;  // the kernel rounds it up
+constexpr int kNap = 20;     // milliseconds
+
+// False if it is to stop. `fd` -1: waits for the time alone.
+bool await(int fd, short events, int stop, int milliseconds = -1) {
   pollfd wait[] = {{fd, events, 0}, {stop, POLLIN, 0}};
-  while (poll(wait, 2, -1) < 0)
+  while (poll(wait, 2, milliseconds) < 0)
     if (errno != EINTR) return false;
   return wait[1].revents == 0;
 }
@@ -36,7 +39,7 @@ SocketInput::SocketInput(int socket) : socket_(socket) {
   read_.reset(ends[0]);
   write_.reset(ends[1]);
   // One page: it can be written to when all of it was read.
-  if (fcntl(ends[1], F_SETPIPE_SZ, 1) < 0) throw_sys("stdin: F_SETPIPE_SZ");
+  if (fcntl(ends[1], F_SETPIPE_SZ, kOnePage) < 0) throw_sys("stdin: F_SETPIPE_SZ");
   if (fcntl(ends[0], F_SETFL, 0) != 0) throw_sys("stdin: F_SETFL");
   stop_ = make_event();
   if (!stop_) throw_sys("stdin: eventfd");
@@ -46,13 +49,16 @@ SocketInput::SocketInput(int socket) : socket_(socket) {
 SocketInput::~SocketInput() {
   signal_event(stop_);
   thread_.join();
-  take_out();
+  take_out(unread());
 }
 
-void SocketInput::take_out() {
-  int unread = 0;
-  if (ioctl(read_.get(), FIONREAD, &unread) != 0) return;
-  std::size_t left = shown_ - std::min<std::size_t>(shown_, static_cast<unsigned>(unread));
+std::size_t SocketInput::unread() const {
+  int size = 0;
+  return ioctl(read_.get(), FIONREAD, &size) == 0 ? static_cast<unsigned>(size) : shown_;
+}
+
+void SocketInput::take_out(std::size_t unread) {
+  std::size_t left = shown_ - std::min(shown_, unread);
   shown_ -= left;
   char bytes[4096];
   while (left > 0) {
@@ -62,9 +68,23 @@ void SocketInput::take_out() {
   }
 }
 
-void SocketInput::relay() {
+// What is in the pipe is in the socket, too, and would be seen there once more. That the pipe can be written to does not say that
+// it is empty: the command can make it larger.
+bool SocketInput::await_empty() {
   while (await(write_.get(), POLLOUT, stop_.get())) {
-    take_out();
+    const std::size_t left = unread();
+    take_out(left);
+    if (left == 0) return true;
+    // Small again it is waited for by poll. A command that keeps that from being done is looked at now and then.
+    if (fcntl(write_.get(), F_SETPIPE_SZ, kOnePage) < 0 || enlarged_)
+      if (!await(-1, 0, stop_.get(), kNap)) return false;
+    enlarged_ = true;
+  }
+  return false;
+}
+
+void SocketInput::relay() {
+  while (await_empty()) {
     if (!await(socket_, POLLIN, stop_.get())) return;
     char bytes[4096];
     const ssize_t size = recv(socket_, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);

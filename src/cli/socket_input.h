@@ -24,11 +24,15 @@ class SocketInput {
 
  private:
   void relay();
-  void take_out();
+  // False if it is to stop.
+  bool await_empty();
+  std::size_t unread() const;  // bytes in the pipe
+  void take_out(std::size_t unread);
 
   int socket_;
   UniqueFd read_, write_, stop_;
   std::size_t shown_ = 0;  // in the pipe, and still in the socket
+  bool enlarged_ = false;  // by the command, before
   std::thread thread_;
 };
 

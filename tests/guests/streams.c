@@ -1,6 +1,7 @@
 // What can be done to a file of the host's that was only given as stdin, to be read. Argument: a
 // writable directory, or nothing.
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -11,6 +12,19 @@
 int main(int argc, char** argv) {
   if (argc > 1 && is(argv[1], "nonblock")) {
     puts(fcntl(0, F_SETFL, O_NONBLOCK) == 0 ? "set" : "not set");
+    return 0;
+  }
+  // A pipe that has room again shows what is unread a second time to whoever fills it by that alone.
+  if (argc > 1 && is(argv[1], "enlarge")) {
+    static char bytes[1 << 20];
+    if (fcntl(0, F_SETPIPE_SZ, 1 << 20) < 0) return 1;
+    if (argc > 2) return 0;
+    usleep(300 * 1000);
+    const ssize_t first = read(0, bytes, sizeof bytes);
+    usleep(300 * 1000);
+    int left = 0;
+    if (ioctl(0, FIONREAD, &left) != 0) return 1;
+    printf("%zd %d\n", first, left);
     return 0;
   }
   char byte;
