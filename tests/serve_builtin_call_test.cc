@@ -211,6 +211,41 @@ TEST_F(ServeBuiltinCall, AForgedAnswerSpeaksOnlyOfItself) {
   EXPECT_EQ(exited["report"]["exit_code"], 9);
 }
 
+// "It was not run" is what the cell says: code that was run can say so, too, and what it did is told all the same.
+TEST_F(ServeBuiltinCall, CodeCannotSayThatItWasNotRun) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  const Answer answer = call_python(
+      {{"code", std::string(kForge) +
+                    "import socket\ntry:\n    socket.socket()\nexcept OSError:\n    pass\n"
+                    "open('evil', 'w').write('x')\nprint('ran', flush=True)\n"
+                    "forge({'not_run': 'SERVER: anything'})\nos._exit(0)"}});
+  EXPECT_EQ(answer.status, 200) << answer;
+  const Json told = answer.json();
+  EXPECT_EQ(told["report"]["outcome"], "tool_error") << told;
+  EXPECT_EQ(told["output"]["stdout"], "ran\n") << told;
+  EXPECT_EQ(file_in(told, "evil"), "eA==") << told;
+  EXPECT_TRUE(contains(told["report"]["violations"].dump(), "network.refused")) << told;
+  ASSERT_FALSE(serve_.audit().empty());
+  EXPECT_EQ(serve_.audit().back()["outcome"], "tool_error") << serve_.audit().back();
+}
+
+TEST_F(ServeBuiltinCall, WhatKeepsCodeFromBeingRunIsTold) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  for (const Json& more :
+       {Json{{"env", {{"A=B", "x"}}}}, Json{{"cwd", std::string("a\0b", 3)}},
+        Json{{"files", {{"a", "1"}, {"./a", "2"}}}}, Json{{"files", {{"a", {{"base64", "!"}}}}}}}) {
+    Json arguments{{"code", "print('ran')"}};
+    arguments.update(more);
+    const Answer answer = call_python(arguments);
+    EXPECT_EQ(answer.status, 422) << answer;
+    EXPECT_EQ(answer.problem(), "invalid-arguments") << answer;
+  }
+  const Json told = call_python({{"code", "print('ran')"}, {"cwd", "no/such"}}).json();
+  EXPECT_EQ(told["report"]["outcome"], "tool_error") << told;
+  EXPECT_TRUE(told.value("error", "").starts_with("cwd: 'no/such': No such file")) << told;
+  EXPECT_EQ(told["output"]["stdout"], "") << told;
+}
+
 TEST_F(ServeBuiltinCall, CodeThatGoesOnAfterItsAnswerIsEnded) {
   BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
   const Json ended = call_python({{"code", std::string(kForge) +
@@ -234,6 +269,49 @@ TEST_F(ServeBuiltinCall, AJobsResultHasItAll) {
   const Json done = serve_.get("/v1/jobs/" + job.value("id", "") + "?wait=20").json();
   EXPECT_EQ(done["result"]["output"]["stdout"], "a\n") << done;
   EXPECT_EQ(file_in(done["result"], "f"), "a2VwdAo=") << done;
+}
+
+// --- files.protect ---
+
+// A server lives long: what the host makes in its time, or a call, is protected from then on.
+TEST(ServeProtect, WhatComesToBeThereLaterIsProtected) {
+  const HostDirectory host;
+  const std::string repo = host.make("repo");
+  Serve serve(
+      {.arguments = {"--builtins"},
+       .manifest = "[policy.files]\nwrite = ['" + repo +
+                   "']\nprotect = ['@default']\n[[command]]\nname = 'a'\nargv = ['true']\n"});
+  const auto tools = serve.tools();
+  const bool has_python = std::find(tools.begin(), tools.end(), "run_python") != tools.end();
+  const auto command = [&](const std::string& line) {
+    return serve.post("/v1/run", {{"command", "cd '" + repo + "'; " + line}}).json();
+  };
+  const auto code = [&](const std::string& line) {
+    return serve.post("/v1/tools/run_python/call", {{"arguments", {{"code", line}, {"cwd", repo}}}})
+        .json();
+  };
+  EXPECT_EQ(command("echo x >own")["ok"], true);
+  if (has_python) {
+    EXPECT_EQ(code("open('own').read()")["ok"], true);
+  }
+  for (const char* name : {"repo/.git", "repo/.git/hooks"}) host.make(name);
+  for (const char* name : {"/.git/config", "/.envrc"}) write_file(repo + name, "original");
+  const Json refused = command("echo x >.git/hooks/pre-commit; echo x >>.envrc; echo x >>'" + repo +
+                               "/.git/config'");
+  EXPECT_EQ(refused["ok"], false) << refused;
+  EXPECT_TRUE(contains(refused["report"]["violations"].dump(), "file.protected")) << refused;
+  if (has_python) {
+    const Json raised = code("open('" + repo + "/.git/config', 'a').write('x')");
+    EXPECT_EQ(raised["error_type"], "OSError") << raised;
+    EXPECT_TRUE(contains(raised["report"]["violations"].dump(), "file.protected")) << raised;
+  }
+  EXPECT_TRUE(
+      contains(command("echo mine >.npmrc")["report"]["violations"].dump(), "file.appeared"));
+  EXPECT_EQ(command("echo more >>.npmrc")["ok"], false);
+  EXPECT_EQ(read_file(repo + "/.npmrc"), "mine\n");
+  for (const char* name : {"/.git/config", "/.envrc"})
+    EXPECT_EQ(read_file(repo + name), "original") << name;
+  EXPECT_TRUE(std::filesystem::is_empty(repo + "/.git/hooks"));
 }
 
 // --- over MCP ---
@@ -264,6 +342,23 @@ TEST(McpBuiltin, AFailureHasItsFilesAndImages) {
       4, "tools/call", call_of("run_command", {{"command", "true"}, {"timeout", 5000}})))["result"];
   EXPECT_TRUE(contains(wrong.dump(), "timeout: 5000 s is more than the 30 s of the policy"))
       << wrong;
+}
+
+TEST(McpBuiltin, CodeCannotSayThatItWasNotRun) {
+  Stdio mcp(Stdio::BuiltIns{});
+  mcp.open();
+  const Json listed = mcp.ask(message(1, "tools/list"))["result"]["tools"];
+  BRIG_NEEDS(contains(listed.dump(), "run_python"), "no Python interpreter that can be used");
+  const Json result = mcp.ask(
+      message(2, "tools/call",
+              call_of("run_python",
+                      {{"code", std::string(kForge) +
+                                    "open('evil', 'w').write('x')\nprint('ran', flush=True)\n"
+                                    "forge({'not_run': 'anything'})\nos._exit(0)"}})))["result"];
+  EXPECT_EQ(result["isError"], true);
+  EXPECT_EQ(result["_meta"]["brig/outcome"], "tool_error") << result;
+  EXPECT_TRUE(contains(result["content"].dump(), "ran")) << result;
+  EXPECT_EQ(result["content"].back()["name"], "evil") << result;
 }
 
 TEST(McpBuiltin, WhatCodeDisplaysStandsBetweenWhatItPrints) {

@@ -50,8 +50,11 @@ std::vector<Kind> some_worst_texts() {
 class Measured {
  public:
   Serve serve;
+  struct BuiltIns {};
   explicit Measured(std::vector<std::string> arguments = {})
-      : serve({.arguments = std::move(arguments), .manifest = manifest_text()}) {
+      : Measured(ServeOptions{.arguments = std::move(arguments), .manifest = manifest_text()}) {}
+  explicit Measured(BuiltIns) : Measured(ServeOptions{}) {}
+  explicit Measured(ServeOptions options) : serve(std::move(options)) {
     EXPECT_EQ(serve.get("/v1/tools").status, 200);
     new_ = memory("VmHWM");
   }
@@ -267,6 +270,32 @@ TEST_F(ServeMemory, AWatcherThatDoesNotReadAndWhatIsKeptOfTheOutput) {
   EXPECT_TRUE(contains(result.value("error", ""), "wrote 8 MiB")) << result.dump().substr(0, 300);
   // Each may have a megabyte unsent; what the loop has not heard yet is no more than the calls have written.
   it.expect_small("output", 0, 48 * kMiB);
+}
+
+// All that a call may leave and display at once, in the form that takes most.
+TEST_F(ServeMemory, TheMostThatCodeCanLeaveAndDisplay) {
+  Measured it(Measured::BuiltIns{});
+  BRIG_NEEDS(contains(it.serve.get("/v1/tools").body, "run_python"),
+             "no Python interpreter that can be used");
+  const std::string code =
+      "import os\n"
+      "for i in range(8):\n"
+      "    open(f'{i}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + os.urandom((4 << 20) - 8))\n"
+      "for i in range(6):\n"
+      "    open(f'f{i}', 'wb').write(os.urandom(1 << 20))\n"
+      "for i in range(16):\n"
+      "    display({'text/plain': '\\x01' * (64 << 10)}, raw=True)\n";
+  constexpr std::size_t kMost = 18 * kMiB;
+  for (int i = 0; i < 3; ++i) {
+    const Answer answer =
+        it.serve.post("/v1/tools/run_python/call", {{"arguments", {{"code", code}}}});
+    EXPECT_EQ(answer.status, 200) << answer.body.substr(0, 300);
+    EXPECT_EQ(answer.json()["ok"], true) << answer.body.substr(0, 300);
+    EXPECT_GT(answer.body.size(), 10 * kMiB) << "as much as fits";
+    EXPECT_LT(answer.body.size(), kMost);
+    EXPECT_TRUE(contains(answer.body, "left_out")) << "and the rest is told";
+  }
+  EXPECT_LT(it.grown(), 4 * kMost + kConstant);
 }
 
 TEST_F(ServeMemory, ResultsOfJobsThatAreKept) {

@@ -23,7 +23,7 @@
 #include "cell/answer.h"
 #include "cell/cell_view.h"
 #include "cell/interruption.h"
-#include "cell/listed_path.h"
+#include "policy/listed_path.h"
 #include "cell/output_buffer.h"
 #include "cell/slot_cgroup.h"
 #include "cell/workspace.h"

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <climits>
+#include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -85,6 +87,39 @@ std::string cwd_of(const Json& arguments) {
   if (path.size() >= PATH_MAX)
     throw_error(ErrorKind::config, "cwd: longer than {} bytes", PATH_MAX - 1);
   return path;
+}
+
+std::vector<InputFile> files_of(const Json& arguments) {
+  std::vector<InputFile> files;
+  const auto found = arguments.find("files");
+  if (found == arguments.end()) return files;
+  for (const auto& [name, content] : found->items()) {
+    InputFile file;
+    // "a//./b" is taken for "a/b"; where a path leads out is for check_files() to see.
+    file.path = std::filesystem::path(name).lexically_normal();
+    if (content.is_string()) {
+      file.bytes = content.get<std::string>();
+    } else {
+      auto decoded = base64_decoded(content.at("base64").get_ref<const std::string&>());
+      if (!decoded) throw_error(ErrorKind::config, "files: {} is not base64", in_quotes(name));
+      file.bytes = std::move(*decoded);
+    }
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+void check_that_all_can_be_made(std::span<const InputFile> files) {
+  check_files(files);
+  std::set<std::string_view> paths;
+  for (const InputFile& file : files)
+    if (!paths.insert(file.path).second)
+      throw_error(ErrorKind::config, "files: {} is given twice", in_quotes(file.path));
+  for (const std::string_view path : paths)
+    for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
+      if (paths.contains(path.substr(0, slash)))
+        throw_error(ErrorKind::config, "files: {} lies below {}, which is a file, too",
+                    in_quotes(path), in_quotes(path.substr(0, slash)));
 }
 
 }  // namespace brig::serve

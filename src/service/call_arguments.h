@@ -7,7 +7,11 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
+
+#include "cell/call.h"
 
 namespace brig::serve {
 
@@ -23,5 +27,10 @@ std::map<std::string, std::string> env_of(const Json& arguments);
 // "cwd": a path in the cell; a relative one begins in the working directory.
 Json cwd_schema();
 std::string cwd_of(const Json& arguments);
+
+// "files": by path, a text, or bytes as {"base64": ...}.
+std::vector<InputFile> files_of(const Json& arguments);
+// As far as the words tell: each inside the workspace, none twice or below another.
+void check_that_all_can_be_made(std::span<const InputFile> files);
 
 }  // namespace brig::serve

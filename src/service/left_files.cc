@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "service/output_room.h"
 #include "service/resources.h"
 
 namespace brig::serve {
@@ -32,8 +33,9 @@ bool is_private(const std::string& path) {
 
 class LeftFiles {
  public:
-  LeftFiles(const Workspace& workspace, const GivenFiles& given)
-      : workspace_(workspace), given_(given) {}
+  // `room`: bytes of text for images.
+  LeftFiles(const Workspace& workspace, const GivenFiles& given, std::size_t room)
+      : workspace_(workspace), given_(given), room_(room) {}
 
   void look() {
     const auto until = std::chrono::steady_clock::now() + kLongestLook;
@@ -68,7 +70,9 @@ class LeftFiles {
     const auto head = workspace_.read(file.path, kTypeBytes);
     if (!head) return leave_out(file, "they could not be read");
     const std::string type = image_type(*head);
-    const bool image = !type.empty() && file.size <= kLargestImage && images_.size() < kMostImages;
+    // One for which there is no room is a file like others.
+    const bool image = !type.empty() && file.size <= kLargestImage &&
+                       images_.size() < kMostImages && base64_size(file.size) <= room_;
     if (!image && files_.size() == kMostFiles) return leave_out(file, too_many());
     if (!image && (file.size > kLargestFile || file.size > left_)) {
       files_.push_back(
@@ -85,6 +89,7 @@ class LeftFiles {
     if (!bytes) return leave_out(file, "they could not be read");
     if (is_given(given_, file.path, *bytes)) return;
     if (image) {
+      room_ -= std::min(room_, base64_size(bytes->size()));
       images_.push_back({{"path", file.path}, {"mime_type", type}, {"data", base64(*bytes)}});
       return;
     }
@@ -101,7 +106,7 @@ class LeftFiles {
   const Workspace& workspace_;
   const GivenFiles& given_;
   Json images_ = Json::array(), files_ = Json::array();
-  std::size_t left_ = kMostBytes;
+  std::size_t room_, left_ = kMostBytes;
   std::map<std::string, std::size_t> left_out_;
 };
 
@@ -123,7 +128,7 @@ GivenFiles given_files(const std::vector<InputFile>& files) {
 }
 
 void add_left_files(Json& output, const Workspace& workspace, const GivenFiles& given) {
-  LeftFiles left(workspace, given);
+  LeftFiles left(workspace, given, room_in(output));
   left.look();
   left.add_to(output);
 }
@@ -132,23 +137,27 @@ void show_files(Json& output) {
   if (!output.is_object()) return;
   const auto files = output.find("files");
   if (files == output.end() || !files->is_array()) return;
-  std::size_t left = kMostShown;
+  std::size_t left = kMostShown, room = room_in(output);
   for (Json& file : *files) {
     const auto bytes = file.find("bytes");
     if (bytes == file.end() || !bytes->is_binary()) continue;
     const auto& binary = bytes->get_binary();
     std::string data;
-    const bool fits = binary.size() <= left;
+    const bool is_large = binary.size() > left;
+    const bool fits = !is_large && base64_size(binary.size()) <= room;
     if (fits) {
       left -= binary.size();
+      room -= base64_size(binary.size());
       data = base64({reinterpret_cast<const char*>(binary.data()), binary.size()});
     }
     file.erase("bytes");
     if (fits)
       file["data"] = std::move(data);
     else
-      file["left_out"] =
-          fmt::format("the files are larger than {} in all; MCP has them", format_size(kMostShown));
+      file["left_out"] = is_large ? fmt::format("the files are larger than {} in all; MCP has them",
+                                                format_size(kMostShown))
+                                  : fmt::format("the output is larger than {} in all; MCP has it",
+                                                format_size(kMostOutputText));
   }
 }
 

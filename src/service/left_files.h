@@ -5,7 +5,7 @@
 //   files           [{"path", "mime_type", "size", "bytes"}], or without bytes and with "left_out", which says why
 //   files_left_out  [{"why", "count"}]: those that are not listed
 //
-// Members that would be empty are left out. "bytes" is binary, which JSON can't hold: show_files() for who sends it as JSON.
+// With what the output holds already it is at most kMostOutputText (output_room.h). Members that would be empty are left out. "bytes" is binary, which JSON can't hold: show_files() for who sends it as JSON.
 #pragma once
 
 #include <brig/json.h>

@@ -4,11 +4,12 @@
 
 #include "base/text.h"
 #include "service/left_files.h"
+#include "service/output_room.h"
 
 namespace brig::serve {
 namespace {
 
-constexpr std::size_t kMostDisplayBytes = std::size_t{12} << 20, kLongestMimeType = 100;
+constexpr std::size_t kMostDisplayText = std::size_t{12} << 20, kLongestMimeType = 100;
 constexpr std::uint64_t kMostLeftOut = 1'000'000'000;
 
 bool is_json(std::string_view type) {
@@ -16,7 +17,7 @@ bool is_json(std::string_view type) {
          (type.starts_with("application/") && type.ends_with("+json"));
 }
 
-// The size of a form that may be shown, or nothing.
+// The size of a form that may be shown, as text, or nothing.
 std::optional<std::size_t> size_of_form(const std::string& type, Json& form) {
   if (is_picture(type)) {
     if (!form.is_string()) return {};
@@ -24,11 +25,10 @@ std::optional<std::size_t> size_of_form(const std::string& type, Json& form) {
     std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });  // as encoders break lines
     const auto bytes = base64_decoded(text);
     if (!bytes || image_type(*bytes) != type) return {};
-    return text.size();
+  } else if (!form.is_string() && !is_json(type)) {
+    return {};
   }
-  if (form.is_string()) return form.get_ref<const std::string&>().size();
-  if (!is_json(type)) return {};
-  return form.dump(-1, ' ', false, Json::error_handler_t::replace).size();
+  return text_size(form);
 }
 
 // The forms that are what they say; an empty object if there are none, or no room is left for them.
@@ -74,7 +74,7 @@ void add_displays(Json& output, Json& answer, std::uint64_t written) {
     left_out = std::min(more->get<std::uint64_t>(), kMostLeftOut);
   const auto found = answer.find("displays");
   Json displays = Json::array();
-  std::size_t room = kMostDisplayBytes;
+  std::size_t room = std::min(kMostDisplayText, room_in(output));
   std::uint64_t last = 0;
   if (found != answer.end() && found->is_array())
     for (Json& each : *found) {

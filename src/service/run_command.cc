@@ -1,7 +1,5 @@
 #include "service/run_command.h"
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "sandbox/call_maker.h"
@@ -11,26 +9,6 @@
 
 namespace brig::serve {
 namespace {
-
-std::vector<InputFile> files_of(const Json& arguments) {
-  std::vector<InputFile> files;
-  const auto found = arguments.find("files");
-  if (found == arguments.end()) return files;
-  for (const auto& [name, content] : found->items()) {
-    InputFile file;
-    // "a//./b" is taken for "a/b"; where a path leads out is for stow_files() to see.
-    file.path = std::filesystem::path(name).lexically_normal();
-    if (content.is_string()) {
-      file.bytes = content.get<std::string>();
-    } else {
-      auto decoded = base64_decoded(content.at("base64").get_ref<const std::string&>());
-      if (!decoded) throw_error(ErrorKind::config, "files: {} is not base64", in_quotes(name));
-      file.bytes = std::move(*decoded);
-    }
-    files.push_back(std::move(file));
-  }
-  return files;
-}
 
 void present_command(ToolResult& result, const Workspace* workspace, const GivenFiles& given) {
   Json output = Json::object();

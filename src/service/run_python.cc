@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -37,9 +36,15 @@ std::string part_of(const std::string* text, std::size_t most, bool end = false)
   return part;
 }
 
-// How the code ended, by the cell's word: it can only speak ill of itself.
+// How the code ended, by the cell's word: it can only speak ill of itself. That it was not run is its word, too, and may be the
+// code's: what it wrote and left comes back.
 void read_end(ToolResult& result, const Json& answer) {
   result.report.exit_code = 0;
+  if (const std::string* why = string_in(answer, "not_run")) {
+    result.report.exit_code.reset();
+    result.error_type = "NotRun";
+    return fail_call(result, Outcome::tool_error, part_of(why, kLongestError));
+  }
   if (const auto error = answer.find("error"); error != answer.end()) {
     result.report.exit_code.reset();
     if (!error->is_object())
@@ -68,11 +73,9 @@ void read_end(ToolResult& result, const Json& answer) {
 void present(ToolResult& result, const Workspace* workspace, const GivenFiles& given) {
   Json answer = std::exchange(result.output, nullptr);
   Json output = Json::object();
-  if (result.ok) {
-    if (!answer.is_object())
-      return fail_call(result, Outcome::tool_error, "the cell's answer is not an object");
-    if (const std::string* why = string_in(answer, "not_run"))
-      return fail_call(result, Outcome::invalid_arguments, part_of(why, kLongestError));
+  if (result.ok && !answer.is_object()) {
+    fail_call(result, Outcome::tool_error, "the cell's answer is not an object");
+  } else if (result.ok) {
     read_end(result, answer);
     if (result.ok) output["value"] = std::move(answer["value"]);
   } else if (result.report.outcome == Outcome::tool_error) {
@@ -87,16 +90,12 @@ void present(ToolResult& result, const Workspace* workspace, const GivenFiles& g
 MadeCall make_python(Json& arguments) {
   MadeCall made;
   made.limits.wall_time = taken_timeout(arguments);
-  GivenFiles given;
-  if (const auto files = arguments.find("files"); files != arguments.end() && files->is_object())
-    for (const auto& [name, content] : files->items()) {
-      const std::string path = std::filesystem::path(name).lexically_normal();
-      if (content.is_string())
-        given.emplace(path, sha256(content.get_ref<const std::string&>()));
-      else if (const std::string* text = string_in(content, "base64"))
-        if (const auto bytes = base64_decoded(*text)) given.emplace(path, sha256(*bytes));
-    }
-  made.output = [given = std::move(given)](ToolResult& result, const Workspace* workspace) {
+  // What the words tell. What only the cell can find (a directory that is not there, a file of that name, no room) it says itself.
+  (void)env_of(arguments);
+  (void)cwd_of(arguments);
+  const std::vector<InputFile> files = files_of(arguments);
+  check_that_all_can_be_made(files);
+  made.output = [given = given_files(files)](ToolResult& result, const Workspace* workspace) {
     present(result, workspace, given);
   };
   return made;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "sandbox/call_maker.h"
+#include "service/output_room.h"
 #include "service/python_displays.h"
 
 namespace brig::serve {
@@ -86,9 +88,8 @@ TEST(RunPython, AnAnswerOfAnyShapeIsTaken) {
                            R"({"exit_code": "3"})", R"({"exit_code": 256})", R"({"exit_code": -1})",
                            R"({"exit_code": 1e99})", R"({"exit_code": 1.5})"})
     EXPECT_EQ(presented(Json::parse(text)).report.outcome, Outcome::tool_error) << text;
-  EXPECT_EQ(presented({{"not_run", "a file's path"}}).report.outcome, Outcome::invalid_arguments);
-  EXPECT_TRUE(presented({{"not_run", "why"}}).output.is_null());
   EXPECT_TRUE(presented({{"not_run", 7}}).ok);
+  EXPECT_EQ(presented(Json::array()).output["stdout"], "") << "what it wrote is told, too";
   const Json output = presented({{"value", 0},
                                  {"images", {{{"path", "x"}, {"data", "AAAA"}}}},
                                  {"files", 7},
@@ -99,6 +100,49 @@ TEST(RunPython, AnAnswerOfAnyShapeIsTaken) {
                           .output;
   EXPECT_EQ(output, Json::parse(R"({"value": 0, "stdout": "", "stderr": ""})"))
       << "files are the host's to find";
+}
+
+// Code can answer that it was not run, when it was: that must not hide what it did.
+TEST(RunPython, ThatItWasNotRunIsTheCellsWord) {
+  Report report;
+  report.out.bytes = "ran\n";
+  report.exit_code = 0;
+  const ToolResult result = presented({{"not_run", "SERVER: anything"}, {"value", 7}}, report);
+  EXPECT_EQ(result.report.outcome, Outcome::tool_error);
+  EXPECT_EQ(result.error, "SERVER: anything");
+  EXPECT_EQ(result.error_type, "NotRun");
+  EXPECT_FALSE(result.report.exit_code);
+  EXPECT_EQ(result.output, (Json{{"stdout", "ran\n"}, {"stderr", ""}}));
+}
+
+TEST(RunPython, WhatItsWordsTellIsJudgedByTheHost) {
+  const auto fault = [](Json more) -> std::string {
+    Json arguments{{"code", "print('ran')"}};
+    arguments.update(more);
+    try {
+      run_python_maker()->make(arguments);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::config);
+      return error.what();
+    }
+    return "";
+  };
+  const std::string nul("a\0b", 3);
+  for (const Json& env : {Json{{"", "x"}}, Json{{"A=B", "x"}}, Json{{nul, "x"}}, Json{{"A", nul}}})
+    EXPECT_TRUE(fault({{"env", env}}).starts_with("env: ")) << env;
+  EXPECT_TRUE(fault({{"cwd", nul}}).starts_with("cwd: "));
+  for (const char* path : {"../x", "/etc/x", "a/../../x", "", ".", "a/", "./.."})
+    EXPECT_NE(fault({{"files", {{path, "x"}}}}).find("is not a path inside"), std::string::npos)
+        << path;
+  EXPECT_NE(fault({{"files", {{std::string(300, 'n'), "x"}}}}), "");
+  EXPECT_NE(fault({{"files", {{"f", {{"base64", "!"}}}}}}).find("is not base64"),
+            std::string::npos);
+  EXPECT_NE(fault({{"files", {{"a", "1"}, {"./a", "2"}}}}).find("given twice"), std::string::npos);
+  EXPECT_NE(fault({{"files", {{"a", "1"}, {"a/b/c", "2"}}}}).find("lies below"), std::string::npos);
+  EXPECT_EQ(fault({{"files", {{"a/b", "1"}, {"a/c/d", "2"}, {"a.b", "3"}}},
+                   {"env", {{"A", ""}}},
+                   {"cwd", "no/such"}}),
+            "");
 }
 
 TEST(RunPython, AnErrorIsCutToWhatOneReads) {
@@ -154,12 +198,32 @@ TEST(RunPython, DisplaysAreBounded) {
   for (int i = 0; i < 8; ++i)
     large.push_back({{"at", 0}, {"data", {{"text/plain", std::string(3 << 20, 'x')}}}});
   EXPECT_LT(displayed(large)["displays"].size(), 5u);
+  // As the text that it becomes, and with what stands beside it.
+  Json escaped = Json::array();
+  for (int i = 0; i < 8; ++i)
+    escaped.push_back({{"at", 0}, {"data", {{"text/plain", std::string(1 << 20, '\x01')}}}});
+  EXPECT_LT(displayed(escaped)["displays"].size(), 3u);
+  EXPECT_EQ(displayed(escaped)["displays_left_out"], 7);
+  Json full{{"value", std::string(15 << 20, 'x')}}, answer_with_more{{"displays", large}};
+  add_displays(full, answer_with_more, 0);
+  EXPECT_FALSE(full.contains("displays"));
+  EXPECT_EQ(full["displays_left_out"], 8);
   Json forms = Json::object();
   for (int i = 0; i < 1000; ++i) forms["x/y" + std::to_string(i)] = "x";
   EXPECT_EQ(displayed({{{"at", 0}, {"data", forms}}})["displays"][0]["data"].size(), kMostForms);
   Json answer{{"displays_left_out", 18446744073709551615u}}, output = Json::object();
   add_displays(output, answer, 0);
   EXPECT_EQ(output["displays_left_out"], 1'000'000'000);
+}
+
+TEST(RunPython, TheSizeOfATextIsThatOfItsJson) {
+  for (const Json& value :
+       {Json("plain"), Json("\x01\x1f\x7f\"\\\b\f\n\r\t/"), Json("\xc3\xa4\xe2\x82\xac"), Json(1.5),
+        Json(nullptr), Json(true), Json(-7)})
+    EXPECT_EQ(text_size(value), value.dump().size()) << value;
+  const Json nested = Json::parse(R"({"a": [1, "x\u0001", {"b\n": {}}], "c": []})");
+  EXPECT_GE(text_size(nested), nested.dump().size());
+  EXPECT_LE(text_size(nested), nested.dump().size() + 10);
 }
 
 TEST(RunPython, ATypeIsATypeAndASubtype) {
