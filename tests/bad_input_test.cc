@@ -1,7 +1,7 @@
 // What nobody should send, to the server: it is refused, it harms nobody else, and nothing of it is left.
 #include <gtest/gtest.h>
 
-#include "wire/wire.h"
+#include "bad_input/wire.h"
 
 namespace bad_input {
 namespace {
