@@ -50,6 +50,18 @@ TEST(Escape, RemappedMemoryIsBounded) {
 TEST(Escape, HugePagesThatAPipeKeepsAreBounded) { expect_memory_bounded("spliced"); }
 TEST(Escape, MemoryInSysvSegmentsIsBounded) { expect_memory_bounded("shm"); }
 
+// Those of the machine's pool, which no memory limit counts.
+TEST(Escape, HugePagesOfTheMachineCannotBeTaken) {
+  const std::vector<std::string> all = {"huge pages", "shared huge pages", "a memfd of huge pages",
+                                        "a segment of huge pages"};
+  expect_refused(attack({"hog", "hugepages", "0"}), all);
+  BRIG_NEEDS(brig::probe().landlock, "this kernel has no Landlock");
+  Policy floor = policy();
+  floor.isolation = brig::Isolation::landlock;
+  floor.user.reset();
+  expect_refused(attack({"hog", "hugepages", "1"}, floor), all);  // no segments of any kind there
+}
+
 // The cgroup stopped it, or it says itself that it was refused: a guest that did nothing does not pass.
 void expect_memory_limit_or_line(const std::string& what, const std::string& amount,
                                  const std::string& line) {

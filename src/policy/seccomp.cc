@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -252,11 +253,30 @@ void ask_for_memory(Builder& builder, const FilterRules& rules) {
   const auto denied = [&](const char* name) { return contains(rules.deny, name); };
   if (!contains(rules.allow, "memfd_create") && !denied("memfd_create"))
     builder.rule(SCMP_ACT_ERRNO(ENOSYS), "memfd_create");
-  builder.rule(
-      SCMP_ACT_NOTIFY, "mmap",
-      {compare(3, SCMP_CMP_MASKED_EQ, kMapType | MAP_ANONYMOUS, MAP_SHARED | MAP_ANONYMOUS)});
-  for (const char* name : kSharedObjects)
-    if (!rules.shares_host && !denied(name)) builder.rule(SCMP_ACT_NOTIFY, name);
+  // Not those of huge pages, which are refused: of two rules that fit, either may be the one that is obeyed.
+  builder.rule(SCMP_ACT_NOTIFY, "mmap",
+               {compare(3, SCMP_CMP_MASKED_EQ, kMapType | MAP_ANONYMOUS | MAP_HUGETLB,
+                        MAP_SHARED | MAP_ANONYMOUS)});
+  for (const char* name : kSharedObjects) {
+    if (rules.shares_host || denied(name)) continue;
+    if (std::string_view(name) == "shmget")
+      builder.rule(SCMP_ACT_NOTIFY, name, {compare(2, SCMP_CMP_MASKED_EQ, SHM_HUGETLB, 0)});
+    else
+      builder.rule(SCMP_ACT_NOTIFY, name);
+  }
+}
+
+// The machine's pool of huge pages is nobody's memory: no limit of memory counts them. As if it were empty, as it
+// mostly is: programs that would like some take others.
+void refuse_huge_pages(Builder& builder, const FilterRules& rules) {
+  const auto denied = [&](const char* name) { return contains(rules.deny, name); };
+  const auto refuse = [&](const char* name, unsigned argument, scmp_datum_t bit) {
+    builder.rule(SCMP_ACT_ERRNO(ENOMEM), name, {compare(argument, SCMP_CMP_MASKED_EQ, bit, bit)});
+  };
+  refuse("mmap", 3, MAP_HUGETLB);
+  const bool no_memfd = rules.counts_memory && !contains(rules.allow, "memfd_create");
+  if (!no_memfd && !denied("memfd_create")) refuse("memfd_create", 1, MFD_HUGETLB);
+  if (!rules.shares_host && !denied("shmget")) refuse("shmget", 2, SHM_HUGETLB);
 }
 
 // Private memory that RLIMIT_DATA does not see. What is made to grow downwards the kernel takes for a stack,
@@ -352,6 +372,7 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
   keep_core_limit(builder, rules.deny);
   if (!denied("fcntl")) refuse_leases(builder);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
+  refuse_huge_pages(builder, rules);
   if (rules.counts_memory) {
     ask_for_memory(builder, rules);
     refuse_uncounted_memory(builder, rules);

@@ -8,9 +8,11 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -117,6 +119,37 @@ TEST(SeccompKernel, TheLockLooksAtTheWholeArgument) {
   EXPECT_EQ(under(lock, [] { return open("/dev/null", O_RDONLY, 02755); }), 0)
       << "the mode means nothing without O_CREAT";
   EXPECT_EQ(under(default_lock_filter(true), [] { return socket(AF_INET, SOCK_STREAM, 0); }), 0);
+}
+
+// None need be there: with MAP_NORESERVE the kernel gives the mapping all the same.
+TEST(SeccompKernel, TheLockGivesNoHugePages) {
+  const auto map = [](int flags) {
+    return mmap(nullptr, 4 << 20, PROT_READ, flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
+                   MAP_FAILED
+               ? -1L
+               : 0L;
+  };
+  const FilterProgram both = build_lock_filter({.shares_host = true, .counts_memory = true}),
+                      given = build_lock_filter({.counts_memory = true, .allow = {"memfd_create"}});
+  for (const std::span<const std::uint64_t> lock :
+       {default_lock_filter(false), default_lock_filter(true), default_lock_filter(false, true),
+        default_lock_filter(true, true), std::span<const std::uint64_t>(both),
+        std::span<const std::uint64_t>(given)}) {
+    for (const int type : {MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE})
+      for (const int size : {0, 21 << MAP_HUGE_SHIFT})
+        EXPECT_EQ(under(lock, [&] { return map(type | MAP_HUGETLB | size); }), ENOMEM) << type;
+    EXPECT_EQ(under(lock, [&] { return map(MAP_PRIVATE); }), 0);
+  }
+  for (const auto lock : {default_lock_filter(false), std::span<const std::uint64_t>(given)}) {
+    EXPECT_EQ(under(lock, [] { return memfd_create("x", MFD_HUGETLB); }), ENOMEM);
+    EXPECT_EQ(under(lock, [] { return memfd_create("x", 0); }), 0);
+  }
+  for (const auto lock : {default_lock_filter(false), default_lock_filter(false, true)})
+    EXPECT_EQ(under(lock, [] { return shmget(IPC_PRIVATE, 2 << 20, SHM_HUGETLB | SHM_NORESERVE); }),
+              ENOMEM);
+  const auto counting = default_lock_filter(false, true);
+  EXPECT_EQ(under(counting, [&] { return map(MAP_SHARED); }), kAsked);
+  EXPECT_EQ(under(counting, [] { return shmget(IPC_PRIVATE, 4096, 0600); }), kAsked);
 }
 
 // The errno is 0 for a change that is answered as if it were done, and is not.

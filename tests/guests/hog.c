@@ -95,6 +95,22 @@ int main(int argc, char** argv) {
     char* block = mmap(0, amount * mib, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (block == MAP_FAILED) return printf("mmap: refused\n"), 3;
     touch(block, amount * mib);
+  } else if (is(what,
+                "hugepages")) {  // none need be there: unreserved, the kernel gives the mapping
+    for (int shared = 0; shared < 2; ++shared) {
+      const int flags =
+          MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE | (shared ? MAP_SHARED : MAP_PRIVATE);
+      char* block = mmap(0, 64 * mib, PROT_READ | PROT_WRITE, flags, -1, 0);
+      refused_with(shared ? "shared huge pages" : "huge pages", block == MAP_FAILED ? -1 : 0,
+                   ENOMEM, ENOMEM);
+      works("others",
+            mmap(0, mib, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0);
+    }
+    refused_with("a memfd of huge pages", memfd_create("huge", MFD_HUGETLB), ENOMEM, ENOSYS);
+    refused_with("a segment of huge pages",
+                 shmget(IPC_PRIVATE, 2 * mib, IPC_CREAT | SHM_HUGETLB | 0600), ENOMEM,
+                 amount ? EPERM : ENOMEM);
+    return guest_failed;
   } else if (is(what, "queues")) {  // of 16384 empty messages each, more than a MiB of the kernel's
     for (size_t i = 0; i < amount; ++i) {
       const int id = msgget(IPC_PRIVATE, IPC_CREAT | 0600);

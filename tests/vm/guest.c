@@ -1,5 +1,6 @@
 // What the smoke test runs in cells; static, so it needs nothing there.
 //   vm-guest hog MIB [CHILDREN]   touches MIB MiB, then ends with 0; in CHILDREN processes at once
+//   vm-guest huge MIB             the same in pages of the machine's pool of huge ones
 //   vm-guest bomb                 forks children that stay, until refused; says how many it got
 //   vm-guest net                  tries sockets; ends with 0 if all were refused
 #include <errno.h>
@@ -12,8 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int hog(size_t mib) {
-  char* memory = mmap(NULL, mib << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+static int hog_of(size_t mib, int flags) {
+  char* memory =
+      mmap(NULL, mib << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   if (memory == MAP_FAILED) {
     printf("hog: %s\n", strerror(errno));
     return 3;
@@ -22,6 +24,8 @@ static int hog(size_t mib) {
   printf("hog: touched %zu MiB\n", mib);
   return 0;
 }
+
+static int hog(size_t mib) { return hog_of(mib, 0); }
 
 static int hogs(size_t mib, int children) {
   int worst = 0, status = 0;
@@ -71,9 +75,10 @@ static int net(void) {
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "hog") && argc == 3) return hog(strtoul(argv[2], NULL, 10));
+  if (!strcmp(what, "huge") && argc == 3) return hog_of(strtoul(argv[2], NULL, 10), MAP_HUGETLB);
   if (!strcmp(what, "hog") && argc == 4) return hogs(strtoul(argv[2], NULL, 10), atoi(argv[3]));
   if (!strcmp(what, "bomb")) return bomb();
   if (!strcmp(what, "net")) return net();
-  fprintf(stderr, "vm-guest: hog, bomb or net?\n");
+  fprintf(stderr, "vm-guest: hog, huge, bomb or net?\n");
   return 2;
 }
