@@ -32,6 +32,14 @@ std::uint64_t field_of(const UniqueFd& file, const char* key) {
   return at == std::string::npos ? 0 : strtoull(text.c_str() + at + strlen(key) + 2, nullptr, 10);
 }
 
+// `must`: it is there. Of what a kernel may have been built without, or has no more, nothing needs to be written.
+bool write_number(const std::string& path, std::uint64_t value, bool must) {
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file) return !must && errno == ENOENT;
+  const std::string text = std::to_string(value);
+  return pwrite(file.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+}
+
 constexpr std::uint64_t kLittle = 8 << 20;
 constexpr std::uint64_t kBatch = 4 << 20;
 
@@ -61,6 +69,8 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
     if (tree.has_memory) {
       const bool v2 = version_ == 2;
       memory_limit_file_ = at + (v2 ? "memory.max" : "memory.limit_in_bytes");
+      memory_swap_file_ = at + "memory.memsw.limit_in_bytes";
+      memory_sockets_file_ = at + "memory.kmem.tcp.limit_in_bytes";
       memory_usage_ = must(at + (v2 ? "memory.current" : "memory.usage_in_bytes"), O_RDONLY);
       memory_events_ = must(at + (v2 ? "memory.events" : "memory.oom_control"), O_RDONLY);
       // Version 2 can reset its peak since Linux 6.12; it has one since 5.19.
@@ -105,28 +115,30 @@ std::optional<std::uint64_t> SlotCgroup::cpu_micros() const {
   return now - cpu_base_;
 }
 
-bool SlotCgroup::narrow(std::optional<std::uint64_t> memory,
-                        std::optional<std::uint64_t> processes) {
-  const auto write = [](const std::string& path, std::uint64_t value) {
-    const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    const std::string text = std::to_string(value);
-    return file &&
-           pwrite(file.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  };
-  if (memory) {
-    if (!write(memory_limit_file_, *memory)) return false;
-    memory_limit_ = *memory;
-  }
-  if (processes) {
-    if (!write(pids_limit_file_, *processes)) return false;
-    pids_limit_ = *processes;
-  }
-  return true;
+bool SlotCgroup::set_memory(std::uint64_t memory) {
+  const bool lowers = memory < memory_limit_;
+  memory_limit_ = memory;  // even if not all of it can be written: then widen() has something to do
+  if (version_ == 2) return write_number(memory_limit_file_, memory, true);
+  // Memory with swap can't be less than memory without.
+  if (!lowers && !write_number(memory_swap_file_, memory, false)) return false;
+  if (!write_number(memory_limit_file_, memory, true)) return false;
+  if (lowers && !write_number(memory_swap_file_, memory, false)) return false;
+  return write_number(memory_sockets_file_, memory, false);
 }
 
-void SlotCgroup::widen() {
-  if (memory_limit_ != full_memory_) narrow(full_memory_, {});
-  if (pids_limit_ != full_pids_) narrow({}, full_pids_);
+bool SlotCgroup::set_processes(std::uint64_t processes) {
+  pids_limit_ = processes;
+  return write_number(pids_limit_file_, processes, true);
+}
+
+bool SlotCgroup::narrow(std::optional<std::uint64_t> memory,
+                        std::optional<std::uint64_t> processes) {
+  return (!memory || set_memory(*memory)) && (!processes || set_processes(*processes));
+}
+
+bool SlotCgroup::widen() {
+  return (memory_limit_ == full_memory_ || set_memory(full_memory_)) &&
+         (pids_limit_ == full_pids_ || set_processes(full_pids_));
 }
 
 void SlotCgroup::begin() {

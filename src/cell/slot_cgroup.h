@@ -26,11 +26,11 @@ class SlotCgroup {
   SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation);
 
   void begin();
-  // Less than the layout's limits until widen(); `processes` with brig's own. False: errno is set.
+  // Less than the layout's limits until widen(); `processes` with brig's own. False: errno is set, and some may hold.
   bool narrow(std::optional<std::uint64_t> memory, std::optional<std::uint64_t> processes);
-  // The layout's limits hold again. To be called before anything else is born here, or another takes its place: some of its
-  // directories stay.
-  void widen();
+  // The layout's limits hold again; false, with errno: they don't, and the slot is of no more use. To be called before
+  // anything else is born here, or another takes its place: some of its directories stay.
+  bool widen();
   CgroupUsage end();
   // CPU time of the slot since begin(), in microseconds.
   std::optional<std::uint64_t> cpu_micros() const;
@@ -48,6 +48,9 @@ class SlotCgroup {
   void remove_older();
 
  private:
+  bool set_memory(std::uint64_t memory);
+  bool set_processes(std::uint64_t processes);
+
   std::vector<std::string> directories_, older_;
   std::string generation_directory_;
   int version_ = 0;
@@ -56,7 +59,8 @@ class SlotCgroup {
       cpu_;
   std::uint64_t memory_base_ = 0, oom_base_ = 0, forks_base_ = 0, cpu_base_ = 0, pids_floor_ = 0;
   std::string memory_limit_file_, pids_limit_file_;
-  std::uint64_t full_memory_ = 0, full_pids_ = 0;  // not narrowed
+  std::string memory_swap_file_, memory_sockets_file_;  // of version 1
+  std::uint64_t full_memory_ = 0, full_pids_ = 0;       // not narrowed
   bool peak_resets_ = false;
   bool stale_ = false;
 };

@@ -105,5 +105,40 @@ TEST(SlotCgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
   EXPECT_EQ(slot.end().processes_peak.value_or(limits.processes), limits.processes);
 }
 
+// Version 1 has a limit for memory with swap, and one for buffers of sockets: a call that asked for less had all of the latter.
+TEST(SlotCgroupKernel, EveryLimitOfMemoryIsNarrowedAndWidenedAgain) {
+  const CgroupLayout layout = make_cgroups(some_limits());
+  NEEDS_CGROUPS(layout);
+  std::vector<std::string> files;
+  for (const CgroupHierarchy& tree : layout.hierarchies) {
+    ASSERT_EQ(mkdir((tree.base + "/0").c_str(), 0755), 0);
+    for (const auto& setting : tree.settings) {
+      std::ofstream(tree.base + "/0/" + setting.file) << setting.value;
+      if (setting.value == std::to_string(64 << 20))
+        files.push_back(tree.base + "/0/" + setting.file);
+    }
+  }
+  std::erase_if(files, [](const std::string& file) { return !exists(file); });
+  ASSERT_FALSE(files.empty());
+  const auto expect = [&](unsigned long limit) {
+    for (const std::string& file : files) {
+      unsigned long found = 0;
+      std::ifstream(file) >> found;
+      EXPECT_EQ(found, limit) << file;
+    }
+  };
+  SlotCgroup slot(layout, 0, 0);
+  expect(64 << 20);
+  for (const unsigned long limit : {16ul << 20, 8ul << 20, 32ul << 20}) {
+    EXPECT_TRUE(slot.narrow(limit, 5));
+    expect(limit);
+  }
+  EXPECT_TRUE(slot.widen());
+  expect(64 << 20);
+  EXPECT_TRUE(slot.narrow(16 << 20, {}));
+  EXPECT_TRUE(slot.remove());
+  EXPECT_FALSE(slot.widen()) << "there is nothing to be written to";
+}
+
 }  // namespace
 }  // namespace brig

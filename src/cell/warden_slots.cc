@@ -39,7 +39,8 @@ void Warden::cell_gone(Slot& slot) {
   slot.state = Slot::State::idle;
   if (is_retired(slot)) return lose_slot(slot.id);
   if (!slot.cgroup) return;
-  slot.cgroup->widen();
+  // The limits of the call before, for every call to come: better none in this slot.
+  if (!slot.cgroup->widen()) return lose_slot(slot.id);
   if (slot.cgroup->stale()) {
     Message message{};
     message.tag = Tag::refresh_pids;
@@ -78,15 +79,12 @@ void Warden::lose_slot(unsigned id) {
     const auto unused =
         std::erase_if(ready_, [&](const ReadyCell& cell) { return cell.slot == id; });
     if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy)) --busy_;
+    // Or it would be taken for the end of the cell of whichever slot has this number next.
+    gone_in_use_.erase(id);
   }
   if (slot.state == Slot::State::making) --making_;
-  if (is_retired(slot)) {
-    // The cgroup goes with its zygote.
-  } else if (slot.cgroup) {
-    retired_.emplace_back(id, slot.cgroup);
-  } else {
-    free_ids_.push_back(id);
-  }
+  // The cgroup of a retired zygote's slot goes with that zygote; any other refill() removes, and frees the number.
+  if (!is_retired(slot)) retired_.emplace_back(id, slot.cgroup);
   if (slot.socket) shutdown(slot.socket.get(), SHUT_RDWR);
   drop_cell(slot);
   slots_.erase(found);
@@ -132,7 +130,12 @@ bool Warden::grow() {
 // Keeps enough cells ready: from idle slots first, then by new ones.
 void Warden::refill() {
   std::erase_if(retired_, [&](auto& retired) {
-    if (!retired.second->remove()) return false;
+    {
+      // A call that is not over goes by the number of its slot.
+      const std::lock_guard lock(mutex_);
+      if (in_use_.contains(retired.first)) return false;
+    }
+    if (retired.second && !retired.second->remove()) return false;
     free_ids_.push_back(retired.first);
     return true;
   });
