@@ -304,6 +304,76 @@ TEST(SandboxToolPolicy, TheSamePolicySharesAZygote) {
   EXPECT_EQ(count("brig-zygote"), 2u) << left_over();
 }
 
+// As zygote_key_test.cc has it of the key alone: policies that can be run, and that differ in one field each. (`isolation`
+// and what goes with its other values is in the tests of floors.)
+std::vector<std::function<void(Policy&)>> harmless_changes(const std::string& path) {
+  return {
+      [](Policy& p) { ++p.limits.wall_time; },
+      [](Policy& p) { ++p.limits.grace; },
+      [](Policy& p) { p.limits.cpu_time = 10s; },
+      [](Policy& p) { p.limits.memory += 1_MiB; },
+      [](Policy& p) { ++p.limits.processes; },
+      [](Policy& p) { ++p.limits.output; },
+      [](Policy& p) { p.limits.output_total = 1_MiB; },
+      [](Policy& p) { ++p.limits.result; },
+      [](Policy& p) { p.limits.scratch += 1_MiB; },
+      [](Policy& p) { p.limits.file_size = 1_MiB; },
+      [](Policy& p) { ++p.limits.open_files; },
+      [path](Policy& p) { p.files.read = {path}; },
+      [path](Policy& p) { p.files.write = {path}; },
+      [path](Policy& p) { p.files.hide = {path + "/file"}; },
+      [](Policy& p) { p.files.working_directory = "/usr"; },
+      [path](Policy& p) { p.files.root = path; },
+      [path](Policy& p) { p.files.read_optional = {path}; },
+      [path](Policy& p) { p.files.write_optional = {path}; },
+      [path](Policy& p) { p.files.read = p.files.noexec = {path}; },
+      [path](Policy& p) {
+        p.files.write = {path};
+        p.files.protect = {path + "/file"};
+      },
+      [](Policy& p) { p.network = brig::Network::loopback; },
+      [](Policy& p) { p.environment.passthrough = {"BRIG_TEST"}; },
+      [](Policy& p) {
+        p.environment.set = {{"BRIG_TEST", "x"}};
+      },
+      [](Policy& p) { p.environment.unset = {"BRIG_TEST"}; },
+      [](Policy& p) { p.syscalls.allow = {"ptrace"}; },
+      [](Policy& p) { p.syscalls.deny = {"symlink"}; },
+      [](Policy& p) { p.user = 1234; },
+      [](Policy& p) { p.preset = {"git"}; },
+  };
+}
+
+TEST(SandboxToolPolicy, OneFieldThatDiffersIsAZygoteOfItsOwn) {
+  const HostDirectory host;
+  write_file(host / "file", "");
+  Policy base = quick();
+  if (base.user) base.user.reset();  // BRIG_CELL_USER
+  const auto changes = harmless_changes(host.path());
+  // Whoever adds a field finds this: it is not compiled until the list above has it. (Not in it: `cpus`, which needs a cgroup.)
+  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12] = base.limits;
+  [[maybe_unused]] const auto& [b1, b2, b3, b4, b5, b6, b7, b8, b9] = base.files;
+  [[maybe_unused]] const auto& [c1, c2, c3] = base.environment;
+  [[maybe_unused]] const auto& [d1, d2] = base.syscalls;
+  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8] = base;
+  // In parts, so that not all zygotes of a small machine are there at once.
+  constexpr std::size_t kPart = 7;
+  for (std::size_t first = 0; first < changes.size(); first += kPart) {
+    Toolbox tools = one(command_tool("base", {"/bin/true"}));
+    const std::size_t last = std::min(first + kPart, changes.size());
+    for (std::size_t i = first; i < last; ++i) {
+      Tool tool = command_tool("tool" + std::to_string(i), {"/bin/true"});
+      tool.options.policy = base;
+      changes[i](*tool.options.policy);
+      EXPECT_NE(*tool.options.policy, base) << i;
+      tools.add(std::move(tool));
+    }
+    const Sandbox box(std::move(tools), base);
+    EXPECT_EQ(count("brig-zygote"), 1 + last - first) << first << ": " << left_over();
+  }
+  EXPECT_TRUE(comes_true(nothing_is_left)) << left_over();
+}
+
 // --- a router in front ---
 
 TEST(SandboxRouter, StrictRunsWhatIsListedInACellAndNothingElse) {

@@ -1,9 +1,11 @@
 // Limits of one call, narrower than the policy's.
 #include <brig/sandbox.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cell/call_limits.h"
 #include "sandbox_support.h"
 
 namespace brig {
@@ -40,6 +42,16 @@ bool has_memory_cgroup(const Report& report) {
   for (const std::string& layer : report.enforced)
     if (layer.starts_with("memory:cgroup")) return true;
   return false;
+}
+
+// The policy's limit, whether or not it may be left open.
+template <typename Value>
+Value most_of(const Value& policys) {
+  return policys;
+}
+template <typename Value>
+Value most_of(const std::optional<Value>& policys) {
+  return *policys;
 }
 
 TEST(SandboxLimits, TimeEndsTheCall) {
@@ -83,6 +95,77 @@ TEST(SandboxLimits, MemoryOfACallWithProcessesHoldsForItAlone) {
   }
 }
 
+// Version 1 has a limit of its own for buffers of sockets: without it a call with 64 MiB took 2 GiB of them.
+TEST(SandboxLimits, BuffersOfSocketsAreBoundedByTheCallsOwnMemory) {
+  Policy policy = quick(60s);
+  policy.files.read = {guests()};
+  policy.network = brig::Network::loopback;
+  policy.limits.memory = 1_GiB;
+  policy.limits.open_files = 1024;
+  Toolbox tools;
+  tools.add(command_tool("sockets", {guests() + "/counters", "sockets", "500"}));
+  Sandbox box(std::move(tools), policy, SandboxOptions{.concurrency = 1, .ready_max = 1});
+  const auto held = [](const ToolResult& r) {
+    const std::string text = r.output.is_string() ? r.output.get<std::string>() : "";
+    EXPECT_TRUE(text.starts_with("MiB ")) << r.error;
+    return text.starts_with("MiB ") ? atol(text.c_str() + 4) : -1;
+  };
+  const ToolResult before = call(box, "sockets", {});
+  EXPECT_GE(held(before), 100) << "there is nothing to bound";
+  if (!has_memory_cgroup(before.report)) GTEST_SKIP() << "without a cgroup nothing bounds them";
+  for (int i = 0; i < 2; ++i) {
+    const ToolResult narrow = call(box, "sockets", {.memory = 64_MiB});
+    if (narrow.report.outcome != Outcome::memory_limit) {  // charged with the rest: version 2
+      EXPECT_LE(held(narrow), 72);
+    }
+    EXPECT_GE(held(call(box, "sockets", {})), 100) << "the limit of another call";
+  }
+}
+
+// Its cgroup keeps the limits of the call before: nothing may run there again, and calls go on elsewhere.
+TEST(SandboxLimits, ASlotWhoseLimitsCannotBeWidenedAgainIsGivenUp) {
+  if (!is_root()) GTEST_SKIP() << "only root can keep brig from writing to a cgroup of its own";
+  with_own_mounts([] {
+    const HostDirectory host;
+    write_file(host / "limit", "");
+    Policy policy = quick(60s);
+    policy.files.read = {host.path()};
+    Toolbox tools;
+    tools.add(command_tool(
+        "wait", {"sh", "-c",
+                 "echo running; while ! test -e '" + host / "gate" + "'; do sleep 0.02; done"}));
+    tools.add(command_tool("fill", {"sh", "-c", "head -c 30000000 /dev/zero >/tmp/x"}));
+    Sandbox box(std::move(tools), policy, SandboxOptions{.concurrency = 1, .ready_max = 1});
+    const auto watch = box.watch();
+    CallOptions options;
+    options.limits.memory = 16_MiB;
+    auto narrow = box.call_async("wait", Json::object(), options);
+    ASSERT_TRUE(await(*watch, Event::Kind::output));
+    // What it narrowed can't be written any more.
+    std::vector<std::string> covered;
+    for (const std::string& cgroup : cgroups_of(getpid()))
+      for (const char* name : {"/memory.limit_in_bytes", "/memory.max"}) {
+        const std::string file = cgroup + name;
+        const std::string limit = read_file(file);
+        if (strtoull(limit.c_str(), nullptr, 10) != 16_MiB) continue;
+        ASSERT_EQ(mount((host / "limit").c_str(), file.c_str(), nullptr, MS_BIND, nullptr), 0);
+        covered.push_back(file);
+        ASSERT_EQ(mount(nullptr, file.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr),
+                  0);
+      }
+    EXPECT_EQ(covered.size(), 1u);
+    write_file(host / "gate", "");
+    EXPECT_TRUE(narrow.get().ok);
+    for (int i = 0; i < 3; ++i) {
+      const ToolResult after = box.call("fill", Json::object());
+      EXPECT_TRUE(after.ok) << "the limit of another call: " << after.error;
+    }
+    for (const std::string& file : covered)
+      (void)umount2(file.c_str(), MNT_DETACH);  // or it is gone
+  });
+  EXPECT_TRUE(comes_true(nothing_is_left)) << left_over();
+}
+
 TEST(SandboxLimits, OutputIsKeptAndCountedByTheCallsOwn) {
   const auto box = box_of_one();
   const ToolResult kept = call(*box, "print", {.output = 100}, {{"count", 10000}});
@@ -107,6 +190,33 @@ TEST(SandboxLimits, WiderOnesAreRefusedBeforeThereIsACell) {
     EXPECT_TRUE(r.error.starts_with(name)) << r.error;
     EXPECT_TRUE(r.report.enforced.empty()) << "a cell was used";
   }
+}
+
+// Whichever it is: the list is that of the code, and names all.
+TEST(SandboxLimits, OneMoreThanThePolicysIsRefusedOfEach) {
+  Policy policy = quick(60s);
+  policy.limits.cpu_time = 10s;
+  policy.limits.output_total = 1_MiB;
+  const auto box = box_of_one(policy);
+  int count = 0;
+  for_each_call_limit([&](const auto& each) {
+    SCOPED_TRACE(each.name);
+    CallLimits limits;
+    limits.*each.own = most_of(policy.limits.*each.policys);
+    ++*(limits.*each.own);
+    const ToolResult r = call(*box, "print", limits, {{"count", 10}});
+    EXPECT_EQ(r.report.outcome, Outcome::invalid_arguments) << r.error;
+    EXPECT_TRUE(r.error.starts_with(std::string("limits.") + each.name + ": ")) << r.error;
+    EXPECT_TRUE(contains(r.error, "of the policy")) << r.error;
+    EXPECT_EQ(r.report.out.total, 0u);
+    EXPECT_TRUE(r.report.enforced.empty()) << "a cell was used";
+    // The policy's own is no more than that, and so is no reason.
+    --*(limits.*each.own);
+    const ToolResult same = call(*box, "print", limits, {{"count", 10}});
+    EXPECT_NE(same.report.outcome, Outcome::invalid_arguments) << same.error;
+    ++count;
+  });
+  EXPECT_EQ(count, 6);
 }
 
 }  // namespace

@@ -49,6 +49,30 @@ TEST_F(ServeBuiltinCall, ACommandHasTheVariablesOfItsCall) {
   }
 }
 
+TEST(ServeBuiltins, AVariableThatThePolicyTakesOutIsNotACallsToSet) {
+  Serve serve(
+      {.arguments = {"--builtins"},
+       .manifest = "[policy]\ntimeout = '20s'\nenvironment.unset = ['LD_PRELOAD', 'TERM']\n"});
+  const Json env{{"LD_PRELOAD", "/x"}, {"TERM", "odd"}, {"OTHER", "kept"}};
+  EXPECT_EQ(serve
+                .post("/v1/run",
+                      {{"command", "echo ${LD_PRELOAD-unset} ${TERM-unset} $OTHER"}, {"env", env}})
+                .json()["output"]["stdout"],
+            "unset unset kept\n");
+  const auto tools = serve.tools();
+  BRIG_NEEDS(std::find(tools.begin(), tools.end(), "run_python") != tools.end(),
+             "no Python interpreter that can be used");
+  EXPECT_EQ(
+      serve
+          .post("/v1/tools/run_python/call",
+                {{"arguments",
+                  {{"code",
+                    "import os; [os.environ.get(n) for n in ('LD_PRELOAD', 'TERM', 'OTHER')]"},
+                   {"env", env}}}})
+          .json()["output"]["value"],
+      (Json{nullptr, nullptr, "kept"}));
+}
+
 TEST_F(ServeBuiltinCall, ACommandStartsWhereItsCallSays) {
   EXPECT_EQ(output({{"command", "cat a; cat ../b; basename $PWD"},
                     {"files", {{"sub/dir/a", "A"}, {"sub/b", "B"}}},

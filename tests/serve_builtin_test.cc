@@ -123,8 +123,9 @@ TEST_F(ServeBuiltin, MemoryProcessesAndCpuTimeMayBeLess) {
 }
 
 TEST_F(ServeBuiltin, WiderLimitsAreRefused) {
-  for (const Json& limits : {Json{{"timeout", 100'000}}, Json{{"memory", "900G"}},
-                             Json{{"processes", 1'000'000}}, Json{{"output", "900G"}}}) {
+  for (const Json& limits :
+       {Json{{"timeout", 100'000}}, Json{{"memory", "900G"}}, Json{{"processes", 1'000'000}},
+        Json{{"output", "900G"}}, Json{{"cpu_time", 1'000'000}}}) {
     const Answer answer = run({{"command", "echo ran"}, {"limits", limits}});
     EXPECT_EQ(answer.status, 422) << limits << answer;
     EXPECT_EQ(answer.problem(), "wider-policy") << limits;
@@ -134,6 +135,20 @@ TEST_F(ServeBuiltin, WiderLimitsAreRefused) {
     EXPECT_EQ(answer.status, 422) << limits << answer;
     EXPECT_EQ(answer.problem(), "invalid-arguments") << limits;
   }
+}
+
+TEST(ServeBuiltins, OutputInAllIsLimitedByThePolicyToo) {
+  Serve serve({.arguments = {"--builtins"},
+               .manifest = "[policy]\ntimeout = '20s'\noutput_total = '1M'\ncpu_time = '10s'\n"});
+  for (const Json& limits : {Json{{"output_total", "1025K"}}, Json{{"cpu_time", "10001ms"}}}) {
+    const Answer answer = serve.post("/v1/run", {{"command", "echo ran"}, {"limits", limits}});
+    EXPECT_EQ(answer.status, 422) << limits << answer;
+    EXPECT_EQ(answer.problem(), "wider-policy") << limits;
+    EXPECT_FALSE(contains(answer.body, "ran")) << answer;
+  }
+  EXPECT_EQ(serve.post("/v1/run", {{"command", "echo ran"}, {"limits", {{"output_total", "1M"}}}})
+                .json()["output"]["stdout"],
+            "ran\n");
 }
 
 // --- run_python ---

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/call_limits.h"
 #include "cell/violation.h"
 #include "os/socket.h"
 #include "os/sys.h"
@@ -38,12 +39,9 @@ constexpr std::uint64_t kMaxRefusals = 1000;
 constexpr std::size_t kReadSize = 256 * 1024;
 
 Limits narrowed(Limits limits, const CallLimits& own) {
-  if (own.wall_time) limits.wall_time = *own.wall_time;
-  if (own.cpu_time) limits.cpu_time = own.cpu_time;
-  if (own.memory) limits.memory = *own.memory;
-  if (own.processes) limits.processes = *own.processes;
-  if (own.output) limits.output = *own.output;
-  if (own.output_total) limits.output_total = own.output_total;
+  for_each_call_limit([&](const auto& each) {
+    if (own.*each.own) limits.*each.policys = *(own.*each.own);
+  });
   return limits;
 }
 

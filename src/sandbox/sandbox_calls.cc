@@ -4,12 +4,15 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "cell/call_limits.h"
 #include "json/json_text.h"
 #include "os/event.h"
 #include "sandbox/sandbox_impl.h"
 
 namespace brig {
 namespace {
+
+using std::chrono::milliseconds;
 
 constexpr std::size_t kShortResult = 16 * 1024, kLongResult = 256 * 1024;
 
@@ -23,43 +26,58 @@ std::string told(const std::vector<SchemaFault>& faults) {
   return text;
 }
 
-// Which of a call's own limits is more than the policy has, or none at all; empty: none is. `table`: where they stand.
+std::string limit_text(milliseconds value) { return format_duration(value); }
+std::string limit_text(std::uint64_t value) { return format_size(value); }
+std::string limit_text(std::uint32_t value) { return std::to_string(value); }
+
+// What the policy leaves open is bounded by nothing, or by what all its time can be of it.
+milliseconds most_allowed(const std::optional<milliseconds>& policys, const Limits& limits) {
+  return policys.value_or(limits.wall_time * 10'000);
+}
+std::uint64_t most_allowed(const std::optional<std::uint64_t>& policys, const Limits&) {
+  return policys.value_or(UINT64_MAX);
+}
+template <typename Value>
+Value most_allowed(const Value& policys, const Limits&) {
+  return policys;
+}
+
+// Which of a call's own limits is more than the policy has, or too little; empty: none is. `table`: where they stand.
 std::string wider(const CallLimits& own, const Limits& policy, std::string_view table) {
   std::string text;
-  const auto check = [&](const char* name, const auto& mine, const auto& theirs,
-                         const auto& format) {
+  for_each_call_limit([&](const auto& each) {
+    const auto& mine = own.*each.own;
     if (!text.empty() || !mine) return;
-    if (*mine > theirs)
-      text = fmt::format("{}{}: {} is more than the {} of the policy", table, name, format(*mine),
-                         format(theirs));
-    else if (*mine <= std::decay_t<decltype(*mine)>{} && std::string_view(name) != "output")
-      text = fmt::format("{}{}: must be more than nothing", table, name);
-  };
-  const auto number = [](std::uint64_t value) { return std::to_string(value); };
-  constexpr std::uint64_t kLeastMemory = 4_MiB;
-  check("timeout", own.wall_time, policy.wall_time, format_duration);
-  check("cpu_time", own.cpu_time, policy.cpu_time.value_or(policy.wall_time * 10'000),
-        format_duration);
-  check("memory", own.memory, policy.memory, format_size);
-  check("processes", own.processes, policy.processes, number);
-  check("output", own.output, policy.output, format_size);
-  check("output_total", own.output_total, policy.output_total.value_or(UINT64_MAX), format_size);
-  if (text.empty() && own.memory && *own.memory < kLeastMemory)
-    text = fmt::format("{}memory: must be {} or more", table, format_size(kLeastMemory));
+    const auto most = most_allowed(policy.*each.policys, policy);
+    if (*mine > most)
+      text = fmt::format("{}{}: {} is more than the {} of the policy", table, each.name,
+                         limit_text(*mine), limit_text(most));
+    else if (*mine <= decltype(most){} && each.least != decltype(most){})
+      text = fmt::format("{}{}: must be more than nothing", table, each.name);
+    else if (*mine < each.least)
+      text = fmt::format("{}{}: must be {} or more", table, each.name, limit_text(each.least));
+  });
   return text;
+}
+
+// What the policy takes out, its caller does not put back. A Python function's process sets the variables of its
+// arguments by itself.
+void take_out(const std::vector<std::string>& unset, const Tool& tool, MadeCall& made,
+              Json& arguments) {
+  const auto env = tool.python ? arguments.find("env") : arguments.end();
+  for (const std::string& name : unset) {
+    made.variables.erase(name);
+    if (env != arguments.end() && env->is_object()) env->erase(name);
+  }
 }
 
 // The narrower of both, of each.
 void narrow(CallLimits& limits, const CallLimits& more) {
-  const auto take = [](auto& mine, const auto& theirs) {
+  for_each_call_limit([&](const auto& each) {
+    auto& mine = limits.*each.own;
+    const auto& theirs = more.*each.own;
     if (theirs && (!mine || *theirs < *mine)) mine = theirs;
-  };
-  take(limits.wall_time, more.wall_time);
-  take(limits.cpu_time, more.cpu_time);
-  take(limits.memory, more.memory);
-  take(limits.processes, more.processes);
-  take(limits.output, more.output);
-  take(limits.output_total, more.output_total);
+  });
 }
 
 }  // namespace
@@ -109,6 +127,7 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
       request.command.argv = flight->tool->command->expand(arguments);
     } else if (tool.maker) {
       MadeCall made = tool.maker->make(arguments);
+      take_out(flight->tool->unset, tool, made, arguments);
       if (const std::string wide = wider(made.limits, flight->tool->limits, ""); !wide.empty())
         return refused(Outcome::invalid_arguments, wide);
       flight->own_time =

@@ -33,6 +33,7 @@ struct PreparedTool {
   std::optional<CommandTemplate> command;
   std::shared_ptr<Warden> warden;
   Limits limits;
+  std::vector<std::string> unset;  // variables that no call's arguments bring back
 };
 
 // One call, from the question to the result.

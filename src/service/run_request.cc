@@ -2,21 +2,36 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+#include <vector>
+
 #include "base/text.h"
+#include "cell/call_limits.h"
 
 namespace brig::serve {
 namespace {
 
-std::optional<std::chrono::milliseconds> time_of(const Json& value) {
-  if (value.is_string()) return parse_duration(value.get_ref<const std::string&>());
-  if (value.is_number()) return duration_from_seconds(value.get<double>());
-  return {};
+void read_limit(const Json& value, std::optional<std::chrono::milliseconds>& limit) {
+  if (value.is_string()) limit = parse_duration(value.get_ref<const std::string&>());
+  if (value.is_number()) limit = duration_from_seconds(value.get<double>());
 }
 
-std::optional<std::uint64_t> size_of(const Json& value) {
-  if (value.is_string()) return parse_size(value.get_ref<const std::string&>());
-  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
-  return {};
+void read_limit(const Json& value, std::optional<std::uint64_t>& limit) {
+  if (value.is_string()) limit = parse_size(value.get_ref<const std::string&>());
+  if (value.is_number_unsigned()) limit = value.get<std::uint64_t>();
+}
+
+void read_limit(const Json& value, std::optional<std::uint32_t>& limit) {
+  if (value.is_number_unsigned() && value <= UINT32_MAX) limit = value.get<std::uint32_t>();
+}
+
+// "timeout, cpu_time and memory"
+std::string limit_names() {
+  std::vector<std::string_view> all;
+  for_each_call_limit([&](const auto& each) { all.emplace_back(each.name); });
+  const std::string_view last = all.back();
+  all.pop_back();
+  return fmt::format("{} and {}", fmt::join(all, ", "), last);
 }
 
 }  // namespace
@@ -24,27 +39,16 @@ std::optional<std::uint64_t> size_of(const Json& value) {
 std::string read_limits(const Json& json, CallLimits& limits) {
   if (json.is_null()) return "";
   for (const auto& [key, value] : json.items()) {
-    const auto set = [](auto& limit, const auto& given) {
-      limit = given;
-      return given.has_value();
-    };
-    bool good = false;
-    if (key == "timeout")
-      good = set(limits.wall_time, time_of(value));
-    else if (key == "cpu_time")
-      good = set(limits.cpu_time, time_of(value));
-    else if (key == "memory")
-      good = set(limits.memory, size_of(value));
-    else if (key == "output")
-      good = set(limits.output, size_of(value));
-    else if (key == "output_total")
-      good = set(limits.output_total, size_of(value));
-    else if (key == "processes" && value.is_number_unsigned() && value <= UINT32_MAX)
-      good = set(limits.processes, std::optional(value.get<std::uint32_t>()));
-    else if (key != "processes")
-      return fmt::format(
-          "limits: {}: there are timeout, cpu_time, memory, processes, output and output_total",
-          in_quotes(key));
+    bool known = false, good = false;
+    for_each_call_limit([&](const auto& each) {
+      if (key != each.name) return;
+      known = true;
+      auto& limit = limits.*each.own;
+      limit.reset();
+      read_limit(value, limit);
+      good = limit.has_value();
+    });
+    if (!known) return fmt::format("limits: {}: there are {}", in_quotes(key), limit_names());
     if (!good) return fmt::format("limits.{}: not a value that it can have", key);
   }
   return "";
