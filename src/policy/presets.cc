@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -201,19 +202,32 @@ class Merger {
   Policy policy_;
 };
 
-// Made and owned by this user alone: nobody else can have put anything into it.
+// Made and owned by this user alone: nobody else can have put anything into it. Each part is made in the directory that was
+// opened before it: who may put a link in the way does not say where.
 void make_cache(const std::string& name) {
   const std::string path = cache_of(name);
-  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string part = path.substr(0, slash);
-    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-      throw_sys("policy: preset: making the cache of '{}{}': mkdir '{}'", name, kShared, part);
-    if (slash == std::string::npos) break;
+  UniqueFd made(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t begin = 1, end = 0; end != std::string::npos; begin = end + 1) {
+    end = path.find('/', begin);
+    const std::string part = path.substr(begin, end - begin), prefix = path.substr(0, end);
+    if (mkdirat(made.get(), part.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS &&
+        errno != EACCES)
+      throw_sys("policy: preset: making the cache of '{}{}': mkdir '{}'", name, kShared, prefix);
+    UniqueFd next(openat(made.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info;
+    if (!next || fstat(next.get(), &info) != 0)
+      throw_sys("policy: preset: opening the cache of '{}{}' '{}'", name, kShared, prefix);
+    if (S_ISLNK(info.st_mode))
+      throw_error(ErrorKind::config,
+                  "policy: preset: the cache of '{}{}': '{}' is a symlink; set XDG_CACHE_HOME to "
+                  "the path that is meant",
+                  name, kShared, prefix);
+    made = std::move(next);
   }
-  const UniqueFd made(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
-  if (!made || fstat(made.get(), &info) != 0)
-    throw_sys("policy: preset: opening the cache of '{}{}' '{}'", name, kShared, path);
+  if (fstat(made.get(), &info) != 0 || !S_ISDIR(info.st_mode))
+    throw_error(ErrorKind::config, "policy: preset: the cache of '{}{}': '{}' is no directory",
+                name, kShared, path);
   if (info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     throw_error(ErrorKind::permission,
                 "policy: preset: the cache of '{}{}', '{}', is not trusted: it belongs to another "

@@ -203,6 +203,19 @@ TEST_F(Presets, ASharedCacheThatOthersCanWriteIsRefused) {
   EXPECT_NE(error_of(of({"go:shared"})), "");
 }
 
+TEST_F(Presets, ASharedCacheIsNotMadeThroughALink) {
+  std::filesystem::create_directories(home_ + "/elsewhere");
+  for (const char* part : {"/.cache", "/.cache/brig", "/.cache/brig/presets"}) {
+    const std::filesystem::path link = home_ + part;
+    std::filesystem::create_directories(link.parent_path());
+    std::filesystem::create_symlink(home_ + "/elsewhere", link);
+    const std::string said = error_of(of({"go:shared"}));
+    EXPECT_NE(said.find(link.string() + "' is a symlink"), std::string::npos) << said;
+    EXPECT_TRUE(std::filesystem::is_empty(home_ + "/elsewhere")) << part;
+    std::filesystem::remove(link);
+  }
+}
+
 TEST_F(Presets, WithoutTheWordNoCacheIsMade) {
   whole_policy(of({"node", "python", "rust", "go", "java", "git"}));
   EXPECT_FALSE(std::filesystem::exists(home_ + "/.cache"));
