@@ -60,7 +60,29 @@ void send_crowded(int socket, Message message, Tag tag) {
   _exit(0);
 }
 
+// One that lets cells be made, and crowds what they say last: that they are ready.
+[[noreturn]] void crowding_cells(int host) {
+  Message message{};
+  for (unsigned slots = 0; slots < kSlots;) {
+    Packet asked = recv_packet(host, &message, sizeof message, 0);
+    if (asked.size <= 0) _exit(0);
+    if (message.tag != Tag::grow) continue;
+    int cell[2];
+    if (!packet_pair(cell)) _exit(1);
+    const UniqueFd self(sys::pidfd_open(getpid()));
+    const int made[] = {self.get(), cell[0]};
+    message.tag = Tag::cell_made;
+    send_packet(asked.fds[0].release(), &message, sizeof message, made, 2);
+    send_crowded(cell[1], message, Tag::cell_ready);
+    send_crowded(cell[1], message, Tag::cell_ready);
+    ++slots;
+  }
+  recv_packet(host, &message, sizeof message, 0);
+  _exit(0);
+}
+
 // In place of a nursery, which would fork janitors of brig's own.
+template <void (*kJanitor)(int)>
 [[noreturn]] void start_crowding() {
   for (;;) {
     Message message{};
@@ -68,17 +90,28 @@ void send_crowded(int socket, Message message, Tag tag) {
     if (asked.size != sizeof message) _exit(0);
     int pidfd = -1;
     message.status = sys::clone_process(CLONE_PARENT | CLONE_PIDFD, &pidfd);
-    if (message.status == 0) crowding_janitor(asked.fds[0].get());
+    if (message.status == 0) kJanitor(asked.fds[0].get());
     send_packet(kFromHost, &message, sizeof message, &pidfd, 1);
     close(pidfd);
   }
 }
 
 TEST(Warden, KeepsNoDescriptorThatItDidNotAskFor) {
-  const auto nursery = std::make_shared<Nursery>(start_crowding);
+  const auto nursery = std::make_shared<Nursery>(start_crowding<crowding_janitor>);
   const long before = open_descriptors();
   Policy policy;
   EXPECT_THROW(Warden(policy, {.ready = 2}, {.nursery = nursery}), Error);
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+// Whether or not such a cell can be used: where there are cgroups its slot has none.
+TEST(Warden, KeepsNoDescriptorOfACellThatSaysTooMuch) {
+  const auto nursery = std::make_shared<Nursery>(start_crowding<crowding_cells>);
+  const long before = open_descriptors();
+  for (int i = 0; i < 3; ++i) try {
+      const Warden warden({}, {.ready = 2}, {.nursery = nursery});
+    } catch (const Error&) {
+    }
   EXPECT_EQ(open_descriptors(), before);
 }
 
