@@ -98,6 +98,27 @@ void expect_others_work(const std::string& what, long least, long most,
 
 TEST(EscapeCounters, PendingSignalsAreTheCellsOwn) { expect_others_work("signals", 1, 1024); }
 
+TEST(EscapeCounters, TimersThatSendSignalsAreTheCellsOwn) { expect_others_work("timers", 1, 1024); }
+
+// They count for the user of the host, too, whose own limit is mostly thousands.
+TEST(EscapeCounters, ProcessesOfACellLeaveTheUserHisOwn) {
+  Policy few = policy();
+  few.limits.processes = 32;
+  rlimit host{};
+  getrlimit(RLIMIT_NPROC, &host);
+  BRIG_NEEDS(host.rlim_cur > 2000, "this user may have few processes");
+  ASSERT_TRUE(host_can_use("processes"));
+  brig::Runner runner(few, {.ready = 1});
+  Holder first(runner, "processes"), second(runner, "processes");
+  for (const Holder* each : {&first, &second}) {
+    EXPECT_GE(each->taken(), 16);
+    EXPECT_LT(each->taken(), 32);
+  }
+  EXPECT_TRUE(runner.run(guest({"counters", "processes", "use"})).ok());
+  EXPECT_TRUE(attack({"counters", "processes", "use"}, few).ok());
+  EXPECT_TRUE(host_can_use("processes"));
+}
+
 TEST(EscapeCounters, TerminalsOfTheMachineCannotBeTaken) {
   expect_others_work("terminals", 16, 16);
 }
@@ -136,6 +157,10 @@ TEST(EscapeCounters, WatchesOfManyDescriptorsLeaveOthersTheirs) {
   expect_others_work("watches", 64, 200'000);
 }
 
+TEST(EscapeCounters, WatchesOfManyProcessesLeaveOthersTheirs) {
+  expect_others_work("many-watches", 16, 16);
+}
+
 TEST(EscapeCounters, OpenFilesOfManyProcessesLeaveOthersTheirs) {
   expect_others_work("files", 2, 1000);
 }
@@ -144,6 +169,12 @@ TEST(EscapeCounters, WatchersOfFilesAreTheCellsOwnWhereTheyAreGivenBack) {
   Policy given = policy();
   given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
   expect_others_work("watchers", 1, 8, given);
+}
+
+TEST(EscapeCounters, WatchesOfFilesAreTheCellsOwnWhereTheyAreGivenBack) {
+  Policy given = policy();
+  given.syscalls.allow = {"inotify_init1", "inotify_add_watch"};
+  expect_others_work("file-watches", 1024, 4096, given);
 }
 
 // Without a limit the buffers of 500 sockets hold 200 MiB.
@@ -207,6 +238,27 @@ TEST(EscapeCounters, AsRootSlotsThatWriteToTheHostShareAUser) {
   ASSERT_GE(first.taken(), 0);
   ASSERT_GE(second.taken(), 0);
   EXPECT_EQ(first.who().uid, second.who().uid);
+}
+
+// A private file that is listed by itself is shown as the cell's own; a preset's shared cache is a path to write.
+TEST(EscapeCounters, AsRootSlotsThatReadAPrivateFileOrShareACacheShareAUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root's cells have ids of their own";
+  const HostDirectory host;
+  write_file(host / "private", "of root");
+  ASSERT_EQ(chmod((host / "private").c_str(), 0600), 0);
+  ASSERT_EQ(chmod(host.path().c_str(), 0700), 0);
+  const e2e::Variable cache("XDG_CACHE_HOME", (host / "cache").c_str());
+  Policy reads = policy(), caches = policy();
+  reads.files.read.push_back(host / "private");
+  caches.preset = {"go:shared"};
+  for (const Policy& each : {reads, caches}) {
+    brig::Runner runner(each, {.ready = 2});
+    Holder first(runner, "signals"), second(runner, "signals");
+    ASSERT_GE(first.taken(), 0);
+    ASSERT_GE(second.taken(), 0);
+    EXPECT_EQ(first.who().uid, second.who().uid);
+    EXPECT_EQ(getpwuid(first.who().uid), nullptr) << "no account has it";
+  }
 }
 
 TEST(EscapeCounters, AsRootDescriptorsInFlightAreTheSlotsOwn) {

@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "guest.h"
 
@@ -31,6 +33,13 @@ static long open_queue(void) {
   return queue;
 }
 
+// A timer has its signal with it.
+static long make_timer(void) {
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN};
+  return timer_create(CLOCK_MONOTONIC, &event, &timer);
+}
+
 static long set_up_aio(void) {
   aio_context_t context = 0;
   return syscall(SYS_io_setup, 65536, &context);
@@ -42,6 +51,33 @@ static long small_aio(void) {
 }
 
 static long make_watcher(void) { return inotify_init1(0); }
+
+// Of a file of its own.
+static long watch_file(void) {
+  static int instance = -1, made;
+  char name[64];
+  snprintf(name, sizeof name, "/tmp/watched-%d", made++);
+  const int fd = open(name, O_CREAT | O_WRONLY, 0600);
+  if (fd < 0 || (instance < 0 && (instance = inotify_init1(0)) < 0)) return -1;
+  close(fd);
+  return inotify_add_watch(instance, name, IN_CLOSE);
+}
+
+static long watch_root(void) { return inotify_add_watch(inotify_init1(0), "/", IN_OPEN); }
+
+static long make_process(void) {
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  return child;
+}
+
+static long run_process(void) {
+  int status = -1;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : -1;
+}
 
 // As large as may be.
 static long make_large_pipe(void) {
@@ -97,6 +133,24 @@ static long watch(void) {
   const int result = epoll_ctl(instance, EPOLL_CTL_ADD, others[next], &event);
   next = (next + 1) % count;
   return result;
+}
+
+// A process that has as many watches as it may, of 16.
+static long watch_in_a_process(void) {
+  static int processes;
+  int ends[2];
+  long all = 0;
+  if (processes++ == 16 || pipe(ends) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    while (watch() >= 0) ++all;
+    (void)!write(ends[1], &all, sizeof all);
+    for (;;) pause();
+  }
+  close(ends[1]);
+  if (child > 0) (void)!read(ends[0], &all, sizeof all);
+  close(ends[0]);
+  return all > 64 ? 0 : -1;
 }
 
 // 250 descriptors more in flight; the receiver never takes them.
@@ -168,7 +222,11 @@ static const struct {
 } kinds[] = {{"signals", queue_signal, queue_signal},
              {"queues", open_queue, open_queue},
              {"aio", set_up_aio, small_aio},
+             {"timers", make_timer, make_timer},
              {"watchers", make_watcher, make_watcher},
+             {"file-watches", watch_file, watch_root},
+             {"processes", make_process, run_process},
+             {"many-watches", watch_in_a_process, watch},
              {"pipes", make_large_pipe, use_pipe},
              {"descriptors", send_descriptors, 0},
              {"locked", lock_page, lock_page},
