@@ -32,7 +32,7 @@ from brig import _ending
 from brig._budget import Budget
 from brig._call_setup import NotRun, go_to, set_input, set_variables, write_files
 from brig._display import Displays, name_of, readable, rich_forms_of
-from brig._figures import show_on, use_agg
+from brig._figures import SavedFigures, show_on, use_agg
 from brig._left_files import LeftFiles, own_workspace
 from brig._magics import Notebook, Stopwatch
 from brig._notebook import HELPER, Cell, as_notebook, set_places
@@ -116,8 +116,9 @@ def run_python(
     except NotRun as why:
         return {"not_run": str(why)}
     pid, budget = os.getpid(), Budget()
-    displays = Displays(budget)
-    run = _Run(displays)
+    saved = SavedFigures(workspace)
+    displays = Displays(budget, saved)
+    run = _Run(displays, saved)
     run.run(code, here)
     if os.getpid() != pid:
         _ending.end_copy(run.ended)
@@ -138,8 +139,8 @@ def run_python(
 class _Run:
     """The code's run, and what is to be said of it."""
 
-    def __init__(self, displays: Displays) -> None:
-        self._displays = displays
+    def __init__(self, displays: Displays, saved: SavedFigures) -> None:
+        self._displays, self._saved = displays, saved
         self.ended: Optional[BaseException] = None  # what the code ended by
         self.value: Any = None
         self.forms: dict[str, str] = {}
@@ -156,7 +157,7 @@ class _Run:
         builtins.display = self._displays.display  # type: ignore[attr-defined]
         threading.excepthook = _tell_of_thread
         use_agg()
-        show_on(self._displays.show_figures, self._displays.display)
+        show_on(self._displays.show_figures, self._displays.display, self._saved)
         try:
             parts, is_timed, is_plain = _compiled(code)
             if not is_plain:

@@ -63,8 +63,9 @@ class _Counted(io.FileIO):
 class Displays:
     """Takes what is displayed, from the moment that it is made until finish()."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, saved: _figures.SavedFigures) -> None:
         self._budget = budget
+        self._saved = saved
         self._pid = os.getpid()
         self._entries: list[dict[str, Any]] = []
         self._left_out = 0
@@ -114,9 +115,12 @@ class Displays:
         _figures.close_figures()
 
     def finish(self, value: Any, forms: dict[str, str]) -> None:
-        """Adds the figures that are still open; last of all the forms of the code's value."""
+        """Adds the figures that are still open, unless they come back as saved; last of all the forms of the code's
+        value."""
         for figure in _figures.open_figures():
-            if figure is not value and self._has_place(kept=bool(forms)):
+            if figure is value or self._saved.comes_back(figure):
+                continue
+            if self._has_place(kept=bool(forms)):
                 self._add(forms_of(figure), figure, again=False)
         if forms:
             self._add(forms, value, is_value=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.util
@@ -11,7 +12,10 @@ import sys
 import types
 from typing import Any, Callable, Optional
 
+from brig._left_files import Mark, comes_back, image_type, mark_of
+
 _NO_SCREEN = "agg"
+_MOST_SAVED, _MOST_SAVED_BYTES = 8, 2 << 20  # well below what comes back of a workspace
 
 
 def use_agg() -> None:
@@ -55,6 +59,68 @@ def close_figures() -> None:
         pyplot.close("all")
 
 
+class SavedFigures:
+    """Figures that the code has saved as images in its workspace, and not changed since: such a picture comes back by
+    itself. A change is what matplotlib takes for one: the figure is stale."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._files: dict[int, tuple[Any, str, Mark]] = {}  # by the figure's id: itself, so that no other gets that
+        self._count = self._bytes = 0
+
+    def watch(self, module: Any) -> None:
+        plain = module.Figure.savefig
+
+        @functools.wraps(plain)
+        def savefig(figure: Any, fname: Any, *arguments: Any, **options: Any) -> Any:
+            before = self._files.get(id(figure))
+            result = plain(figure, fname, *arguments, **options)
+            _try(lambda figure: self._note(figure, self._file_of(figure, fname, **options) or before), figure)
+            return result
+
+        module.Figure.savefig = savefig
+
+    def comes_back(self, figure: Any) -> bool:
+        """Counts it, so that not more are left to the workspace than it gives."""
+        _, path, mark = self._files.get(id(figure), (None, "", (0, 0)))
+        try:
+            if not path or mark_of(path) != mark:
+                return False
+        except OSError:
+            return False
+        self._count, self._bytes = self._count + 1, self._bytes + mark[1]
+        return self._count <= _MOST_SAVED and self._bytes <= _MOST_SAVED_BYTES
+
+    def _note(self, figure: Any, file: Optional[tuple[Any, str, Mark]]) -> None:
+        if file is None:
+            return
+        self._files[id(figure)] = file
+        then = figure.stale_callback
+        if getattr(then, "__self__", None) is self:
+            return
+
+        def on_change(artist: Any, value: bool) -> None:
+            if not getattr(figure.canvas, "_is_idle_drawing", False):  # drawing is no change, and says it is
+                self._files.pop(id(figure), None)
+            if then:
+                then(artist, value)
+
+        on_change.__self__ = self  # type: ignore[attr-defined]
+        figure.stale_callback = on_change
+
+    def _file_of(self, figure: Any, name: Any, *, format: Any = None, **_: Any) -> Optional[tuple[Any, str, Mark]]:
+        """None if it is no image, or one that does not come back."""
+        if not self._workspace or not isinstance(name, (str, os.PathLike)):
+            return None
+        path = os.path.realpath(os.fspath(name))
+        if format is None and not os.path.splitext(path)[1]:
+            path = f"{path.rstrip('.')}.{figure.canvas.get_default_filetype()}"
+        with open(path, "rb") as file:
+            if image_type(file.read(16)) is None:
+                return None
+        return (figure, path, mark_of(path)) if comes_back(self._workspace, path) else None
+
+
 class _AfterImport(importlib.abc.MetaPathFinder):
     """Calls a function with a module when that is imported."""
 
@@ -89,8 +155,8 @@ def _try(action: Callable[[Any], None], module: Any) -> None:
         pass  # not the module that is meant: it is left as it is
 
 
-def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None]) -> None:
-    """plt.show() and Image.show() call these, whenever their modules come."""
+def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None], saved: SavedFigures) -> None:
+    """plt.show() and Image.show() call these, whenever their modules come; and what is saved is noted."""
 
     def pyplot(module: Any) -> None:
         def show(*_: Any, **__: Any) -> None:
@@ -107,7 +173,11 @@ def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None])
 
         module.register(Viewer(), 0)
 
-    actions: dict[str, Callable[[Any], None]] = {"matplotlib.pyplot": pyplot, "PIL.ImageShow": image_show}
+    actions: dict[str, Callable[[Any], None]] = {
+        "matplotlib.pyplot": pyplot,
+        "matplotlib.figure": saved.watch,
+        "PIL.ImageShow": image_show,
+    }
     for name in list(actions):
         if name in sys.modules:
             _try(actions.pop(name), sys.modules[name])

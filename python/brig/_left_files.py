@@ -44,6 +44,12 @@ def _is_private(path: str) -> bool:
     return any(part.startswith(".") or part in ("__pycache__", "node_modules") for part in path.split(os.sep))
 
 
+def comes_back(workspace: str, path: str) -> bool:
+    """Whether a file of that name is looked at."""
+    below = os.path.relpath(path, workspace)
+    return not below.startswith(os.pardir) and not _is_private(below) and below.count(os.sep) < _MOST_DEPTH
+
+
 def image_type(head: bytes) -> Optional[str]:
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"

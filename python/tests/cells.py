@@ -1255,6 +1255,16 @@ plt.close()
 print(open("plot.svg").read().count("<svg"))
 import os
 os.remove("plot.svg")
+#: a conversation with a program
+#:: needs pexpect
+import pexpect
+child = pexpect.spawn("sh -c 'test -t 0 && read x; echo got $x; exit 3'", encoding="utf-8", timeout=30)
+child.sendline("a line")
+child.expect("got (.*)\r\n")
+print(child.match.group(1))
+child.expect(pexpect.EOF)
+child.close()
+print(child.exitstatus)
 #: an image in a file
 #:: needs PIL
 from PIL import Image

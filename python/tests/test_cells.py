@@ -7,6 +7,7 @@ import base64
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,13 @@ def in_cell(box: Any, cell: Code) -> dict[str, Any]:
 
 def test_there_are_enough() -> None:
     assert len(CELLS) >= 120 and len({cell.name for cell in CELLS}) == len(CELLS)
+
+
+def test_the_documentation_counts_them() -> None:
+    page = Path(__file__).parents[2] / "docs" / "run-python.md"
+    if not page.exists():
+        pytest.skip("the tests are a copy, without the documentation")
+    assert re.findall(r"\b([0-9]+) pieces of code", page.read_text()) == [str(len(CELLS))]
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)

@@ -241,6 +241,44 @@ def test_a_figure_is_shown_once(plots: Any) -> None:
     assert len(shown(plots, PLOT + PLOT + "None")) == 2, "two that look alike"
 
 
+SAVED_ONCE = [
+    "plt.savefig('p.png')",
+    "fig.savefig('p.png', dpi=50, bbox_inches='tight')",
+    "plt.savefig('p')",
+    "import pathlib\nfig.savefig(pathlib.Path('p.jpg'), format='png')",
+    "import os\nos.mkdir('d'); os.chdir('d')\nplt.savefig('p.png')",
+    "plt.savefig('p.png')\nimport io\nfig.savefig(io.BytesIO())",
+    "ax.set_title('t')\nplt.savefig('p.png')\nplt.get_fignums(), ax.get_xlim()",
+]
+SAVED_AND_SHOWN = [
+    "plt.savefig('p.png')\nplt.show()",
+    "plt.savefig('p.png')\ndisplay(fig)",
+    "plt.savefig('p.png')\nax.plot([2, 1])",
+    "plt.savefig('p.png')\nax.plot([2, 1])\nfig.canvas.draw()",
+    "plt.savefig('p.pdf')",
+    "plt.savefig('p.svg')",
+    "import io\nplt.savefig(io.BytesIO())",
+    "plt.savefig('/tmp/p.png')",
+    "plt.savefig('.p.png')",
+    "plt.savefig('p.png')\nimport os\nos.remove('p.png')",
+    "plt.savefig('p.png')\nopen('p.png', 'a').write('more')",
+    "plt.savefig('p.png')\nplt.figure()\nNone",
+    "for i in range(7): plt.figure(); plt.savefig(f'{i}.png')\nplt.figure(1); plt.savefig('7.png')\nplt.figure(9); plt.savefig('8.png')",
+]
+
+
+@pytest.mark.parametrize("when", ["late", "ahead"])
+@pytest.mark.parametrize("code, displays", [(each, 0) for each in SAVED_ONCE] + [(each, 1) for each in SAVED_AND_SHOWN])
+def test_a_picture_that_comes_back_as_a_file_is_not_shown_too(box: Any, plots: Any, when: str, code: str, displays: int) -> None:
+    if when == "late" and code not in (SAVED_ONCE[0], SAVED_AND_SHOWN[2]):
+        pytest.skip("once is enough")
+    output = run(plots if when == "ahead" else box, PLOT + code + "\nNone").output
+    assert len(output.get("displays", [])) == displays
+    if not displays:
+        (image,) = output["images"]
+        assert base64.b64decode(image["data"]).startswith(PNG)
+
+
 def test_a_figure_that_can_not_be_drawn_is_told(plots: Any) -> None:
     result = run(plots, PLOT + "ax.set_title('$\\\\none{$')\n7")
     assert result.output["value"] == 7 and result.output["displays"][0]["data"].keys() == {"text/plain"}

@@ -145,6 +145,21 @@ def test_a_copy_of_the_process_does_not_answer(box: Any, end: str, status: int) 
     assert result.report.stdout.decode() == ("the copy's end\n" if end == "return" else "")
 
 
+def test_a_tool_whose_thread_does_not_end_is_a_timeout(sandbox: Callable[..., Any]) -> None:
+    @brig.tool
+    def stays() -> str:
+        import threading
+
+        print("begun")
+        threading.Thread(target=threading.Event().wait).start()
+        return "answer"
+
+    result = sandbox([stays], timeout=1).call_sync("stays")
+    assert (result.ok, result.output, result.report.outcome) == (False, None, "timeout")
+    assert result.report.stdout == b"begun\n"
+    assert "timeout" in str(result.error) and "1 s" in str(result.error), result.error
+
+
 def test_a_thread_that_does_not_end_is_a_timeout(sandbox: Callable[..., Any]) -> None:
     box = sandbox(modules=["brig._builtin"], timeout=1)
     result = box.call_sync("run_python", {"code": "import threading\nthreading.Thread(target=threading.Event().wait).start()"})

@@ -120,12 +120,19 @@ def connects() -> None:
     socket.create_connection(("127.0.0.1", 9), timeout=1)
 
 
-TOOLS = [pickles, forges, patches, kills_all, forks_on, both_answer, reads, writes, connects]
+@brig.tool
+def is_user() -> int:
+    return os.getuid()
 
 
-@pytest.fixture(scope="module")
-def box() -> Iterator[brig.Sandbox]:
-    with brig.Sandbox(TOOLS, timeout=10, memory="256M") as made:
+TOOLS = [is_user, pickles, forges, patches, kills_all, forks_on, both_answer, reads, writes, connects]
+
+
+@pytest.fixture(scope="module", params=[None, "root"], ids=["default", "root"])
+def box(request: pytest.FixtureRequest) -> Iterator[brig.Sandbox]:
+    """Who a tool is inside its cell makes no difference."""
+    with brig.Sandbox(TOOLS, timeout=10, memory="256M", user=request.param) as made:
+        assert made.call_sync("is_user").output == (0 if request.param else 1000)
         yield made
 
 
