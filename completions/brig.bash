@@ -62,10 +62,12 @@ _brig() {
         --listen | -l) _brig_words '127.0.0.1:7070 unix:' ;;
         --net) _brig_words 'none loopback host' ;;
         --preset) _brig_words "$_brig_presets" ;;
+        --user) _brig_words 'root' ;;
+        --unset) mapfile -t COMPREPLY < <(compgen -e -- "$cur") ;;
         --memory | --timeout | --mcp-text | --preload | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
         *)
           local words='--manifest --builtins --preload --concurrency --queue --audit --audit-arguments --mcp-text --help'
-          [[ $sub == serve ]] || words+=' --policy --read --write --read-optional --write-optional --noexec --protect --net --preset --memory --timeout'
+          [[ $sub == serve ]] || words+=' --policy --read --write --read-optional --write-optional --noexec --protect --net --preset --unset --user --memory --timeout'
           [[ $sub == mcp ]] || words+=' --listen --token-file --tls-cert --tls-key --allow-host --allow-origin --max-body --drain'
           _brig_words "$words"
           ;;

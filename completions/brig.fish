@@ -61,6 +61,8 @@ complete -c brig -n '__fish_seen_subcommand_from mcp' -l noexec -r -F -d 'Nothin
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l protect -r -F -d 'Keep PATH as it is, or @default'
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l net -x -a 'none loopback host' -d 'Network (none)'
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l preset -x -a 'node python rust go java git' -d 'What a toolchain needs'
+complete -c brig -n '__fish_seen_subcommand_from mcp' -l unset -x -a '(set -nx)' -d 'Take a variable out'
+complete -c brig -n '__fish_seen_subcommand_from mcp' -l user -x -a root -d 'Its id inside the cell (1000)'
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l memory -x -d 'Memory of a call (512M)'
 complete -c brig -n '__fish_seen_subcommand_from mcp' -l timeout -x -d 'Wall time of a call (30s)'
 complete -c brig -n '__fish_seen_subcommand_from serve' -s l -l listen -x -a '127.0.0.1:7070 unix:' -d 'Where'

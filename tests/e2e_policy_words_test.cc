@@ -220,6 +220,59 @@ TEST(PolicyFromAPipe, IsNotWhatMcpIsSpokenThrough) {
   EXPECT_TRUE(contains(result.err, "--policy -: standard input carries MCP")) << result;
 }
 
+// --- optional paths, sizes ---
+
+TEST(OptionalPaths, OnTheCommandLineMayBeMissing) {
+  const HostDirectory host;
+  const std::string read = host.make("read"), written = host.make("written");
+  write_file(read + "/file", "text\n");
+  const std::string line = "cat " + read + "/file; echo x > " + written +
+                           "/made && echo written; " + "echo x > " + read +
+                           "/no && echo wrong; ls -d " + host / "no*";
+  const Result result =
+      brig_program(run_sh(line, {"--read-optional", read, "--read-optional", host / "none",
+                                 "--write-optional", written, "--write-optional", host / "no"}));
+  EXPECT_EQ(result.out, "text\nwritten\n") << result;
+  EXPECT_EQ(read_file(written + "/made"), "x\n");
+  for (const char* option : {"--read", "--write"}) {
+    const Result refused = brig_program(run_sh("echo ran", {option, host / "none"}));
+    EXPECT_EQ(refused.code, 125) << refused;
+    EXPECT_EQ(refused.out, "");
+  }
+}
+
+// What the cgroups of a call say, while it is under way.
+std::string memory_limits_of(const std::string& size) {
+  Pipe in, out;
+  Brig brig({.arguments = run_sh("echo begun; read x", {"--memory", size}),
+             .in = in.ends[0],
+             .out = out.ends[1]});
+  char line[8];
+  EXPECT_EQ(read(out.ends[0], line, 6), 6);
+  std::string text;
+  for (const std::string& path : cgroups_of(brig.pid()))
+    text += read_file(path + "/memory.max") + read_file(path + "/memory.limit_in_bytes");
+  in.close_write();
+  brig.wait();
+  return text;
+}
+
+TEST(Sizes, OnTheCommandLineMayBeFractions) {
+  const Result result = brig_program(run_sh("echo $(($(stat -f -c '%b * %S' /tmp)))",
+                                            {"--memory", "1.5G", "--scratch", "1.5M", "--json"}));
+  EXPECT_EQ(result.code, 0) << result;
+  EXPECT_EQ(nlohmann::json::parse(result.out)["stdout"], "1572864\n") << result;
+  if (has_cgroups()) {
+    EXPECT_TRUE(contains(memory_limits_of("1.5G"), "1610612736"));
+    EXPECT_TRUE(contains(memory_limits_of("0.5 GiB"), "536870912"));
+  }
+  for (const char* wrong : {"1.5", "1.5.1G", "G"}) {
+    const Result refused = brig_program(run_sh("echo ran", {"--memory", wrong}));
+    EXPECT_EQ(refused.code, 125) << wrong << refused;
+    EXPECT_TRUE(contains(refused.err, "is not a size such as 512M or 1.5G")) << refused;
+  }
+}
+
 // --- presets ---
 
 class Preset : public testing::Test {
@@ -253,6 +306,46 @@ TEST_F(Preset, ShowsWhatItListsReadOnlyAndNothingBesideIt) {
       << "what is around it is the cell's own to write; " << result;
   EXPECT_FALSE(exists(cargo + "/own"));
   EXPECT_FALSE(exists(host_ / "cache"));
+}
+
+// Each is read, and does what it says in a cell.
+TEST_F(Preset, AFileWithEveryNewKey) {
+  const std::string data = host_.make("data"), plain = host_.make("plain"),
+                    there = host_.make("there"), written = host_.make("written"),
+                    optional = host_.make("optional");
+  write_file(data + "/file", "of data\n");
+  write_file(there + "/file", "of there\n");
+  write_file(plain + "/program", "#!/bin/sh\necho it ran\n");
+  chmod((plain + "/program").c_str(), 0755);
+  host_.make("written/.git");
+  host_.make("written/.git/hooks");
+  write_file(written + "/kept", "as it was\n");
+  (void)!system(("chmod -R a+rX " + host_.path()).c_str());
+  write_file(host_ / "p.toml", "user = 'root'\npreset = ['rust']\n[limits]\nscratch = '1.5M'\n" +
+                                   ("[files]\nread = ['" + data + ":/opt/data', '" + plain) +
+                                   "']\nread_optional = ['" + there + "', '" + (host_ / "none") +
+                                   "']\nwrite = ['" + written + "']\nwrite_optional = ['" +
+                                   optional + ":/opt/own', '" + (host_ / "no") + "']\nnoexec = ['" +
+                                   plain + "']\nprotect = ['@default', '" + written +
+                                   "/kept']\n[environment]\nunset = ['LANG', 'HIDDEN']\n"
+                                   "set = { HIDDEN = 'x', SHOWN = 'y' }\n");
+  const std::string line =
+      "id -u; cat " + (host_ / ".cargo/registry/crate") +
+      "; echo $CARGO_NET_OFFLINE; "
+      "echo $(($(stat -f -c '%b * %S' /tmp))); cat /opt/data/file " +
+      there + "/file; ls " + data + " " + (host_ / "none") + "; " + plain + "/program || . " +
+      plain + "/program; echo x > /opt/own/made; cd " + written +
+      "; echo x > made; echo x > kept || cat kept; echo x > .git/hooks/made || echo no hook; "
+      "echo ${LANG-no LANG} ${HIDDEN-hidden} $SHOWN";
+  const Result result = brig(run_sh(line, {"--policy", host_ / "p.toml"}));
+  EXPECT_EQ(result.out,
+            "0\na crate\ntrue\n1572864\nof data\nof there\nit ran\nas it was\nno hook\n"
+            "no LANG hidden y\n")
+      << result;
+  EXPECT_TRUE(contains(result.err, "Permission denied")) << "of the program; " << result;
+  EXPECT_EQ(read_file(optional + "/made") + read_file(written + "/made"), "x\nx\n");
+  EXPECT_EQ(read_file(written + "/kept"), "as it was\n");
+  EXPECT_FALSE(exists(written + "/.git/hooks/made"));
 }
 
 TEST_F(Preset, OutOfAPolicyAndTheCommandLineAddUp) {
@@ -316,7 +409,60 @@ TEST_F(Preset, OfARunnerIsThatOfACall) {
               });
 }
 
+// What run_command of `brig mcp` with these options prints.
+std::string said_to_mcp(std::vector<std::string> options, const std::string& line,
+                        const std::vector<std::string>& variables) {
+  const auto say = [](int id, const std::string& method, const nlohmann::json& params) {
+    return nlohmann::json{{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}}
+               .dump() +
+           "\n";
+  };
+  const nlohmann::json hello{{"protocolVersion", "2025-11-25"},
+                             {"capabilities", nlohmann::json::object()},
+                             {"clientInfo", {{"name", "test"}, {"version", "1"}}}};
+  const nlohmann::json call{{"name", "run_command"}, {"arguments", {{"command", line}}}};
+  Pipe in, out;
+  const std::string text = say(1, "initialize", hello) +
+                           R"({"jsonrpc": "2.0", "method": "notifications/initialized"})"
+                           "\n" +
+                           say(2, "tools/call", call);
+  EXPECT_EQ(write(in.ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  options.insert(options.begin(), {"mcp", "--audit", "none"});
+  Brig brig({.arguments = options, .in = in.ends[0], .out = out.ends[1], .variables = variables});
+  in.close_read();
+  out.close_write();
+  FILE* answers = fdopen(dup(out.ends[0]), "re");
+  std::string said;
+  for (char each[1 << 16]; fgets(each, sizeof each, answers);) {
+    const auto answer = nlohmann::json::parse(each);
+    if (answer.value("id", 0) != 2) continue;
+    const auto text_at = nlohmann::json::json_pointer("/result/content/0/text");
+    said = answer.value(text_at, answer.dump());
+    break;
+  }
+  fclose(answers);
+  in.close_write();
+  EXPECT_EQ(brig.wait(), 0) << brig.err;
+  return said;
+}
+
 TEST_F(Preset, OfABuiltInToolIsAnOptionOfMcp) {
+  EXPECT_EQ(said_to_mcp({"--preset", "rust", "--user", "root", "--unset", "LANG"},
+                        "cat " + host_ / ".cargo/registry/crate" +
+                            "; echo $CARGO_NET_OFFLINE ${LANG-none}; id -u",
+                        {"HOME=" + host_.path(), "LANG=C.UTF-8"}),
+            "a crate\ntrue none\n0\n");
+  EXPECT_EQ(
+      said_to_mcp(
+          {}, "ls " + host_ / ".cargo" + " 2>&1 | wc -l; echo \"$CARGO_NET_OFFLINE\" $LANG; id -u",
+          {"HOME=" + host_.path(), "LANG=C.UTF-8"}),
+      "1\n C.UTF-8\n1000\n")
+      << "without them";
+  for (const char* option : {"--user", "--unset"}) {
+    const Result both = brig({"mcp", option, "root", "--manifest", host_ / "none.toml"});
+    EXPECT_TRUE(contains(both.err, std::string(option) + " and --manifest can't be combined"))
+        << both;
+  }
   const Result wrong = brig({"mcp", "--builtins", "--preset", "pyton"});
   EXPECT_EQ(wrong.code, 125) << wrong;
   EXPECT_TRUE(contains(wrong.err, "did you mean 'python'?")) << wrong;

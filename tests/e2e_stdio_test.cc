@@ -303,10 +303,14 @@ TEST(Stdio, TheOthersStillCancel) {
 
 TEST(Stdio, NohupHolds) {
   const HostDirectory host;
-  const std::string line = "cd " + host.path() +
-                           "; nohup sh -c 'kill -HUP $$; exec \"$BRIG\" run -- sh -c \"echo on\"' "
-                           "< /dev/null 2>&1";
-  EXPECT_TRUE(contains(host_sh(line), "on\n"));
+  // The signal comes while the command runs.
+  const std::string line =
+      "cd " + host.path() +
+      "; mkfifo in out; nohup \"$BRIG\" run -- sh -c 'echo begun; read x; echo $x' <in >out 2>err "
+      "& "
+      "exec 3>in 4<out; read said <&4; echo $said; kill -HUP $!; echo on >&3; cat <&4; wait $!; "
+      "echo ended with $?; cat err";
+  EXPECT_EQ(host_sh(line), "begun\non\nended with 0\n");
 }
 
 TEST(Stdio, TheCommandFindsIgnoredWhatWasIgnored) {

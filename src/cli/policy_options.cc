@@ -53,6 +53,12 @@ Policy policy_of_file(const std::string& name) {
   return policy_from_toml_file(name == "-" ? "/dev/stdin" : name);
 }
 
+const char* WordOptions::given() const {
+  if (!preset.empty()) return "--preset";
+  if (!unset.empty()) return "--unset";
+  return user.empty() ? nullptr : "--user";
+}
+
 void WordOptions::apply(Policy& policy) const {
   if (!user.empty()) {
     policy.user = parse_user(user);
@@ -83,8 +89,7 @@ const char* PolicyOptions::given() const {
   if (!net.empty()) return "--net";
   if (!memory.empty()) return "--memory";
   if (!timeout.empty()) return "--timeout";
-  if (!preset.empty()) return "--preset";
-  return nullptr;
+  return words.given();
 }
 
 Policy PolicyOptions::policy() const {
@@ -92,7 +97,7 @@ Policy PolicyOptions::policy() const {
     throw_error(ErrorKind::config,
                 "--policy -: standard input carries MCP; name a file, or a pipe as /dev/fd/N");
   Policy policy = policy_file.empty() ? Policy{} : policy_of_file(policy_file);
-  policy.preset.insert(policy.preset.end(), preset.begin(), preset.end());
+  words.apply(policy);
   if (!timeout.empty()) policy.limits.wall_time = duration_of("--timeout", timeout);
   if (!memory.empty()) set_size("--memory", memory, policy.limits.memory);
   paths.add_to(policy.files);
@@ -109,11 +114,7 @@ void add_policy_options(CLI::App& app, PolicyOptions& options) {
   app.add_option("--net", options.net, "none, loopback or host [none]")
       ->type_name("MODE")
       ->check(CLI::IsMember({"none", "loopback", "host"}));
-  app.add_option("--preset", options.preset,
-                 "What a toolchain needs: node, python, rust, go, java or git (repeatable)")
-      ->type_name("NAME")
-      ->expected(1)
-      ->take_all();
+  add_word_options(app, options.words);
   app.add_option("--memory", options.memory, "Memory of a call [512M]")->type_name("SIZE");
   app.add_option("--timeout", options.timeout, "Wall time of a call [30s]")->type_name("TIME");
 }

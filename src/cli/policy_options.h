@@ -24,11 +24,13 @@ std::string absolute(const std::string& path);
 // The policy that --policy names; "-" is standard input.
 Policy policy_of_file(const std::string& name);
 
-// Of `brig run`: who the command is, which variables it does not find, what toolchain it needs.
+// Who the command is, which variables it does not find, what toolchain it needs.
 struct WordOptions {
   std::string user;
   std::vector<std::string> unset, preset;
 
+  // The first one that was given, or null.
+  const char* given() const;
   void apply(Policy& policy) const;
 };
 void add_word_options(CLI::App& app, WordOptions& options);
@@ -37,7 +39,7 @@ void add_word_options(CLI::App& app, WordOptions& options);
 struct PolicyOptions {
   std::string policy_file, timeout, memory, net;
   PathOptions paths;
-  std::vector<std::string> preset;
+  WordOptions words;
 
   // The first one that was given, or null.
   const char* given() const;
