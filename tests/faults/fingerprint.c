@@ -3,15 +3,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static FILE* out;
@@ -69,6 +72,41 @@ static void attempt(const char* name, long result) {
   fprintf(out, "%s: %s\n", name, result < 0 ? strerrorname_np(errno) : "works");
 }
 
+// This program, at the place of a path that is listed with noexec: without arguments it would end with 9.
+static void try_to_execute(const char* path) {
+  int status = 0;
+  fflush(out);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl(path, path, (char*)0);
+    _exit(100 + errno);
+  }
+  if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) status = 0;
+  errno = WEXITSTATUS(status) - 100;
+  attempt("execute", WEXITSTATUS(status) == 9 ? 0 : -1);
+  const int fd = open(path, O_RDONLY);
+  attempt("read what can't be executed", fd);
+  if (fd < 0) return;
+  attempt("map as code",
+          mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0);
+  close(fd);
+}
+
+// A protected file of a directory that can be written to.
+static void try_to_change(const char* mark) {
+  char here[4096], kept[4096 + 8], other[4096 + 8];
+  snprintf(here, sizeof here, "%s", mark);
+  const char* directory = dirname(here);
+  snprintf(kept, sizeof kept, "%s/kept", directory);
+  snprintf(other, sizeof other, "%s/moved", directory);
+  show(kept, 0, 0);
+  const int fd = open(kept, O_WRONLY | O_APPEND);
+  attempt("write what is kept", fd);
+  if (fd >= 0) close(fd);
+  attempt("rename what is kept", rename(kept, other));
+  rename(other, kept);
+}
+
 int main(int argc, char** argv) {
   char* text;
   size_t size;
@@ -105,8 +143,8 @@ int main(int argc, char** argv) {
   if (jailed)
     fprintf(out, "pid %d parent %d session %d group %d\n", getpid(), getppid(), getsid(0),
             getpgid(0));
-  const char* places[] = {"/",    "/tmp",          "/workspace", "/dev", "/dev/shm",
-                          "/etc", "/proc/self/ns", "/var",       0};
+  const char* places[] = {"/",    "/tmp",          "/workspace", "/dev",   "/dev/shm",
+                          "/etc", "/proc/self/ns", "/var",       "/opt/a", 0};
   for (const char** place = places; *place; ++place) list(*place);
   for (char** variable = environ; *variable; ++variable)
     if (strncmp(*variable, "TMPDIR=", 7) && strncmp(*variable, "HOME=", 5))
@@ -124,6 +162,8 @@ int main(int argc, char** argv) {
   attempt("usr", open("/usr/brig-faults", O_WRONLY | O_CREAT, 0600));
   attempt("oom", open("/proc/self/oom_score_adj", O_WRONLY));
   attempt("kill parent", kill(getppid(), 0));
+  try_to_execute("/opt/a/program");
+  try_to_change(argv[1]);
   fclose(out);
   // All of it or nothing: the tool may be killed at any time.
   const int mark = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0644);

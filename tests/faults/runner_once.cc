@@ -1,6 +1,7 @@
 // A Runner, one call, its end; exit codes as `brig run` has them. For the fault sweep: the path by
 // zygote and keeper, where `brig run` takes the one for a single cell.
-//   runner_once FLOOR READ WRITE COMMAND...
+//   runner_once [-w ELSEWHERE] FLOOR READ WRITE COMMAND...
+// -w: with the words that scripts/test-faults gives to its other `brig run`.
 #include <brig/capabilities.h>
 #include <brig/command.h>
 #include <brig/error.h>
@@ -12,15 +13,24 @@
 
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 int main(int argc, char** argv) {
-  if (argc < 5) return 2;
   brig::Policy policy;
+  if (argc > 2 && !std::strcmp(argv[1], "-w")) {
+    policy.files.read = {std::string(argv[2]) + ":/opt/a"};
+    policy.files.noexec = {argv[2]};
+    policy.files.read_optional = {"/none"};
+    policy.user = 0;
+    argv += 2, argc -= 2;
+  }
+  if (argc < 5) return 2;
   for (const brig::Isolation floor :
        {brig::Isolation::jail, brig::Isolation::landlock, brig::Isolation::process})
     if (!std::strcmp(argv[1], to_string(floor))) policy.isolation = floor;
-  policy.files.read = {argv[2]};
+  policy.files.read.push_back(argv[2]);
   policy.files.write = {argv[3]};
+  if (!policy.files.noexec.empty()) policy.files.protect = {std::string(argv[3]) + "/kept"};
   policy.limits.wall_time = std::chrono::milliseconds(5000);
   brig::Command command;
   command.argv.assign(argv + 4, argv + argc);
