@@ -15,6 +15,7 @@ Policy with_wall(int wall_ms, int grace_ms) {
 Policy policy_of(brig::Isolation isolation) {
   Policy policy = escape::policy();
   policy.isolation = isolation;
+  if (isolation != brig::Isolation::jail) escape::for_lower_floors(policy);
   if (isolation == brig::Isolation::process) {
     policy.network = brig::Network::host;
     policy.files.read.clear();

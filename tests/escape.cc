@@ -34,11 +34,46 @@ std::optional<std::uint32_t> inside() {
   return user ? std::optional(static_cast<std::uint32_t>(atoi(user))) : std::nullopt;
 }
 
+bool has_words() {
+  const char* words = getenv("BRIG_CELL_WORDS");
+  return words && std::string(words) == "1";
+}
+
+// In the lists of optional paths, since tests give the others anew.
+void add_words(brig::Policy& policy) {
+  if (!has_words()) return;
+  static const HostDirectory host;
+  static const std::string elsewhere = host.make("elsewhere"), data = host.make("data"),
+                           writable = host.make("writable");
+  static const std::string kept = [] {
+    write_file(elsewhere + "/file", "elsewhere\n");
+    write_file(data + "/program", "#!/bin/sh\necho ran\n");
+    chmod((data + "/program").c_str(), 0755);
+    write_file(writable + "/kept", "as it was\n");
+    return writable + "/kept";
+  }();
+  for (const std::string& path : {elsewhere + ":/opt/brig-words", data, host / "missing"})
+    policy.files.read_optional.push_back(path);
+  policy.files.noexec.push_back(data);
+  policy.files.write_optional.push_back(writable);
+  policy.files.protect.push_back(kept);
+  policy.environment.unset.insert(policy.environment.unset.end(), {"LC_CTYPE", "BRIG_WORDS"});
+}
+
+void for_lower_floors(brig::Policy& policy) {
+  policy.user.reset();
+  if (!has_words()) return;
+  for (auto* list : {&policy.files.read_optional, &policy.files.write_optional,
+                     &policy.files.noexec, &policy.files.protect})
+    list->clear();
+}
+
 brig::Policy policy() {
   brig::Policy policy;
   policy.files.read = {guests()};
   policy.limits.wall_time = milliseconds(20'000);
   policy.user = inside();
+  add_words(policy);
   return policy;
 }
 

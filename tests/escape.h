@@ -53,6 +53,16 @@ std::string guests();
 // Who tools are in their cells: BRIG_CELL_USER. All attacks must fail for root (0), too.
 std::optional<std::uint32_t> inside();
 
+// Whether policies use the other words as well: BRIG_CELL_WORDS=1. All attacks must fail beside them, too.
+bool has_words();
+
+// If so: a path at another place, one that is missing, one that can't be executed, one that stays as it is below one that
+// can be written, and variables taken out.
+void add_words(brig::Policy& policy);
+
+// Takes out what only the jail has: `user`, and what add_words() adds.
+void for_lower_floors(brig::Policy& policy);
+
 // The default policy, with the guests visible.
 brig::Policy policy();
 

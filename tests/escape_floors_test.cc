@@ -13,7 +13,7 @@ using brig::Report;
 Policy landlock() {
   Policy result = policy();
   result.isolation = Isolation::landlock;
-  result.user.reset();
+  for_lower_floors(result);
   return result;
 }
 

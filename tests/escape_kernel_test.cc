@@ -4,6 +4,10 @@
 #include <sys/syscall.h>
 #include <termios.h>
 
+#include <future>
+#include <iterator>
+#include <utility>
+
 #include "escape.h"
 
 namespace {
@@ -219,6 +223,31 @@ TEST(Escape, CodeMadeInTheCellRunsUnderTheSameLocks) {
   EXPECT_FALSE(exists("/usr/brig-escape"));
 }
 
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream stream(line);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// Runs it on a terminal of the host's, and collects what is printed there.
+Report on_terminal(brig::Command command, std::string& printed) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  EXPECT_TRUE(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+  command.tty_fd = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  EXPECT_GE(command.tty_fd, 0);
+  auto running = std::async(std::launch::async, [&] { return brig::run(command, policy()); });
+  char buffer[4096];
+  const auto collect = [&] {
+    for (ssize_t size; (size = read(master, buffer, sizeof buffer)) > 0;)
+      printed.append(buffer, static_cast<std::size_t>(size));
+  };
+  fcntl(master, F_SETFL, O_NONBLOCK);
+  while (running.wait_for(milliseconds(5)) != std::future_status::ready) collect();
+  collect();
+  close(command.tty_fd);
+  close(master);
+  return running.get();
+}
+
 TEST(Escape, CannotTypeOnTheHostsTerminal) {
   const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   BRIG_NEEDS(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0,
@@ -249,6 +278,43 @@ TEST(Escape, CannotTypeOnTheHostsTerminal) {
   EXPECT_EQ(waiting, 0) << "something was typed";
   close(slave);
   close(master);
+}
+
+// The attacks of other tests, from a terminal: one that the cell has made for itself, or one of the host's (`--tty`).
+TEST(Escape, ATerminalGivesNothingAway) {
+  const Victim victim;
+  const std::string at = "signals at " + std::to_string(victim.pid());
+  const std::vector<std::pair<std::string, std::vector<std::string>>> attacks = {
+      {"descriptors", {"descriptors above 2: none", "write to 3", "pidfd_getfd of pid 1"}},
+      {"proc pids", {}},
+      {"proc secrets", {"/proc/1/environ", "/proc/1/mem", "/etc/shadow", "/dev/kmsg"}},
+      {"proc changes", {"/proc/self/uid_map", "/proc/sys/kernel/core_pattern"}},
+      {at, {"kill " + std::to_string(victim.pid()), "pidfd", "prlimit"}},
+      {"signals scheduling", {"SCHED_FIFO", "ioprio real time"}},
+      {"namespaces namespaces", {"unshare user", "setns /proc/1/ns/user", "setns by pidfd"}},
+      {"namespaces capabilities", {"no capability at all", "capset", "setuid 0"}},
+      {"namespaces tracing", {"ptrace attach 1", "process_vm_readv 1", "/proc/1/mem"}}};
+  for (const auto& [line, names] : attacks) {
+    SCOPED_TRACE(line);
+    brig::Command own = brig::Command::shell("script -q -e -c '" + guests() + "/" + line +
+                                             "; echo it ended with $?' /dev/null");
+    for (const Report& report :
+         {brig::Runner(policy(), {.ready = 1}).run(own), brig::run(own, policy())}) {
+      BRIG_NEEDS(report.exit_code != 127, "no script");
+      if (line != "proc pids") {  // there it finds script, too
+        expect_refused(report, names);
+        EXPECT_TRUE(has_line(report, "it ended with 0")) << describe(report);
+      }
+    }
+    std::string printed;
+    const Report given = on_terminal(guest(words_of(line)), printed);
+    EXPECT_EQ(given.outcome, Outcome::ok) << describe(given) << printed;
+    for (const std::string& name : names)
+      EXPECT_NE(("\n" + printed).find("\n" + name + ": "), std::string::npos) << name << printed;
+    for (const char* bad : {": SUCCEEDED", ": FAILED", ": BROKEN", ": WRONG ERROR", ": PRESENT"})
+      EXPECT_EQ(printed.find(bad), std::string::npos) << printed;
+  }
+  EXPECT_TRUE(victim.alive());
 }
 
 // Of the host's there is one, so that its name means something.

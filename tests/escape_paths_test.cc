@@ -595,8 +595,8 @@ TEST(Escape, AnOptionalPathThatAppearsLaterIsNotInTheCellsOfARunner) {
   HostDirectory host;
   const std::string late = host / "late";
   Policy optional = policy();
-  optional.files.read_optional = {late};
-  optional.files.write_optional = {late + "-own:/opt/own"};
+  optional.files.read_optional.push_back(late);
+  optional.files.write_optional.push_back(late + "-own:/opt/own");
   brig::Runner runner(optional, {.ready = 1});
   const auto look = brig::Command::shell("cat '" + late + "/file'; echo x >/opt/own/planted");
   EXPECT_EQ(runner.run(look).out.bytes, "");
@@ -616,7 +616,7 @@ TEST(Escape, AnOptionalPathThatIsSwappedForASymlinkLeadsNowhereElse) {
   write_file(secret + "/key", "the-secret");
   ASSERT_EQ(symlink(secret.c_str(), swapped.c_str()), 0);
   Policy optional = policy();
-  optional.files.read_optional = {swapped + ":/opt/x"};
+  optional.files.read_optional.push_back(swapped + ":/opt/x");
   EXPECT_THROW(brig::run({.argv = {"cat", "/opt/x/key"}}, optional), Error);
   std::atomic<bool> stop{false};
   std::thread swapper([&] {

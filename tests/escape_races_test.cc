@@ -139,7 +139,7 @@ TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrit
   const Neighbourhood at;
   Policy swapped = policy();
   swapped.isolation = brig::Isolation::landlock;
-  swapped.user.reset();
+  for_lower_floors(swapped);
   swapped.files.write = {at.place};
   at.run_while_swapped(swapped, "echo planted >" + at.victim + "/planted; true");
   EXPECT_TRUE(std::filesystem::is_empty(at.victim)) << "the rule was made for the link's target";
@@ -210,7 +210,9 @@ TEST(Escape, ADirectoryThatAToolShutsDoesNotUncoverWhatIsHiddenInIt) {
 // An editor, or git, puts a new file in the place of one that is hidden, or protected below a writable path: the kernel takes
 // away what was mounted on the old one, everywhere. No call may see or change the new one, and calls go on.
 TEST(Escape, AFileThatIsReplacedStaysHiddenAndProtected) {
-  for (const bool hides : {true, false}) {
+  for (const char* how : {"hide", "read", "protect"}) {
+    SCOPED_TRACE(how);
+    const bool hides = !strcmp(how, "hide");
     const HostDirectory host;
     const std::string place = host.make("place"), path = place + "/.env";
     EXPECT_EQ(chmod(host.path().c_str(), 0755), 0);
@@ -219,7 +221,10 @@ TEST(Escape, AFileThatIsReplacedStaysHiddenAndProtected) {
     EXPECT_EQ(chmod(path.c_str(), 0666), 0);
     Policy policy = escape::policy();
     policy.files.write = {place};
-    (hides ? policy.files.hide : policy.files.read) = {path};
+    if (!strcmp(how, "protect"))
+      policy.files.protect.push_back(path);
+    else
+      (hides ? policy.files.hide : policy.files.read) = {path};
     brig::Runner runner(policy);
     const auto attack = [&] {
       return runner.run(brig::Command::shell("cat '" + path + "'; echo mine >> '" + path + "'"));

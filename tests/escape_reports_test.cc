@@ -13,6 +13,33 @@ using brig::Outcome;
 using brig::Policy;
 using brig::Report;
 
+// Who repeats the suite with BRIG_CELL_USER or BRIG_CELL_WORDS repeats it with that, and not as it was.
+TEST(Escape, TheSuiteRunsAsItSays) {
+  const char* user = getenv("BRIG_CELL_USER");
+  const auto look = brig::Command::shell(
+      "id -u; id -g; cat /opt/brig-words/file; env | grep -c -e '^LC_CTYPE=' -e '^BRIG_WORDS='");
+  setenv("LC_CTYPE", "C", 1);
+  const Report pooled = brig::Runner(policy(), {.ready = 1}).run(look);
+  const Report single = brig::run(look, policy());
+  unsetenv("LC_CTYPE");
+  const std::string id = user ? user : "1000";
+  for (const Report& report : {pooled, single})
+    EXPECT_EQ(report.out.bytes, id + "\n" + id + "\n" + (has_words() ? "elsewhere\n0\n" : "1\n"))
+        << describe(report);
+  if (!has_words()) return;
+  ASSERT_EQ(policy().files.protect.size(), 1u);
+  ASSERT_EQ(policy().files.noexec.size(), 1u);
+  const std::string kept = policy().files.protect[0], data = policy().files.noexec[0];
+  const auto use = brig::Command::shell("echo x >'" + kept + "'; '" + data + "/program'; . '" +
+                                        data + "/program'");
+  for (const Report& report :
+       {brig::Runner(policy(), {.ready = 1}).run(use), brig::run(use, policy())}) {
+    EXPECT_EQ(report.out.bytes, "ran\n") << describe(report) << "; read, not executed";
+    EXPECT_TRUE(enforces(report, "protect")) << describe(report);
+  }
+  EXPECT_EQ(read_file(kept), "as it was\n");
+}
+
 TEST(Escape, AReportCannotBeForged) {
   const Report report = attack({"ending", "forge"});
   EXPECT_EQ(report.outcome, Outcome::exit);

@@ -175,18 +175,23 @@ INSTANTIATE_TEST_SUITE_P(Floors, RunCommandOn, testing::ValuesIn(kFloors),
                          [](const auto& each) { return std::string(brig::to_string(each.param)); });
 
 TEST(RunCommand, SeesNoOtherProcessOfItsCellButItsInit) {
-  const auto box = command_box(policy_of(brig::Isolation::jail));
-  EXPECT_EQ(
-      output_of_line(*box, "for each in /proc/[0-9]*; do echo ${each#/proc/}; done")["stdout"],
-      "1\n2\n");
-  const Json reached =
-      output_of_line(*box,
-                     "for each in exe root cwd fd/0 environ maps mem; do "
-                     "cat /proc/1/$each >/dev/null 2>&1 && echo read $each; "
-                     "chmod 777 /proc/1/$each 2>/dev/null && echo changed $each; done; "
-                     "ls /proc/1/fd 2>/dev/null; kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; "
-                     "ls /proc/self/fd | wc -l");
-  EXPECT_EQ(reached["stdout"], "4\n") << "three descriptors, and that of ls itself";
+  for (const std::optional<std::uint32_t> user : {std::optional<std::uint32_t>(), {0}}) {
+    Policy policy = policy_of(brig::Isolation::jail);
+    if (user) policy.user = user;
+    const auto box = command_box(policy);
+    EXPECT_EQ(
+        output_of_line(*box, "for each in /proc/[0-9]*; do echo ${each#/proc/}; done")["stdout"],
+        "1\n2\n");
+    const Json reached = output_of_line(
+        *box,
+        "for each in exe root cwd fd/0 environ maps mem; do "
+        "cat /proc/1/$each >/dev/null 2>&1 && echo read $each; "
+        "chmod 777 /proc/1/$each 2>/dev/null && echo changed $each; done; "
+        "ls /proc/1/fd 2>/dev/null; kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; "
+        "ls /proc/self/fd | wc -l");
+    EXPECT_EQ(reached["stdout"], "4\n") << "three descriptors, and that of ls itself";
+    if (user) EXPECT_EQ(output_of_line(*box, "id -u")["stdout"], "0\n");
+  }
 }
 
 // The zygote is a program of brig's, executed for it, not a copy of this process.

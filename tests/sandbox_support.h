@@ -49,6 +49,7 @@ inline Policy quick(milliseconds wall = 20s, milliseconds grace = 200ms) {
   policy.limits.wall_time = wall;
   policy.limits.grace = grace;
   policy.user = inside();
+  add_words(policy);
   return policy;
 }
 

@@ -9,6 +9,14 @@ inline const std::string kPng = "iVBORw0KGgoAAAANSUhEUg==";  // its first bytes,
 
 class ServeBuiltin : public testing::Test {
  protected:
+  explicit ServeBuiltin(ServeOptions options = {}) : serve_(std::move(options)) {}
+  // A server whose built-in tools are that user inside; empty: as they are by default.
+  static ServeOptions as(const std::string& user) {
+    if (user.empty()) return {};
+    return {.arguments = {"--builtins"},
+            .manifest = "[policy]\nuser = '" + user +
+                        "'\n[[command]]\nname = 'nothing'\nargv = ['true']\n"};
+  }
   Answer run(const Json& body) { return client_.post("/v1/run", body); }
   Json output(const Json& body) {
     const Answer answer = run(body);

@@ -9,6 +9,7 @@ using namespace e2e;
 
 class ServeBuiltinCall : public ServeBuiltin {
  protected:
+  using ServeBuiltin::ServeBuiltin;
   Answer call_python(const Json& arguments) {
     return client_.post("/v1/tools/run_python/call", {{"arguments", arguments}});
   }
@@ -123,7 +124,59 @@ TEST_F(ServeBuiltinCall, ACallMayTakeLessTimeAndKeepsWhatItDid) {
       << wider;
 }
 
+TEST_F(ServeBuiltinCall, CodeHasVariablesADirectoryAndInputOfItsCall) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  const Answer answer =
+      call_python({{"code",
+                    "import os, sys\n[os.environ['A'], os.path.basename(os.getcwd()), input(), "
+                    "sys.stdin.read(), open('here').read(), 'HOME' in os.environ]"},
+                   {"env", {{"A", "a b"}}},
+                   {"cwd", "d"},
+                   {"stdin", "line\nrest"},
+                   {"files", {{"d/here", "H"}}}});
+  EXPECT_EQ(answer.json()["output"]["value"], (Json{"a b", "d", "line", "rest", "H", true}))
+      << answer;
+  const Json next = python("import os\n['A' in os.environ, os.getcwd() == os.path.realpath('.')]\n")
+                        .value("output", Json());
+  EXPECT_EQ(next["value"], (Json{false, true})) << "of that call alone";
+  EXPECT_EQ(python("input()")["error_type"], "EOFError") << "without, there is none";
+  for (const Json& wrong : {Json{{"env", {{"A=B", "x"}}}}, Json{{"cwd", "no/such"}},
+                            Json{{"env", {{"A", 7}}}}, Json{{"stdin", 7}}}) {
+    Json arguments = wrong;
+    arguments["code"] = "print('ran')";
+    const Answer refused = call_python(arguments);
+    EXPECT_FALSE(contains(refused.body, "ran\\n")) << refused;
+    EXPECT_TRUE(contains(refused.body, wrong.begin().key())) << refused;
+    EXPECT_EQ(refused.status, 422) << refused;
+  }
+}
+
 // --- what comes back ---
+
+// Shows an image, with a text and HTML; and a value that has HTML.
+constexpr const char* kShow =
+    "import base64\n"
+    "class Page:\n"
+    "    def __repr__(self): return 'a page'\n"
+    "    def _repr_html_(self): return '<b>page</b>'\n"
+    "class Picture(Page):\n"
+    "    def _repr_png_(self): return base64.b64decode('iVBORw0KGgoAAAANSUhEUg==')\n"
+    "print('before')\ndisplay(Picture())\nprint('after')\nPage()\n";
+
+TEST_F(ServeBuiltinCall, WhatCodeDisplaysStandsWhereItWasDisplayed) {
+  BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  const Json output = python(kShow)["output"];
+  EXPECT_EQ(output["stdout"], "before\nafter\n");
+  EXPECT_EQ(output["value"], "a page");
+  EXPECT_EQ(output["displays"],
+            (Json{{{"at", 7},
+                   {"data",
+                    {{"text/plain", "a page"}, {"text/html", "<b>page</b>"}, {"image/png", kPng}}}},
+                  {{"at", 13},
+                   {"data", {{"text/plain", "a page"}, {"text/html", "<b>page</b>"}}},
+                   {"is_value", true}}}))
+      << output;
+}
 
 TEST_F(ServeBuiltinCall, WhatAFailedCommandHasLeftComesBack) {
   for (const char* end : {"exit 3", "kill -9 $$"}) {
@@ -193,6 +246,56 @@ TEST_F(ServeBuiltinCall, WhatFailedCodeHasLeftComesBack) {
     EXPECT_EQ(call_python({{"code", "print('ran')"}, {"timeout", time}}).status, 422) << time;
 }
 
+// Code that wrote a file and then runs into a limit: the file comes back.
+void expect_the_file_after_every_limit(const std::string& floor) {
+  struct Case {
+    const char *limit, *code;
+    std::vector<std::string> outcomes;
+    bool here = true;
+  };
+  const std::vector<Case> cases = {
+      {"output_total = '64K'", "while True: print('x' * 1000)", {"output_limit"}},
+      {"timeout = '1s'", "import time\ntime.sleep(600)", {"timeout"}},
+      {"cpu_time = '1s'", "while True: pass", {"timeout", "signal"}},
+      {"processes = 12",
+       "import subprocess\nwhile True: subprocess.Popen(['sleep', '600'])",
+       {"process_limit", "tool_error"},
+       has_cgroups()},
+      {"scratch = '1M'",
+       "with open('/tmp/big', 'wb', 0) as big:\n    while True: big.write(bytes(1 << 16))",
+       {"tool_error"},
+       floor == "jail"}};
+  for (const Case& each : cases) {
+    if (!each.here) continue;
+    SCOPED_TRACE(each.limit);
+    Serve serve({.arguments = {"--builtins"},
+                 .manifest = "[policy]\nisolation = '" + floor + "'\n" + "limits = { " +
+                             each.limit + " }\n[[command]]\nname = 'nothing'\nargv = ['true']\n"});
+    const auto tools = serve.tools();
+    BRIG_NEEDS(std::find(tools.begin(), tools.end(), "run_python") != tools.end(),
+               "no Python interpreter that can be used");
+    const Json ended =
+        serve
+            .post("/v1/tools/run_python/call",
+                  {{"arguments",
+                    {{"code", "open('f', 'w').write('kept')\n" + std::string(each.code)}}}})
+            .json();
+    const std::string outcome = ended.value("/report/outcome"_json_pointer, "");
+    EXPECT_TRUE(std::count(each.outcomes.begin(), each.outcomes.end(), outcome)) << ended;
+    EXPECT_EQ(ended.value("/output/files/0/path"_json_pointer, ""), "f") << ended;
+    EXPECT_EQ(ended.value("/output/files/0/data"_json_pointer, ""), "a2VwdA==") << ended;
+  }
+}
+
+TEST(ServeBuiltinLimits, WhatCodeHasLeftComesBackWhateverLimitEndedIt) {
+  expect_the_file_after_every_limit("jail");
+}
+
+TEST(ServeBuiltinLimits, OnTheLandlockFloorToo) {
+  BRIG_NEEDS(brig::probe().landlock, "this kernel has no Landlock");
+  expect_the_file_after_every_limit("landlock");
+}
+
 TEST_F(ServeBuiltinCall, WhatCodeHasLeftComesBackAfterItRanOutOfMemory) {
   BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
   const Json failed =
@@ -208,8 +311,20 @@ TEST_F(ServeBuiltinCall, CodeThatNamesAPathOutsideIsToldSo) {
   EXPECT_TRUE(contains(failed["report"]["violations"].dump(), "file.not_in_cell")) << failed;
 }
 
-TEST_F(ServeBuiltinCall, AForgedAnswerSpeaksOnlyOfItself) {
+// By code that its policy calls root, too.
+class ServeBuiltinCallAs : public ServeBuiltinCall,
+                           public testing::WithParamInterface<const char*> {
+ protected:
+  ServeBuiltinCallAs() : ServeBuiltinCall(as(GetParam())) {}
+};
+INSTANTIATE_TEST_SUITE_P(Inside, ServeBuiltinCallAs, testing::Values("", "root"),
+                         [](const auto& each) {
+                           return std::string(*each.param ? each.param : "default");
+                         });
+
+TEST_P(ServeBuiltinCallAs, AForgedAnswerSpeaksOnlyOfItself) {
   BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
+  EXPECT_EQ(python("import os\nos.getuid()")["output"]["value"], *GetParam() ? 0 : 1000);
   const std::string end = "\nos._exit(0)";
   const Json forged =
       python(std::string(kForge) +
@@ -409,6 +524,21 @@ TEST(McpBuiltin, WhatCodeDisplaysStandsBetweenWhatItPrints) {
   EXPECT_EQ(content[3]["text"], "table");
   EXPECT_EQ(content[4]["mimeType"], "text/html");
   EXPECT_EQ(content[5]["text"], "value:\nend");
+}
+
+TEST(McpBuiltin, AValueThatIsDisplayedIsNotToldAgain) {
+  Stdio mcp(Stdio::BuiltIns{});
+  mcp.open();
+  const Json listed = mcp.ask(message(1, "tools/list"))["result"]["tools"];
+  BRIG_NEEDS(contains(listed.dump(), "run_python"), "no Python interpreter that can be used");
+  const Json content = mcp.ask(
+      message(2, "tools/call", call_of("run_python", {{"code", kShow}})))["result"]["content"];
+  ASSERT_EQ(content.size(), 5u) << content;
+  EXPECT_EQ(content[0]["text"], "before\n");
+  EXPECT_EQ(content[1]["data"], kPng);
+  EXPECT_EQ(content[2]["text"], "after\n");
+  EXPECT_EQ(content[3]["text"], "a page");
+  EXPECT_EQ(content[4]["mimeType"], "text/html");
 }
 
 }  // namespace

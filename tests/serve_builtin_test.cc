@@ -207,8 +207,17 @@ TEST(ServeBuiltins, MayStandBesideAManifest) {
             "hello you");
 }
 
+// By a tool that its policy calls root, too.
+class ServeBuiltinAs : public ServeBuiltin, public testing::WithParamInterface<const char*> {
+ protected:
+  ServeBuiltinAs() : ServeBuiltin(as(GetParam())) {}
+};
+INSTANTIATE_TEST_SUITE_P(Inside, ServeBuiltinAs, testing::Values("", "root"), [](const auto& each) {
+  return std::string(*each.param ? each.param : "default");
+});
+
 // Both act with the rights of the server's user, who owns its program.
-TEST_F(ServeBuiltin, ACommandCanNeitherReachItsResultNorTheServersProgram) {
+TEST_P(ServeBuiltinAs, ACommandCanNeitherReachItsResultNorTheServersProgram) {
   const Json result = output(
       {{"command",
         "for each in /proc/[0-9]*/fd/*; do case $each in /proc/self/*|/proc/$$/*) continue;; esac; "
@@ -218,6 +227,7 @@ TEST_F(ServeBuiltin, ACommandCanNeitherReachItsResultNorTheServersProgram) {
         "for each in /proc/[0-9]*/exe; do chmod 777 $each 2>/dev/null && echo changed $each; done; "
         "ls -l /proc/2/fd /proc/2/exe 2>&1 | grep -c -i 'denied'; exit 0"}});
   EXPECT_EQ(result["exit_code"], 0) << result;
+  EXPECT_EQ(output({{"command", "id -u"}})["stdout"], *GetParam() ? "0\n" : "1000\n");
   EXPECT_FALSE(contains(result["stdout"].get<std::string>(), "reached")) << result;
   EXPECT_FALSE(contains(result["stdout"].get<std::string>(), "changed")) << result;
 }

@@ -24,7 +24,7 @@ test('the schemas name what one call may say', async () => {
   const has = (name) => Object.keys(tools.find((each) => each.name === name).inputSchema.properties);
   for (const each of ['argv', 'command', 'stdin', 'files', 'timeout', 'env', 'cwd'])
     assert.ok(has('run_command').includes(each), each);
-  for (const each of ['code', 'files', 'timeout']) assert.ok(has('run_python').includes(each), each);
+  for (const each of ['code', 'files', 'timeout', 'env', 'cwd', 'stdin']) assert.ok(has('run_python').includes(each), each);
 });
 
 test('a command has variables, a directory and a time of its own', async () => {
@@ -107,4 +107,27 @@ test('code that takes too long keeps its files', async () => {
 
 test('code finds a module that was preloaded', async () => {
   assert.deepEqual(textOf(await call('run_python', { code: "import sys; 'wave' in sys.modules" })), ['true']);
+});
+
+test('code has variables, a directory and input of its call', async () => {
+  const ran = await call('run_python', {
+    code: "import os\n[os.environ['A'], os.path.basename(os.getcwd()), input()]",
+    env: { A: 'a b' },
+    cwd: 'd',
+    stdin: 'a line\n',
+    files: { 'd/here': '' },
+  });
+  assert.deepEqual(JSON.parse(textOf(ran)[0]), ['a b', 'd', 'a line']);
+});
+
+test('a plot that is shown is one image, between what was printed', async (t) => {
+  const found = await call('run_python', { code: "import importlib.util\nimportlib.util.find_spec('matplotlib') is not None" });
+  if (textOf(found)[0] !== 'true') return t.skip('no matplotlib');
+  const plot = "import matplotlib.pyplot as plt\nprint('before')\nplt.plot([1, 2])\n";
+  for (const end of ["plt.show()\nprint('after')", "plt.savefig('p.png')\nprint('after')"]) {
+    const { content } = await call('run_python', { code: plot + end, timeout: 30 });
+    assert.equal(content.filter((each) => each.type === 'image').length, 1, end);
+    if (end.startsWith('plt.show'))
+      assert.deepEqual(content.map((each) => each.text ?? each.type), ['before\n', 'image', 'after\n']);
+  }
 });
