@@ -4,9 +4,9 @@
 
 #include <initializer_list>
 
-#include "wire/wire.h"
 #include "os/socket.h"
 #include "os/sys.h"
+#include "wire/wire.h"
 
 namespace {
 

@@ -157,7 +157,8 @@ TEST(Runner, CancellingAtOnceDoesNotWaitForTheGracePeriod) {
   patient.limits.grace = std::chrono::minutes(1);
   Runner runner(patient);
   Begun begun;
-  auto pending = runner.run_async(sh("trap '' TERM; echo begun; while :; do sleep 0.1; done"), begun.live());
+  auto pending =
+      runner.run_async(sh("trap '' TERM; echo begun; while :; do sleep 0.1; done"), begun.live());
   ASSERT_TRUE(begun.are(1));
   EXPECT_TRUE(runner.cancel(pending.id));
   EXPECT_TRUE(runner.cancel(pending.id));

@@ -23,10 +23,10 @@
 #include "cell/answer.h"
 #include "cell/cell_view.h"
 #include "cell/interruption.h"
-#include "policy/listed_path.h"
 #include "cell/output_buffer.h"
 #include "cell/slot_cgroup.h"
 #include "cell/workspace.h"
+#include "policy/listed_path.h"
 #include "wire/wire.h"
 
 namespace brig {

@@ -123,10 +123,11 @@ void Call::conclude(Report& report) const {
   if (request_error_ || files_error_ || directory_error_) return;
   static const std::vector<std::string> kNone;
   if (exec_error_) return add_network(report);
-  brig::conclude(
-      report, settings_, cell_.made->view, limits_.scratch, request_.arguments ? kNone : request_.command.argv,
-      answer_.answer().kind == Answer::Kind::error ? last_lines_of_json(answer_.answer().bytes)
-                                                   : last_lines(said_in(report)));
+  brig::conclude(report, settings_, cell_.made->view, limits_.scratch,
+                 request_.arguments ? kNone : request_.command.argv,
+                 answer_.answer().kind == Answer::Kind::error
+                     ? last_lines_of_json(answer_.answer().bytes)
+                     : last_lines(said_in(report)));
 }
 
 void conclude(Report& report, const CallSettings& settings, const CellView& view,

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "cell/cell_view.h"
-#include "policy/listed_path.h"
 #include "os/cgroup.h"
+#include "policy/listed_path.h"
 #include "wire/plan.h"
 #include "wire/wire.h"
 

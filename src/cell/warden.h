@@ -47,9 +47,7 @@ class Warden {
     enum class Kind : std::uint8_t { wake, janitor, slot, cell, call } kind;
     std::uint64_t id = 0;  // of the slot, or of the call
     unsigned source = 0;   // a call's
-    std::uint64_t bits() const {
-      return static_cast<std::uint64_t>(kind) << 60 | id << 3 | source;
-    }
+    std::uint64_t bits() const { return static_cast<std::uint64_t>(kind) << 60 | id << 3 | source; }
     static Topic of(std::uint64_t bits) {
       return {static_cast<Kind>(bits >> 60), bits << 4 >> 7, static_cast<unsigned>(bits & 7)};
     }
