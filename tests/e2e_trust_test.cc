@@ -1,5 +1,7 @@
 // Whose files brig uses, whose rights it runs with, and what it does with values that are not there.
+#include <linux/capability.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 
 #include <fstream>
 #include <regex>
@@ -83,6 +85,27 @@ TEST_F(Trust, WhatEveryoneCanWriteIsRefusedEvenIfItIsNamed) {
   EXPECT_TRUE(contains(result.err, "python module '" + host_ / "trap.py' is not trusted"))
       << result;
   EXPECT_FALSE(loaded());
+}
+
+// As umask 002 makes them where each user has a group of his own, which is how Debian's and Fedora's are.
+TEST_F(Trust, WhatAPrivateGroupCanWriteIsUsedAndLoaded) {
+  struct stat info {};
+  ASSERT_EQ(chmod(host_.path().c_str(), 02775), 0);
+  for (const char* name : {"brig.toml", "trap.py"})
+    ASSERT_EQ(chmod((host_ / name).c_str(), 0664), 0);
+  ASSERT_EQ(stat((host_ / "brig.toml").c_str(), &info), 0);
+  BRIG_NEEDS(info.st_gid == getegid(), "this user's files have another group");
+  EXPECT_EQ(brig({"tools", "--format", "names"}).out, "greet\n");
+  EXPECT_EQ(brig({"call", "greet"}).out, "hello\n");
+  (void)brig({"tools"});
+  EXPECT_TRUE(loaded()) << "it has no tools, and is refused for that alone";
+  if (!is_root()) return;
+  // The same of a group that others are in, or may be.
+  for (const char* name : {"brig.toml", "trap.py", "."})
+    ASSERT_EQ(chown((host_ / name).c_str(), 0, 100), 0);
+  const Result refused = brig({"tools"});
+  EXPECT_EQ(refused.code, 125) << refused;
+  EXPECT_TRUE(contains(refused.err, "group 100 can write")) << refused;
 }
 
 TEST_F(Trust, ALibraryThatEveryoneCanWriteIsNotLoaded) {
@@ -215,7 +238,7 @@ TEST(CliOptions, AnEmptyOneAmongOthersIsRefusedToo) {
 
 // --- rights that the caller has not ---
 
-TEST(CliRights, ASetUserIdProgramRefuses) {
+TEST(CliRights, AProgramWithMoreRightsThanItsCallerRefuses) {
   const HostDirectory host;
   struct statvfs info {};
   ASSERT_EQ(statvfs(host.path().c_str(), &info), 0);
@@ -227,18 +250,43 @@ TEST(CliRights, ASetUserIdProgramRefuses) {
     if (pipe) pclose(pipe);
     return text;
   };
+  // To the group of somebody else, or with a capability, for whoever starts it.
+  const auto with_group = [](const std::string& path) {
+    return chown(path.c_str(), 0, 54321) == 0 && chmod(path.c_str(), 02755) == 0;
+  };
+  const auto with_capability = [](const std::string& path) {
+    constexpr vfs_cap_data kOverride{VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+                                     {{1u << CAP_DAC_OVERRIDE, 0}, {0, 0}}};
+    return chmod(path.c_str(), 0755) == 0 &&
+           setxattr(path.c_str(), "security.capability", &kOverride, XATTR_CAPS_SZ_2, 0) == 0;
+  };
   const std::filesystem::path directory = std::filesystem::path(program()).parent_path();
   for (const std::string name : {"brig", "brig-server"}) {
     const std::string copy = host / name;
     std::filesystem::copy_file(directory / name, copy);
-    ASSERT_EQ(chmod(copy.c_str(), 04755), 0);
-    // One's own bit gives nothing that one has not, and so is no reason.
-    EXPECT_TRUE(contains(output(copy + " --version"), "brig 0.")) << name;
+    // One's own bits give nothing that one has not, and so are no reason.
+    for (const mode_t mode : {04755, 02755}) {
+      ASSERT_EQ(chmod(copy.c_str(), mode), 0);
+      EXPECT_TRUE(contains(output(copy + " --version"), "brig 0.")) << name;
+    }
     if (!is_root()) continue;
-    const std::string command = name == "brig" ? " run -- id -u" : " serve --listen 127.0.0.1:0";
-    const std::string said =
-        output("timeout 60 setpriv --reuid 12345 --regid 12345 --clear-groups " + copy + command);
-    EXPECT_TRUE(contains(said, "started with more rights than its caller has")) << said;
+    const std::string as_other = "timeout 60 setpriv --reuid 12345 --regid 12345 --clear-groups " +
+                                 copy +
+                                 (name == "brig" ? " run -- id -u" : " serve --listen 127.0.0.1:0");
+    const auto expect_refused = [&] {
+      const std::string said = output(as_other);
+      EXPECT_TRUE(contains(said, "started with more rights than its caller has")) << said;
+    };
+    ASSERT_EQ(chmod(copy.c_str(), 04755), 0);
+    expect_refused();
+    ASSERT_TRUE(with_group(copy));
+    expect_refused();
+    ASSERT_TRUE(with_capability(copy)) << strerror(errno);
+    expect_refused();
+    ASSERT_EQ(removexattr(copy.c_str(), "security.capability"), 0);
+    EXPECT_FALSE(contains(output("timeout 60 setpriv --reuid 12345 --regid 12345 --clear-groups " +
+                                 copy + " --version"),
+                          "more rights"));
   }
 }
 

@@ -250,4 +250,23 @@ TEST(Escape, ADeepTreeWithHostileNamesIsCleanedUp) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
+// Named by itself it is given; below a directory that is listed it stays private.
+TEST(Escape, APrivateFileOfRootsIsGivenByItsOwnNameAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "an ordinary user's cells read as that user";
+  const HostDirectory host;
+  const std::string file = host / "private";
+  write_file(file, "of root");
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  Policy by_itself = policy(), below = policy();
+  by_itself.files.read.push_back(file);
+  below.files.read.push_back(host.path());
+  const brig::Command cat =
+      brig::Command::shell("cat '" + file + "'; { echo x >>'" + file + "'; } 2>/dev/null; true");
+  EXPECT_EQ(brig::run(cat, by_itself).out.bytes, "of root");
+  EXPECT_EQ(brig::Runner(by_itself).run(cat).out.bytes, "of root");
+  EXPECT_EQ(brig::run(cat, below).out.bytes, "");
+  EXPECT_EQ(brig::Runner(below).run(cat).out.bytes, "");
+  EXPECT_EQ(read_file(file), "of root");
+}
+
 }  // namespace

@@ -72,6 +72,10 @@ struct Neighbourhood {
   }
   std::string run_while_swapped(const Policy& policy, const std::string& line,
                                 const std::string& other) const {
+    return run_while_swapped(policy, brig::Command::shell(line), other, 5);
+  }
+  std::string run_while_swapped(const Policy& policy, const brig::Command& command,
+                                const std::string& other, int least) const {
     const Swapper swapper(place, other);
     std::string output;
     int ran = 0, refused = 0;
@@ -79,11 +83,13 @@ struct Neighbourhood {
     const auto within = [&](int seconds) {
       return Clock::now() - begin < std::chrono::seconds(seconds);
     };
-    while (within(5) || ((ran == 0 || refused == 0) && within(60))) {
+    while (within(least) || ((ran == 0 || refused == 0) && within(60))) {
       try {
-        const brig::Report report = brig::run(brig::Command::shell(line), policy);
+        const brig::Report report = brig::run(command, policy);
         ran += report.outcome == brig::Outcome::ok;
         output += report.out.bytes;
+        if (report.outcome == brig::Outcome::exit)
+          output += "exit code " + std::to_string(*report.exit_code) + "\n";
       } catch (const Error&) {
         ++refused;
         usleep(100);  // for the two to change places
@@ -131,6 +137,73 @@ TEST(Escape, ANeighbourWhoMovesAHiddenDirectoryAwayAndBackDoesNotUncoverIt) {
       hides, "for i in 1 2 3 4 5 6 7 8; do cat " + at.place + "/secret; done; true",
       at.theirs + "/away");
   EXPECT_EQ(output, "");
+}
+
+// What else a policy can say of a path, each while a neighbour swaps that for a link to `victim`.
+constexpr int kBrief = 2;
+
+TEST(Escape, ANeighbourWhoSwapsTheRootDoesNotChooseWhatACellRuns) {
+  const Neighbourhood at;
+  std::filesystem::copy_file(guests() + "/ending",
+                             "/proc/self/fd/" + std::to_string(at.directory) + "/program");
+  std::filesystem::copy_file(guests() + "/hog", at.victim + "/program");  // ends with 2
+  Policy swapped = policy();
+  swapped.files.read.clear();
+  swapped.files.root = at.place;
+  brig::Command command;
+  command.argv = {"/program", "exit", "0"};
+  EXPECT_EQ(at.run_while_swapped(swapped, command, at.link, kBrief), "");
+}
+
+// Who may rename in a writable directory decides what stands at a protected name (SECURITY.md), and no more than that.
+TEST(Escape, ANeighbourWhoSwapsAProtectedPathLeadsNowhereElse) {
+  const Neighbourhood at;
+  Policy swapped = policy();
+  swapped.files.write = {at.theirs};
+  swapped.files.protect = {at.place};
+  at.run_while_swapped(swapped,
+                       brig::Command::shell("for i in 1 2 3 4 5 6 7 8; do echo planted >" +
+                                            at.place + "/planted; echo planted >" + at.link +
+                                            "/planted; done 2>/dev/null; true"),
+                       at.link, kBrief);
+  EXPECT_TRUE(std::filesystem::is_empty(at.victim));
+}
+
+TEST(Escape, ANeighbourWhoSwapsAPathThatIsNotExecutedDoesNotMakeItRun) {
+  const Neighbourhood at;
+  for (const std::string& directory : {"/proc/self/fd/" + std::to_string(at.directory), at.victim})
+    std::filesystem::copy_file(guests() + "/ending", directory + "/program");
+  Policy swapped = policy();
+  swapped.files.read.push_back(at.place);
+  swapped.files.noexec = {at.place};
+  EXPECT_EQ(at.run_while_swapped(swapped,
+                                 brig::Command::shell("for i in 1 2 3 4 5 6 7 8; do " + at.place +
+                                                      "/program exit 7 2>/dev/null; "
+                                                      "test $? = 7 && echo ran; done; true"),
+                                 at.link, kBrief),
+            "");
+}
+
+TEST(Escape, ANeighbourWhoSwapsAnOptionalPathDoesNotChooseAnother) {
+  const Neighbourhood at;
+  Policy swapped = policy();
+  swapped.files.write_optional = {at.place};
+  at.run_while_swapped(
+      swapped,
+      brig::Command::shell("echo planted >" + at.place + "/planted; echo planted >" + at.victim +
+                           "/planted; true"),
+      at.link, kBrief);
+  EXPECT_TRUE(std::filesystem::is_empty(at.victim));
+}
+
+TEST(Escape, ANeighbourWhoSwapsAPathAtAnotherPlaceDoesNotChooseWhatIsThere) {
+  const Neighbourhood at;
+  Policy swapped = policy();
+  swapped.files.write = {at.place + ":/opt/x"};
+  at.run_while_swapped(swapped, brig::Command::shell("echo planted >/opt/x/planted; true"), at.link,
+                       kBrief);
+  EXPECT_TRUE(std::filesystem::is_empty(at.victim));
+  EXPECT_TRUE(exists("/proc/self/fd/" + std::to_string(at.directory) + "/planted"));
 }
 
 TEST(LandlockFloor, ANeighbourWhoSwapsAWritablePathDoesNotChooseWhatACellMayWrite) {
