@@ -36,8 +36,13 @@ std::string next_of(std::string id) {
 
 Json who_is(const std::string& who) { return {{"who", who}}; }
 
+// Who calls says that it is a part of that, and so say all.
+constexpr const char* kTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+constexpr const char* kProgress = "p";
+
 Headers mcp_headers(const Json& message) {
   return {{"Accept", "application/json, text/event-stream"},
+          {"traceparent", kTrace},
           {"MCP-Protocol-Version", kModern},
           {"Mcp-Method", message.value("method", "")},
           {"Mcp-Name", message["params"].value("name", "")}};
@@ -236,11 +241,52 @@ class Board {
 struct Boards {
   std::string name;
   Board calls, jobs, sessions;
+  Board tasks, resources;  // "caller id"
+};
+
+// What one caller is shown of what goes on: nothing of another's.
+class Watcher {
+ public:
+  Watcher(const Serve& serve, std::string caller)
+      : caller_(std::move(caller)), client_(serve.client(token_of(caller_))) {
+    client_.request("GET", "/events");
+    EXPECT_EQ(client_.read_head().status, 200);
+    thread_ = std::thread([this] { watch(); });
+  }
+  ~Watcher() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  // Ends when its caller has called greet with that.
+  static constexpr const char* kEnd = "the watcher's end";
+  void join() {
+    thread_.join();
+    EXPECT_EQ(foreign_, "") << "shown to " << caller_;
+    EXPECT_GT(own_, 10) << "shown to " << caller_;
+  }
+
+ private:
+  void watch() {
+    while (const auto event = client_.event()) {
+      if (contains(event->data, kEnd)) return;
+      own_ += contains(event->data, caller_ + "-");
+      for (const char* other : {"alice-", "mallory-", "eve-"})
+        if (other != caller_ + "-" && contains(event->data, other)) foreign_ = event->data;
+    }
+  }
+
+  const std::string caller_;
+  Client client_;
+  std::thread thread_;
+  int own_ = 0;
+  std::string foreign_;
 };
 
 // A call that was answered as one, as the audit log has it.
-std::string line_for(const std::string& caller, const std::string& id, const std::string& marker) {
-  const std::string text = who_is(marker).dump();
+std::string line_for(const std::string& caller, const std::string& id, const Json& arguments) {
+  const std::string text = arguments.dump();
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
   std::string line = caller + " " + id + " ";
@@ -263,12 +309,25 @@ class Lane {
         client_(serve.client(token_of(caller))) {
     session_ = client_.ask("POST", "/mcp", initialize(0).dump()).header("mcp-session-id");
     boards_.sessions.note(session_);
+    // What is told unasked, and how to come back for it.
+    Client stream = serve.client(token_of(caller_));
+    stream.request("GET", "/mcp", "", session_headers());
+    EXPECT_EQ(stream.read_head().status, 200);
+    if (const auto first = stream.event()) event_ = first->id;
+    EXPECT_NE(event_, "");
+    // The same subscription as everybody else's.
+    subscription_ = serve.client(token_of(caller_));
+    const Json listen = modern(kSubscription, "subscriptions/listen",
+                               {{"notifications", {{"toolsListChanged", true}}}});
+    subscription_->request("POST", "/mcp", listen.dump(), mcp_headers(listen));
+    EXPECT_EQ(subscription_->read_head().status, 200);
+    EXPECT_TRUE(subscription_->event());
   }
 
   void play(int count) {
     for (int i = 0; i < count && !testing::Test::HasFailure(); ++i) {
       marker_ = caller_ + "-" + std::to_string(random_()) + "-" + std::to_string(i);
-      switch (random_() % 8) {
+      switch (random_() % 10) {
         case 0:
         case 1:
         case 2: call(); break;
@@ -276,13 +335,26 @@ class Lane {
         case 4: call_over_mcp(); break;
         case 5: call_in_session(); break;
         case 6: run_job(); break;
+        case 7: run_task(); break;
+        case 8: call_for_a_resource(); break;
         default: meddle();
       }
     }
   }
   const std::vector<std::string>& lines() const { return lines_; }
+  const std::string& caller() const { return caller_; }
+  std::optional<Client>& subscription() { return subscription_; }
+  // Its own stream of events, from what it saw last.
+  int status_of_own_stream(Client client) const {
+    Headers headers = session_headers();
+    headers.push_back({"Last-Event-ID", event_});
+    client.request("GET", "/mcp", "", headers);
+    return client.read_head().status;
+  }
 
  private:
+  static constexpr const char* kSubscription = "same";
+
   std::string chosen() {
     const std::string id = boards_.calls.any(random_);
     switch (random_() % 4) {
@@ -293,15 +365,18 @@ class Lane {
   }
   void took(const std::string& id, const Json& output) {
     EXPECT_EQ(output, "hello " + marker_) << "of " << caller_;
+    note_call(id, who_is(marker_));
+  }
+  void note_call(const std::string& id, const Json& arguments) {
     boards_.calls.note(id);
-    lines_.push_back(line_for(caller_, id, marker_));
+    lines_.push_back(line_for(caller_, id, arguments));
   }
 
   void call() {
     Json body{{"arguments", who_is(marker_)}};
     const std::string id = random_() % 4 == 0 ? "" : chosen();
     if (!id.empty() || random_() % 2 == 0) body["call_id"] = id;
-    const Answer answer = client_.post("/v1/tools/greet/call", body);
+    const Answer answer = client_.post("/v1/tools/greet/call", body, {{"traceparent", kTrace}});
     ASSERT_EQ(answer.status, 200) << caller_ << " with " << id << ": " << answer;
     const std::string given = answer.json().value("call_id", "");
     EXPECT_TRUE(id.empty() || given == id) << given << " is not " << id;
@@ -332,19 +407,73 @@ class Lane {
   void call_over_mcp() {
     const Json id = chosen();
     const Json call =
-        modern(id, "tools/call", call_of("greet", who_is(marker_)), {{"progressToken", "p"}});
+        modern(id, "tools/call", call_of("greet", who_is(marker_)), {{"progressToken", kProgress}});
     took_over_mcp(id, client_.ask("POST", "/mcp", call.dump(), mcp_headers(call)));
   }
   Answer ask_in(const std::string& session, const Json& message) {
-    return client_.ask("POST", "/mcp", message.dump(),
-                       {{"Accept", "application/json, text/event-stream"},
-                        {"Mcp-Session-Id", session},
-                        {"MCP-Protocol-Version", kLegacy}});
+    return client_.ask("POST", "/mcp", message.dump(), session_headers(session));
+  }
+  Headers session_headers() const { return session_headers(session_); }
+  static Headers session_headers(const std::string& session) {
+    return {{"Accept", "application/json, text/event-stream"},
+            {"traceparent", kTrace},
+            {"Mcp-Session-Id", session},
+            {"MCP-Protocol-Version", kLegacy}};
   }
   void call_in_session() {
     const Json id = random_() % 2 == 0 ? Json(chosen()) : Json(random_() % 3);
     took_over_mcp(id,
                   ask_in(session_, message(id, "tools/call", call_of("greet", who_is(marker_)))));
+  }
+  void run_task() {
+    Json params = call_of("greet", who_is(marker_));
+    params["task"] = Json::object();
+    params["_meta"] = {{"progressToken", kProgress}};
+    const Json made = ask_in(session_, message(chosen(), "tools/call", params)).json();
+    const std::string task = made.value("/result/task/taskId"_json_pointer, "");
+    ASSERT_NE(task, "") << made;
+    boards_.tasks.note(caller_ + " " + task);
+    const Json of_task{{"taskId", task}};
+    EXPECT_TRUE(comes_true([&] {
+      return ask_in(session_, message(1, "tasks/get", of_task))
+                 .json()
+                 .value("/result/status"_json_pointer, "") == "completed";
+    })) << task;
+    took_over_mcp(1, ask_in(session_, message(1, "tasks/result", of_task)));
+  }
+  // What is too long for a model is kept for its caller.
+  void call_for_a_resource() {
+    const Json arguments{{"line", "head -c 60000 /dev/zero | tr '\\0' x; echo " + marker_}};
+    const Json answer =
+        ask_in(session_, message(1, "tools/call", call_of("shell", arguments))).json();
+    std::string uri;
+    for (const Json& each : answer.value("/result/content"_json_pointer, Json::array()))
+      if (each["type"] == "resource_link") uri = each.value("uri", "");
+    ASSERT_NE(uri, "") << answer.dump().substr(0, 1000);
+    note_call(answer.value("/result/_meta/brig~1call_id"_json_pointer, ""), arguments);
+    boards_.resources.note(caller_ + " " + uri);
+    const Json read = ask_in(session_, message(2, "resources/read", {{"uri", uri}})).json();
+    EXPECT_TRUE(contains(read.dump(), "x" + marker_)) << read.dump().substr(0, 1000);
+  }
+  // Another caller's of a board that says whose its things are; "": none.
+  std::string of_another(Board& board) {
+    const std::string noted = board.any(random_);
+    const std::size_t space = noted.find(' ');
+    return space == std::string::npos || noted.substr(0, space) == caller_
+               ? ""
+               : noted.substr(space + 1);
+  }
+  void meddle_in_session() {
+    if (const std::string task = of_another(boards_.tasks); !task.empty()) {
+      for (const char* method : {"tasks/get", "tasks/cancel", "tasks/result"})
+        EXPECT_EQ(error_code(ask_in(session_, message(3, method, {{"taskId", task}})).json()),
+                  -32602)
+            << method;
+    }
+    if (const std::string uri = of_another(boards_.resources); !uri.empty()) {
+      EXPECT_EQ(error_code(ask_in(session_, message(4, "resources/read", {{"uri", uri}})).json()),
+                -32002);
+    }
   }
   void run_job() {
     const Answer taken =
@@ -365,6 +494,7 @@ class Lane {
       EXPECT_EQ(client_.get(job).status, 404);
       EXPECT_EQ(client_.ask("DELETE", job).status, 404);
     }
+    meddle_in_session();
     const std::string session = boards_.sessions.any(random_);
     if (session == session_) return;
     // Of this lane it is another session, in which nothing runs: the other's calls go on, and are counted below.
@@ -377,7 +507,8 @@ class Lane {
   Boards& boards_;
   std::mt19937 random_;
   Client client_;
-  std::string session_, marker_;
+  std::string session_, event_, marker_;
+  std::optional<Client> subscription_;
   std::vector<std::string> lines_;
 };
 
@@ -393,6 +524,9 @@ TEST_F(ServeIds, HostileCallersNeverMeetAnothersCalls) {
     for (int i = 0; i < kLanes; ++i)
       lanes.push_back(std::make_unique<Lane>(serve_, caller, boards[static_cast<std::size_t>(i)],
                                              seed + lanes.size()));
+  std::vector<std::unique_ptr<Watcher>> watchers;
+  for (const char* caller : {"alice", "mallory", "eve"})
+    watchers.push_back(std::make_unique<Watcher>(serve_, caller));
   std::vector<std::thread> threads;
   for (const auto& lane : lanes) threads.emplace_back([&] { lane->play(kTurns); });
   for (std::thread& each : threads) each.join();
@@ -418,9 +552,28 @@ TEST_F(ServeIds, HostileCallersNeverMeetAnothersCalls) {
     let(caller);
   }
   for (Client& each : running) EXPECT_TRUE(contains(result_of(each), "answer of"));
+  for (const char* caller : {"alice", "mallory", "eve"}) {
+    EXPECT_TRUE(comes_true([&] { return calls_of(caller) == 0; }));
+    EXPECT_EQ(
+        serve_
+            .post("/v1/tools/greet/call", {{"arguments", who_is(Watcher::kEnd)}}, token_of(caller))
+            .status,
+        200);
+  }
+  for (const auto& each : watchers) each->join();
+  for (const auto& lane : lanes)
+    EXPECT_EQ(lane->status_of_own_stream(serve_.client(token_of(lane->caller()))), 200);
   const Json status = serve_.get("/v1/status", token_of("root")).json();
   EXPECT_EQ(status["running"], 0) << status;
-  EXPECT_EQ(status["jobs"], 0) << status;
+  // Those of the others end, and alice's go on.
+  for (const auto& lane : lanes)
+    if (lane->caller() != "alice") lane->subscription()->close();
+  write_file(serve_.manifest(), many_tools(2));
+  for (const auto& lane : lanes)
+    if (lane->caller() == "alice") {
+      const auto told = lane->subscription()->event();
+      EXPECT_TRUE(told && contains(told->data, "list_changed")) << (told ? told->data : "nothing");
+    }
 }
 
 }  // namespace

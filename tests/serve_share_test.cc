@@ -143,6 +143,91 @@ TEST_F(ServeShare, OneTokenCantHaveAllSessions) {
   EXPECT_EQ(status(alice, open(alice)), 200);
 }
 
+// As many bodies as fill the 256 MiB of all, each but for its last byte.
+TEST_F(ServeShare, OneTokenCantHaveAllMemoryOfBodies) {
+  Serve serve({.tools = true, .token = two_tokens()});
+  const std::size_t size = 15 << 20;
+  const std::string most(size - 1, ' ');
+  std::vector<Client> slow;
+  for (int i = 0; i < 18; ++i) {
+    slow.push_back(serve.client(kHog));
+    slow.back().send(std::string("POST /v1/tools/greet/call HTTP/1.1\r\nHost: localhost\r\n") +
+                     "Authorization: Bearer " + kHog + "\r\nContent-Type: application/json\r\n" +
+                     "Content-Length: " + std::to_string(size) + "\r\n\r\n");
+    slow.back().send(most);
+  }
+  const auto begin = Clock::now();
+  for (int i = 0; i < 3; ++i) {
+    const Answer answer = greet(serve, std::string(8 << 20, ' '));
+    EXPECT_EQ(answer.status, 200) << answer;
+  }
+  EXPECT_LT(since(begin), kSoon);
+  // Its own share is smaller than what it asked for.
+  int refused = 0;
+  for (Client& each : slow) {
+    each.send("x");
+    refused += each.read_head().status == 503;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 18);
+}
+
+// One thread answers all: what costs it most, again and again, makes alice wait, and not for long.
+TEST_F(ServeShare, OneTokenCantHaveAllTimeOfTheLoop) {
+  Serve serve({.manifest = "[policy]\ntimeout = '60s'\noutput = '8M'\nresult = '8M'\n"
+                           "[[command]]\nname = 'fill'\nargv = ['sh', '-c', 'head -c 6000000 "
+                           "/dev/zero | tr \"\\\\0\" x']\n"
+                           "[[command]]\nname = 'greet'\nargv = ['echo', 'hello {who}']\n"
+                           "parameters.who = { type = 'string' }\n",
+               .token = two_tokens()});
+  const std::string session = serve.client(kHog)
+                                  .post("/mcp", initialize(1), {{"Accept", "application/json"}})
+                                  .header("mcp-session-id");
+  const Headers headers{{"Accept", "application/json"}, {"Mcp-Session-Id", session}};
+  Json params = call_of("fill");
+  params["task"] = Json::object();
+  Client mallory = serve.client(kHog);
+  const auto ask = [&](Client& client, const std::string& method, const Json& asked) {
+    return client.post("/mcp", message(2, method, asked), headers).json();
+  };
+  const Json task{
+      {"taskId", ask(mallory, "tools/call", params).value("/result/task/taskId"_json_pointer, "")}};
+  ASSERT_TRUE(comes_true([&] {
+    return ask(mallory, "tasks/get", task).value("/result/status"_json_pointer, "") == "completed";
+  }));
+  const Json result = ask(mallory, "tasks/result", task);
+  std::string uri;
+  for (const Json& each : result.value("/result/content"_json_pointer, Json::array()))
+    if (each["type"] == "resource_link") uri = each.value("uri", "");
+  EXPECT_NE(uri, "") << result.dump().substr(0, 1000);
+  const auto alone = Clock::now();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(greet(serve).status, 200);
+  const auto quiet = since(alone);
+  std::atomic<bool> stop{false};
+  std::atomic<int> asked{0};
+  std::vector<std::thread> attack;
+  for (int i = 0; i < 8; ++i)
+    attack.emplace_back([&, i] {
+      Client client = serve.client(kHog);
+      while (!stop) {
+        ask(client, i % 2 ? "tasks/result" : "resources/read", i % 2 ? task : Json{{"uri", uri}});
+        ++asked;
+      }
+    });
+  EXPECT_TRUE(comes_true([&] { return asked >= 8; }));
+  const auto begin = Clock::now();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(greet(serve).status, 200);
+  const auto busy = since(begin);
+  stop = true;
+  for (std::thread& each : attack) each.join();
+  EXPECT_LT(busy, kSoon);
+  const auto ms = [](Clock::duration time) {
+    return std::to_string(std::chrono::duration_cast<milliseconds>(time).count());
+  };
+  RecordProperty("five_calls_alone_ms", ms(quiet));
+  RecordProperty("five_calls_beside_ms", ms(busy));
+}
+
 std::size_t running(const Serve& serve, const std::string& token) {
   std::size_t count = 0;
   for (const Json& each : serve.calls(token)) count += each.value("status", "") == "running";
