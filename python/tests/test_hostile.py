@@ -6,6 +6,7 @@ import os
 import struct
 import sys
 import time
+import venv
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -186,6 +187,56 @@ def test_the_interpreter_can_not_be_written_to(box: brig.Sandbox) -> None:
     for path in (brig.__file__, os.__file__, sys.executable, __file__):
         result = box.call_sync("writes", {"path": path})
         assert not result.ok and result.error_type in ("OSError", "PermissionError", "FileNotFoundError")
+
+
+TRIES = """
+import os
+
+
+def tries() -> list[str]:
+    done = []
+    for path in ("/proc/self/exe", "/proc/1/exe", INTERPRETER):
+        for name, change in {
+            "chmod": lambda path: os.chmod(path, 0o777),
+            "utime": lambda path: os.utime(path, (0, 0)),
+            "setxattr": lambda path: os.setxattr(path, "user.brig", b"message"),
+            "open": lambda path: os.close(os.open(path, os.O_WRONLY)),
+            "truncate": lambda path: os.truncate(path, 0),
+            "chown": lambda path: os.chown(path, os.getuid(), os.getgid()),
+        }.items():
+            try:
+                change(path)
+                done.append(f"{name} {path}")
+            except OSError:
+                pass
+    return done
+"""
+
+
+def test_a_tool_can_not_change_the_file_of_its_interpreter(
+    sandbox: Callable[..., brig.Sandbox], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of one's own, as that of a virtual environment is: the rights of its owner are the tool's, unless brig was started as root.
+    venv.create(tmp_path / "venv", symlinks=False, with_pip=False)
+    interpreter = tmp_path / "venv" / "bin" / "python"
+    assert not interpreter.is_symlink() and interpreter.stat().st_uid == os.getuid()
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "tries_of_a_tool.py").write_text(TRIES.replace("INTERPRETER", repr(str(interpreter))))
+    monkeypatch.syspath_prepend(str(code))
+    import tries_of_a_tool  # type: ignore[import-not-found]
+
+    def looks() -> tuple[object, ...]:
+        info = os.stat(interpreter)
+        return (info.st_mode, info.st_uid, info.st_size, info.st_mtime_ns, info.st_ctime_ns,
+                os.listxattr(interpreter))  # fmt: skip
+
+    before = looks()
+    box = sandbox([tries_of_a_tool.tries], interpreter=str(interpreter), paths=[str(code)], timeout=20)
+    for _ in range(2):
+        result = box.call_sync("tries")
+        assert result.ok and result.output == [], result
+    assert looks() == before
 
 
 def test_there_is_no_network(box: brig.Sandbox) -> None:
