@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Callable
 
 import brig
 import pytest
@@ -51,24 +52,64 @@ def test_program(program: Program) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, program.output), f"{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("case", PRESETS, ids=lambda each: each.name)
-def test_preset(case: PresetCase) -> None:
-    home = HOMES / case.name
+@pytest.fixture(scope="module")
+def prepared() -> Callable[[PresetCase], Path]:
+    """Of a case, the HOME in which its toolchain was used."""
+    made: dict[str, Path] = {}
+
+    def prepare(case: PresetCase) -> Path:
+        home = HOMES / case.name
+        if case.name not in made:
+            source = home / "src"
+            source.mkdir(parents=True)
+            given = {**os.environ, "HOME": str(home)}
+            done = subprocess.run(
+                ["sh", "-ec", case.host], cwd=source, env=given, capture_output=True, text=True, timeout=600
+            )
+            assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+            made[case.name] = home
+        return home
+
+    return prepare
+
+
+def in_cell(case: PresetCase, home: Path, options: list[str], script: str) -> tuple[bool, str]:
+    """Whether it did all that it should, and what it said."""
     source = home / "src"
-    source.mkdir(parents=True)
-    given = {**os.environ, "HOME": str(home)}
-    prepared = subprocess.run(
-        ["sh", "-ec", case.host], cwd=source, env=given, capture_output=True, text=True, timeout=600
-    )
-    assert prepared.returncode == 0, f"{prepared.stdout}\n{prepared.stderr}"
-    before = files_below(home)
     done = subprocess.run(
-        [PROGRAM, "run", "--preset", case.name, "--read", str(source), "--env", f"SRC={source}", *case.options]
-        + ["--", "sh", "-ec", case.script],
-        env=given, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
+        [PROGRAM, "run", *options, "--read", str(source), "--env", f"SRC={source}", *case.options]
+        + ["--", "sh", "-ec", script],
+        env={**os.environ, "HOME": str(home)}, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    assert (done.returncode, done.stdout.strip()) == (0, case.output), f"{done.stdout}\n{done.stderr}"
+    return (done.returncode, done.stdout.strip()) == (0, case.output), f"{done.stdout}\n{done.stderr}"
+
+
+# So that what has no network says so at once.
+IMPATIENT = ["--env", "npm_config_fetch_retries=0", "--env", "PIP_RETRIES=0"]
+
+
+@pytest.mark.parametrize("case", PRESETS, ids=lambda each: each.name)
+def test_preset(case: PresetCase, prepared: Callable[[PresetCase], Path]) -> None:
+    home = prepared(case)
+    before = files_below(home)
+    works, said = in_cell(case, home, ["--preset", case.name], case.script)
+    assert works, said
+    works, said = in_cell(case, home, IMPATIENT, case.script)
+    assert not works, f"it needs nothing of the preset: {said}"
     assert files_below(home) == before, "a cell changes nothing of the host's"
+
+
+@pytest.mark.parametrize("case", [each for each in PRESETS if each.fill], ids=lambda each: each.name)
+def test_shared_preset(case: PresetCase, prepared: Callable[[PresetCase], Path]) -> None:
+    home = prepared(case)
+    options, script = ["--preset", f"{case.name}:shared", *IMPATIENT], case.shared or case.script
+    works, said = in_cell(case, home, options, script)
+    assert not works, f"it needs no cache: {said}"
+    works, said = in_cell(case, home, options, f"{case.fill}\n{script}")
+    assert works, said
+    works, said = in_cell(case, home, options, script)
+    assert works, f"the second time, out of the cache: {said}"
+    assert list((home / ".cache/brig/presets").iterdir()) == [home / ".cache/brig/presets" / case.name]
 
 
 def files_below(directory: Path) -> dict[str, tuple[int, int]]:
@@ -81,7 +122,9 @@ def files_below(directory: Path) -> dict[str, tuple[int, int]]:
 
 def test_every_preset_has_a_case() -> None:
     listed = subprocess.run([PROGRAM, "presets", "--json"], capture_output=True, text=True, check=True)
-    assert [each["name"] for each in json.loads(listed.stdout)] == [case.name for case in PRESETS]
+    told = json.loads(listed.stdout)
+    assert [each["name"] for each in told] == [case.name for case in PRESETS]
+    assert [bool(each["shared"]) for each in told] == [bool(case.fill) for case in PRESETS]
 
 
 def links_into_etc() -> dict[str, str]:
