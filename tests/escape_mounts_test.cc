@@ -290,7 +290,7 @@ TEST(LandlockFloor, AToolThatMovesAListedPathBelowAWritableOneStopsNoLaterCell) 
   const Tree tree;
   Policy policy = escape::policy();
   policy.isolation = brig::Isolation::landlock;
-  policy.user.reset();
+  escape::for_lower_floors(policy);
   policy.files.write = {tree.w, tree.w + "/a/v"};
   if (is_root())
     for (const char* name : {"", "/a", "/a/v"}) chmod((tree.w + name).c_str(), 0777);

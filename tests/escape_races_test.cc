@@ -187,7 +187,7 @@ TEST(Escape, ANeighbourWhoSwapsAPathThatIsNotExecutedDoesNotMakeItRun) {
 TEST(Escape, ANeighbourWhoSwapsAnOptionalPathDoesNotChooseAnother) {
   const Neighbourhood at;
   Policy swapped = policy();
-  swapped.files.write_optional = {at.place};
+  swapped.files.write_optional.push_back(at.place);
   at.run_while_swapped(
       swapped,
       brig::Command::shell("echo planted >" + at.place + "/planted; echo planted >" + at.victim +

@@ -58,7 +58,7 @@ TEST(Escape, HugePagesOfTheMachineCannotBeTaken) {
   BRIG_NEEDS(brig::probe().landlock, "this kernel has no Landlock");
   Policy floor = policy();
   floor.isolation = brig::Isolation::landlock;
-  floor.user.reset();
+  for_lower_floors(floor);
   expect_refused(attack({"hog", "hugepages", "1"}, floor), all);  // no segments of any kind there
 }
 
