@@ -74,7 +74,7 @@ TEST(SandboxChange, AddsFunctionsAndCommands) {
   EXPECT_EQ(box.call("echo", {{"x", "hi"}}).output, "hi");
   EXPECT_EQ(box.list_tools().size(), 3u);
   EXPECT_EQ(box.list_tools("SECO").size(), 1u);
-  EXPECT_TRUE(comes_true([] { return has_zygotes(2) && count("brig-nursery") == 1; }))
+  EXPECT_TRUE(comes_true([] { return has_zygotes(2) && count("brig-host-copy") == 1; }))
       << left_over();
 }
 
@@ -87,7 +87,7 @@ TEST(SandboxChange, ReplacesAToolBesideItsRunningCalls) {
   EXPECT_EQ(box.call("tell", {}).output, "new") << "calls from now on";
   EXPECT_EQ(async.wait_for(0s), std::future_status::timeout);
   EXPECT_EQ(async.get().output, "old") << "the one in flight goes on";
-  EXPECT_TRUE(comes_true([] { return has_zygotes(1) && count("brig-nursery") == 1; }))
+  EXPECT_TRUE(comes_true([] { return has_zygotes(1) && count("brig-host-copy") == 1; }))
       << left_over();
 }
 
@@ -108,7 +108,7 @@ TEST(SandboxChange, ManyTimesLeavesNothingBehind) {
       EXPECT_EQ(box.call("round", {}).output, std::to_string(i));
       EXPECT_TRUE(box.remove("round"));
     }
-    EXPECT_TRUE(comes_true([] { return has_zygotes(1) && count("brig-nursery") == 1; }))
+    EXPECT_TRUE(comes_true([] { return has_zygotes(1) && count("brig-host-copy") == 1; }))
         << left_over();
     EXPECT_TRUE(comes_true([&] { return open_descriptors() <= before + 4; }))
         << before << " descriptors became " << open_descriptors();

@@ -100,7 +100,7 @@ TEST(SandboxDeath, OfTheNurseryHarmsNoCallUntilAZygoteIsLost) {
     const auto watch = box.watch();
     auto running = box.call_async("nap", {{"ms", 500}}, {"running", ""});
     ASSERT_TRUE(await(*watch, Event::Kind::output, "running"));
-    EXPECT_EQ(kill_all("brig-nursery"), 1);
+    EXPECT_EQ(kill_all("brig-host-copy"), 1);
     EXPECT_EQ(running.get().output, 500);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(box.call("twice", {{"n", i}}).output, 2 * i);
     EXPECT_GE(kill_all("brig-zygote"), 1);
@@ -182,7 +182,7 @@ TEST(SandboxDeath, OfTheHostEndsEverything) {
   char byte;
   ASSERT_EQ(read(ends[0], &byte, 1), 1);
   close(ends[0]);
-  // Two of each: janitor, zygote, keepers, inits and tools; and the nursery.
+  // Two of each: janitor, zygote, keepers, inits and tools; and the copy of the host.
   EXPECT_GE(descendants(host).size(), 11u) << names(descendants(host));
   EXPECT_TRUE(comes_true([&] { return descendants_named(host, "sleep").size() == 1; }));
   if (has_cgroups()) {

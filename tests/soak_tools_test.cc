@@ -95,7 +95,7 @@ Question question(int i) {
 std::uint64_t zygote_memory() {
   std::uint64_t sum = 0;
   for (const Process& each : descendants(getpid()))
-    if (each.name == "brig-zygote" || each.name == "brig-nursery") {
+    if (each.name == "brig-zygote" || each.name == "brig-host-copy") {
       const std::string status = read_file("/proc/" + std::to_string(each.pid) + "/status");
       const std::size_t at = status.find("VmRSS:");
       if (at != std::string::npos) sum += strtoull(status.c_str() + at + 6, nullptr, 10) * 1024;

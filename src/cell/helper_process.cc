@@ -71,8 +71,8 @@ void HelperProcess::spawn(const Origin& origin) {
   if (!self || !packet_pair(pair)) throw_sys("starting the helper: pidfd_open, socketpair");
   socket.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
-  if (origin.nursery) {
-    janitor = origin.nursery->start(theirs.get(), self.get());
+  if (origin.host_copy) {
+    janitor = origin.host_copy->start(theirs.get(), self.get());
     return;
   }
   const int fds[] = {theirs.get(), self.get()};

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "cell/call.h"
-#include "cell/nursery.h"
+#include "cell/host_copy.h"
 #include "cell/plan_builder.h"
 #include "os/cgroup.h"
 #include "os/child.h"
@@ -16,11 +16,11 @@ namespace brig {
 
 // Where zygotes come from. Empty: brig's helper, for commands.
 struct Origin {
-  std::shared_ptr<Nursery> nursery;        // for the functions of this process
+  std::shared_ptr<HostCopy> host_copy;     // for the functions of this process
   std::shared_ptr<UniqueFd> loader;        // the program to execute instead, for those of a library
   std::shared_ptr<const Payload> payload;  // what the zygote loads, or becomes; or null
   bool shows_workspace = false;            // of its cells: see CellResult
-  bool functions() const { return nursery || payload; }
+  bool functions() const { return host_copy || payload; }
 };
 
 struct HelperProcess {

@@ -18,7 +18,7 @@ namespace {
 using wire::Message;
 using wire::Tag;
 
-constexpr int kFromHost = 3;  // as a nursery has it
+constexpr int kFromHost = 3;  // as a copy of the host has it
 constexpr unsigned kSlots = 40;
 
 long open_descriptors() {
@@ -81,7 +81,7 @@ void send_crowded(int socket, Message message, Tag tag) {
   _exit(0);
 }
 
-// In place of a nursery, which would fork janitors of brig's own.
+// In place of a copy of the host, which would fork janitors of brig's own.
 template <void (*kJanitor)(int)>
 [[noreturn]] void start_crowding() {
   for (;;) {
@@ -97,19 +97,19 @@ template <void (*kJanitor)(int)>
 }
 
 TEST(Warden, KeepsNoDescriptorThatItDidNotAskFor) {
-  const auto nursery = std::make_shared<Nursery>(start_crowding<crowding_janitor>);
+  const auto copy = std::make_shared<HostCopy>(start_crowding<crowding_janitor>);
   const long before = open_descriptors();
   Policy policy;
-  EXPECT_THROW(Warden(policy, {.ready = 2}, {.nursery = nursery}), Error);
+  EXPECT_THROW(Warden(policy, {.ready = 2}, {.host_copy = copy}), Error);
   EXPECT_EQ(open_descriptors(), before);
 }
 
 // Whether or not such a cell can be used: where there are cgroups its slot has none.
 TEST(Warden, KeepsNoDescriptorOfACellThatSaysTooMuch) {
-  const auto nursery = std::make_shared<Nursery>(start_crowding<crowding_cells>);
+  const auto copy = std::make_shared<HostCopy>(start_crowding<crowding_cells>);
   const long before = open_descriptors();
   for (int i = 0; i < 3; ++i) try {
-      const Warden warden({}, {.ready = 2}, {.nursery = nursery});
+      const Warden warden({}, {.ready = 2}, {.host_copy = copy});
     } catch (const Error&) {
     }
   EXPECT_EQ(open_descriptors(), before);

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "json/json_line.h"
-#include "mcp/mcp_question.h"
+#include "mcp/mcp_request.h"
 #include "mcp/mcp_tool.h"
 
 namespace brig::serve {
@@ -124,21 +124,21 @@ Mcp::Mcp(Loop& loop, Service& service, Jobs& jobs)
     : loop_(loop), service_(service), jobs_(jobs), resources_(loop) {}
 
 Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr& reply) {
-  Question question{std::move(message["id"]), Json::object(), {}, false, origin, reply};
-  question.method = message["method"].get<std::string>();
+  Request request{std::move(message["id"]), Json::object(), {}, false, origin, reply};
+  request.method = message["method"].get<std::string>();
   if (const auto params = message.find("params"); params != message.end())
-    question.params = std::move(*params);
-  question.modern =
-      !origin.session || question.meta("io.modelcontextprotocol/protocolVersion") != nullptr;
+    request.params = std::move(*params);
+  request.modern =
+      !origin.session || request.meta("io.modelcontextprotocol/protocolVersion") != nullptr;
   if (origin.session) {
     origin.session->used = std::chrono::steady_clock::now();
-    if (origin.session->running.contains(question.id.dump())) {
-      question.fail(rpc::kInvalidRequest, "id: a request of that id is running");
+    if (origin.session->running.contains(request.id.dump())) {
+      request.fail(rpc::kInvalidRequest, "id: a request of that id is running");
       return {};
     }
   }
-  const std::string id = question.id.dump();
-  Stop stop = question.modern ? modern(question) : legacy(question);
+  const std::string id = request.id.dump();
+  Stop stop = request.modern ? modern(request) : legacy(request);
   if (stop && origin.session) {
     const auto running = origin.session->running.find(id);
     if (running != origin.session->running.end()) running->second.stop = stop;
@@ -146,104 +146,104 @@ Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr&
   return stop;
 }
 
-Mcp::Stop Mcp::legacy(Question& question) {
-  const std::string& method = question.method;
+Mcp::Stop Mcp::legacy(Request& request) {
+  const std::string& method = request.method;
   if (method == "initialize") {
-    initialize(question);
+    initialize(request);
   } else if (method == "ping") {
-    question.answer(Json::object());
+    request.answer(Json::object());
   } else if (method == "tools/list") {
-    list_tools(question);
+    list_tools(request);
   } else if (method == "tools/call") {
-    return call_tool(question);
+    return call_tool(request);
   } else if (method == "resources/list") {
-    list_resources(question);
+    list_resources(request);
   } else if (method == "resources/templates/list") {
-    list_templates(question);
+    list_templates(request);
   } else if (method == "resources/read") {
-    read_resource(question);
+    read_resource(request);
   } else if (method.starts_with("tasks/")) {
-    return ask_task(question);
+    return ask_task(request);
   } else if (method == "logging/setLevel") {
-    set_level(question);
+    set_level(request);
   } else if (method == "server/discover") {
     // Of the other era, from who does not know yet that it has to say so.
-    question.fail(rpc::kInvalidParams,
-                  "params._meta: io.modelcontextprotocol/protocolVersion is missing");
+    request.fail(rpc::kInvalidParams,
+                 "params._meta: io.modelcontextprotocol/protocolVersion is missing");
   } else {
-    question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)));
+    request.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)));
   }
   return {};
 }
 
-Mcp::Stop Mcp::modern(Question& question) {
-  const Json* version = question.meta("io.modelcontextprotocol/protocolVersion");
-  const Json* client = question.meta("io.modelcontextprotocol/clientCapabilities");
-  const std::string& method = question.method;
+Mcp::Stop Mcp::modern(Request& request) {
+  const Json* version = request.meta("io.modelcontextprotocol/protocolVersion");
+  const Json* client = request.meta("io.modelcontextprotocol/clientCapabilities");
+  const std::string& method = request.method;
   if (!version || !version->is_string()) {
-    question.fail(rpc::kInvalidParams,
-                  "params._meta: io.modelcontextprotocol/protocolVersion is missing");
+    request.fail(rpc::kInvalidParams,
+                 "params._meta: io.modelcontextprotocol/protocolVersion is missing");
   } else if (!client || !client->is_object()) {
-    question.fail(rpc::kInvalidParams,
-                  "params._meta: io.modelcontextprotocol/clientCapabilities is missing");
+    request.fail(rpc::kInvalidParams,
+                 "params._meta: io.modelcontextprotocol/clientCapabilities is missing");
   } else if (*version != kModern) {
-    question.fail(
+    request.fail(
         rpc::kUnsupportedVersion, "Unsupported protocol version.", 400,
         {{"supported", {kModern}}, {"requested", is_short_text(*version) ? *version : Json()}});
   } else if (method == "server/discover") {
-    discover(question);
+    discover(request);
   } else if (method == "tools/list") {
-    list_tools(question);
+    list_tools(request);
   } else if (method == "tools/call") {
-    return call_tool(question);
+    return call_tool(request);
   } else if (method == "subscriptions/listen") {
-    return listen(question);
+    return listen(request);
   } else if (method.starts_with("tasks/")) {
-    return ask_task(question);
+    return ask_task(request);
   } else if (method == "resources/list") {
-    list_resources(question);
+    list_resources(request);
   } else if (method == "resources/templates/list") {
-    list_templates(question);
+    list_templates(request);
   } else if (method == "resources/read") {
-    read_resource(question);
+    read_resource(request);
   } else {
-    question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
+    request.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
   }
   return {};
 }
 
-void Mcp::initialize(Question& question) {
-  const auto version = question.params.find("protocolVersion");
-  if (version == question.params.end() || !version->is_string())
-    return question.fail(rpc::kInvalidParams, "protocolVersion: is missing");
-  McpSession& session = *question.origin.session;
+void Mcp::initialize(Request& request) {
+  const auto version = request.params.find("protocolVersion");
+  if (version == request.params.end() || !version->is_string())
+    return request.fail(rpc::kInvalidParams, "protocolVersion: is missing");
+  McpSession& session = *request.origin.session;
   session.version = is_legacy_version(version->get_ref<const std::string&>())
                         ? version->get<std::string>()
                         : kLatestLegacy;
-  question.answer({{"protocolVersion", session.version},
-                   {"capabilities", capabilities_of(session.version)},
-                   {"serverInfo", server_info()},
-                   {"instructions", kInstructions}});
+  request.answer({{"protocolVersion", session.version},
+                  {"capabilities", capabilities_of(session.version)},
+                  {"serverInfo", server_info()},
+                  {"instructions", kInstructions}});
 }
 
-void Mcp::discover(Question& question) {
-  question.answer({{"supportedVersions", {kModern}},
-                   {"capabilities", capabilities_of(kModern)},
-                   {"instructions", kInstructions},
-                   {"ttlMs", kListLifetime},
-                   {"cacheScope", "private"},
-                   {"_meta", {{"io.modelcontextprotocol/serverInfo", server_info()}}}});
+void Mcp::discover(Request& request) {
+  request.answer({{"supportedVersions", {kModern}},
+                  {"capabilities", capabilities_of(kModern)},
+                  {"instructions", kInstructions},
+                  {"ttlMs", kListLifetime},
+                  {"cacheScope", "private"},
+                  {"_meta", {{"io.modelcontextprotocol/serverInfo", server_info()}}}});
 }
 
-void Mcp::list_tools(Question& question) {
-  const auto tools = service_.tools(question.caller());
+void Mcp::list_tools(Request& request) {
+  const auto tools = service_.tools(request.caller());
   std::size_t first = 0;
-  if (const auto cursor = question.params.find("cursor"); cursor != question.params.end()) {
+  if (const auto cursor = request.params.find("cursor"); cursor != request.params.end()) {
     // The name of the last that was given: it stays true when tools come and go.
     const auto name =
         cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
     if (!name || name->empty())
-      return question.fail(rpc::kInvalidParams, "cursor: not one of this server's");
+      return request.fail(rpc::kInvalidParams, "cursor: not one of this server's");
     first = static_cast<std::size_t>(
         std::find_if(tools.begin(), tools.end(),
                      [&](const auto& tool) { return tool->name > *name; }) -
@@ -254,72 +254,72 @@ void Mcp::list_tools(Question& question) {
   for (std::size_t i = first; i < end; ++i) {
     const Tool& tool = *tools[i];
     list.push_back(
-        mcp_tool(tool, service_.policy_of(tool), question.modern, service_.is_own(tool.name)));
+        mcp_tool(tool, service_.policy_of(tool), request.modern, service_.is_own(tool.name)));
     // Before 2025-06-18 there were neither output schemas nor what they are of.
-    if (!question.modern && question.origin.session->version < "2025-06-18")
+    if (!request.modern && request.origin.session->version < "2025-06-18")
       list.back().erase("outputSchema");
-    if (!question.modern && question.has_tasks())
+    if (!request.modern && request.has_tasks())
       list.back()["execution"] = {{"taskSupport", "optional"}};
   }
   Json result{{"tools", std::move(list)}};
   if (end < tools.size()) result["nextCursor"] = base64(tools[end - 1]->name);
-  if (question.modern) {
+  if (request.modern) {
     result["ttlMs"] = kListLifetime;
     result["cacheScope"] = "private";
   }
-  question.answer(std::move(result));
+  request.answer(std::move(result));
 }
 
-void Mcp::list_resources(Question& question) {
+void Mcp::list_resources(Request& request) {
   std::string after;
-  if (const auto cursor = question.params.find("cursor"); cursor != question.params.end()) {
+  if (const auto cursor = request.params.find("cursor"); cursor != request.params.end()) {
     const auto uri =
         cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
     if (!uri || uri->empty())
-      return question.fail(rpc::kInvalidParams, "cursor: not one of this server's");
+      return request.fail(rpc::kInvalidParams, "cursor: not one of this server's");
     after = *uri;
   }
   bool more = false;
-  auto list = resources_.list(question.origin.caller, after, more);
+  auto list = resources_.list(request.origin.caller, after, more);
   if (!list)
-    return question.fail(rpc::kInvalidParams,
-                         "cursor: what it stands for is not kept any more; begin anew");
+    return request.fail(rpc::kInvalidParams,
+                        "cursor: what it stands for is not kept any more; begin anew");
   Json result{{"resources", std::move(*list)}};
   if (more) result["nextCursor"] = base64(result["resources"].back()["uri"].get<std::string>());
-  if (question.modern) {
+  if (request.modern) {
     result["ttlMs"] = kListLifetime;
     result["cacheScope"] = "private";
   }
-  question.answer(std::move(result));
+  request.answer(std::move(result));
 }
 
-void Mcp::list_templates(Question& question) {
+void Mcp::list_templates(Request& request) {
   Json result{{"resourceTemplates", Json::array()}};
-  if (question.modern) {
+  if (request.modern) {
     result["ttlMs"] = kListLifetime;
     result["cacheScope"] = "private";
   }
-  question.answer(std::move(result));
+  request.answer(std::move(result));
 }
 
-void Mcp::read_resource(Question& question) {
-  const auto uri = question.params.find("uri");
-  if (uri == question.params.end() || !uri->is_string())
-    return question.fail(rpc::kInvalidParams, "uri: a string");
+void Mcp::read_resource(Request& request) {
+  const auto uri = request.params.find("uri");
+  if (uri == request.params.end() || !uri->is_string())
+    return request.fail(rpc::kInvalidParams, "uri: a string");
   std::string fault;
-  auto result = is_short_text(*uri) ? resources_.read(question.origin.caller,
+  auto result = is_short_text(*uri) ? resources_.read(request.origin.caller,
                                                       uri->get_ref<const std::string&>(), fault)
                                     : std::nullopt;
   if (!result) {
     if (fault.empty()) fault = "There is no such resource: its uri is too long.";
-    return question.fail(question.modern ? rpc::kInvalidParams : rpc::kNoResource, fault, 200,
-                         {{"uri", is_short_text(*uri) ? *uri : Json()}});
+    return request.fail(request.modern ? rpc::kInvalidParams : rpc::kNoResource, fault, 200,
+                        {{"uri", is_short_text(*uri) ? *uri : Json()}});
   }
-  if (question.modern) {
+  if (request.modern) {
     (*result)["ttlMs"] = kListLifetime;
     (*result)["cacheScope"] = "private";
   }
-  question.answer(std::move(*result));
+  request.answer(std::move(*result));
 }
 
 std::optional<LogLevel> log_level_of(const Json& name) {
@@ -330,47 +330,47 @@ std::optional<LogLevel> log_level_of(const Json& name) {
   return {};
 }
 
-void Mcp::set_level(Question& question) {
-  const auto level = question.params.find("level");
-  const auto known = level == question.params.end() ? std::nullopt : log_level_of(*level);
-  if (!known) return question.fail(rpc::kInvalidParams, "level: not one of RFC 5424's");
-  question.origin.session->log_level = *known;
-  question.answer(Json::object());
+void Mcp::set_level(Request& request) {
+  const auto level = request.params.find("level");
+  const auto known = level == request.params.end() ? std::nullopt : log_level_of(*level);
+  if (!known) return request.fail(rpc::kInvalidParams, "level: not one of RFC 5424's");
+  request.origin.session->log_level = *known;
+  request.answer(Json::object());
 }
 
 // Tells of changes until it is stopped.
-Mcp::Stop Mcp::listen(Question& question) {
-  const auto wanted = question.params.find("notifications");
-  if (wanted == question.params.end() || !wanted->is_object()) {
-    question.fail(rpc::kInvalidParams, "notifications: an object");
+Mcp::Stop Mcp::listen(Request& request) {
+  const auto wanted = request.params.find("notifications");
+  if (wanted == request.params.end() || !wanted->is_object()) {
+    request.fail(rpc::kInvalidParams, "notifications: an object");
     return {};
   }
   // No task is told of unasked; but who does not declare them may not ask for it either.
-  if (wanted->contains("taskIds") && !question.declares_tasks()) {
-    question.fail_without_tasks();
+  if (wanted->contains("taskIds") && !request.declares_tasks()) {
+    request.fail_without_tasks();
     return {};
   }
-  if (!question.reply->can_notify()) {
-    question.fail(rpc::kInvalidRequest,
-                  "what is heard here comes as a text/event-stream: accept it", 406);
+  if (!request.reply->can_notify()) {
+    request.fail(rpc::kInvalidRequest, "what is heard here comes as a text/event-stream: accept it",
+                 406);
     return {};
   }
   const bool tools = wanted->value("toolsListChanged", Json(false)) == true;
-  const Json meta{{"io.modelcontextprotocol/subscriptionId", question.id}};
+  const Json meta{{"io.modelcontextprotocol/subscriptionId", request.id}};
   Json accepted = Json::object();
   if (tools) accepted["toolsListChanged"] = true;
-  question.reply->notify(rpc::notification("notifications/subscriptions/acknowledged",
-                                           {{"notifications", accepted}, {"_meta", meta}}));
+  request.reply->notify(rpc::notification("notifications/subscriptions/acknowledged",
+                                          {{"notifications", accepted}, {"_meta", meta}}));
   const auto held = std::make_shared<std::shared_ptr<void>>();
   if (tools)
-    *held = service_.on_tools_changed([reply = question.reply, meta] {
+    *held = service_.on_tools_changed([reply = request.reply, meta] {
       reply->notify(rpc::notification("notifications/tools/list_changed", {{"_meta", meta}}));
     });
-  if (question.origin.session) {
-    const std::string id = question.id.dump();
-    question.origin.session->running[id] = {0, question.reply, {}};
+  if (request.origin.session) {
+    const std::string id = request.id.dump();
+    request.origin.session->running[id] = {0, request.reply, {}};
   }
-  return [held, reply = question.reply] { held->reset(); };
+  return [held, reply = request.reply] { held->reset(); };
 }
 
 void Mcp::notification(const Json& message, const McpOrigin& origin) {

@@ -107,31 +107,31 @@ class Mcp {
   Loop& loop() { return loop_; }
 
  private:
-  struct Question;  // a request, taken apart
-  Stop legacy(Question& question);
-  Stop modern(Question& question);
-  void initialize(Question& question);
-  void discover(Question& question);
-  void list_tools(Question& question);
-  void set_level(Question& question);
-  void list_resources(Question& question);
-  void list_templates(Question& question);
-  void read_resource(Question& question);
-  struct Calling;  // a tools/call that has no answer yet, or is a task
-  using CallingPtr = std::shared_ptr<Calling>;
-  Stop call_tool(Question& question);
+  struct Request;  // a request, taken apart
+  Stop legacy(Request& request);
+  Stop modern(Request& request);
+  void initialize(Request& request);
+  void discover(Request& request);
+  void list_tools(Request& request);
+  void set_level(Request& request);
+  void list_resources(Request& request);
+  void list_templates(Request& request);
+  void read_resource(Request& request);
+  struct ToolCall;  // a tools/call that has no answer yet, or is a task
+  using ToolCallPtr = std::shared_ptr<ToolCall>;
+  Stop call_tool(Request& request);
   // What the request says of how it is to be answered. False: it is malformed, and has been told so.
-  bool prepare(Question& question, Calling& calling);
-  bool prepare_commentary(Question& question, Calling& calling);
-  Stop start_call(Question& question, Order order, const CallingPtr& calling);
-  Hearing hearing_of(const CallingPtr& calling);
-  Json result_of(const Calling& calling, ToolResult result) const;
+  bool prepare(Request& request, ToolCall& call);
+  bool prepare_commentary(Request& request, ToolCall& call);
+  Stop start_call(Request& request, CallRequest call_request, const ToolCallPtr& call);
+  CallObserver observer_of(const ToolCallPtr& call);
+  Json result_of(const ToolCall& call, ToolResult result) const;
   // False: there is no room, or nobody wants it any more.
-  bool become_task(Calling& calling);
-  Stop ask_task(Question& question);
-  void cancel_task(Question& question, const std::string& task, const Job& job);
-  Stop answer_result(Question& question, const std::string& task);
-  Stop listen(Question& question);
+  bool become_task(ToolCall& call);
+  Stop ask_task(Request& request);
+  void cancel_task(Request& request, const std::string& task, const Job& job);
+  Stop answer_result(Request& request, const std::string& task);
+  Stop listen(Request& request);
 
   Loop& loop_;
   Service& service_;

@@ -74,7 +74,7 @@ struct Shown {
   bool value = false;  // forms of the value were among it
 };
 
-// What was written to stdout and what was displayed, in order. `pieces` holds what the parts refer to.
+// What was written to stdout and what was displayed, in request. `pieces` holds what the parts refer to.
 Shown add_shown(std::vector<Part>& parts, const Report& report, const Json& displays,
                 bool name_stdout, std::vector<Output>& pieces) {
   std::vector<std::uint64_t> places;

@@ -4,13 +4,13 @@
 #include "base/text.h"
 #include "json/json_line.h"
 #include "mcp/mcp_commentary.h"
-#include "mcp/mcp_question.h"
+#include "mcp/mcp_request.h"
 #include "mcp/mcp_result.h"
 #include "mcp/mcp_tool.h"
 
 namespace brig::serve {
 
-struct Mcp::Calling {
+struct Mcp::ToolCall {
   Json id;
   McpReplyPtr reply;
   McpSessionPtr session;  // null: stateless, over HTTP
@@ -25,7 +25,7 @@ struct Mcp::Calling {
   // What a task needs. `wish`: the client asked for one, in 2025-11-25.
   std::optional<TaskWish> wish;
   std::size_t size = 0;  // of the arguments, as text
-  Taken taken;
+  AcceptedCall accepted;
   bool runs = false;     // or it waits for its turn
   bool left = false;     // nobody waits for the answer
   Loop::Timer patience;  // until it becomes a task
@@ -57,190 +57,190 @@ std::string cause_in(const Json& result) {
 
 }  // namespace
 
-bool Mcp::prepare_commentary(Question& question, Calling& calling) {
-  calling.commentary = std::make_shared<McpCommentary>(question.reply, calling.tool->name);
-  if (calling.wish) return true;  // its request is answered before anything can be told
-  if (const Json* token = question.meta("progressToken"); token) {
+bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
+  call.commentary = std::make_shared<McpCommentary>(request.reply, call.tool->name);
+  if (call.wish) return true;  // its request is answered before anything can be told
+  if (const Json* token = request.meta("progressToken"); token) {
     if (token->is_string() && !is_short_text(*token)) {  // each message has it
-      question.fail(rpc::kInvalidParams, "progressToken: longer than 1024 bytes");
+      request.fail(rpc::kInvalidParams, "progressToken: longer than 1024 bytes");
       return false;
     }
     if (token->is_string() || token->is_number_integer())
-      calling.commentary->want_progress(*token, loop_);
+      call.commentary->want_progress(*token, loop_);
   }
-  const Json* level = question.meta("io.modelcontextprotocol/logLevel");
+  const Json* level = request.meta("io.modelcontextprotocol/logLevel");
   const auto asked = level ? log_level_of(*level) : std::nullopt;
-  if (question.modern ? asked && *asked <= LogLevel::info
-                      : calling.session && calling.session->log_level <= LogLevel::info)
-    calling.commentary->want_log();
+  if (request.modern ? asked && *asked <= LogLevel::info
+                     : call.session && call.session->log_level <= LogLevel::info)
+    call.commentary->want_log();
   return true;
 }
 
-bool Mcp::prepare(Question& question, Calling& calling) {
-  calling.id = question.id;
-  calling.reply = question.reply;
-  calling.session = question.origin.session;
-  calling.caller = question.origin.caller;
-  calling.modern = question.modern;
-  calling.own = service_.is_own(calling.tool->name);
-  calling.view = McpView::of_version(question.modern ? kModern : calling.session->version);
-  calling.view.text = service_.mcp_text();
-  calling.view.keep = [this, caller = calling.caller](const std::string& file, std::string type,
-                                                      std::string bytes) {
+bool Mcp::prepare(Request& request, ToolCall& call) {
+  call.id = request.id;
+  call.reply = request.reply;
+  call.session = request.origin.session;
+  call.caller = request.origin.caller;
+  call.modern = request.modern;
+  call.own = service_.is_own(call.tool->name);
+  call.view = McpView::of_version(request.modern ? kModern : call.session->version);
+  call.view.text = service_.mcp_text();
+  call.view.keep = [this, caller = call.caller](const std::string& file, std::string type,
+                                                std::string bytes) {
     return resources_.keep(caller, file, std::move(type), std::move(bytes));
   };
-  if (const auto task = question.params.find("task");
-      !question.modern && question.has_tasks() && task != question.params.end()) {
-    calling.wish = task_wish_of(*task);
-    if (!calling.wish) {
-      question.fail(rpc::kInvalidParams, "task: an object; its ttl: milliseconds");
+  if (const auto task = request.params.find("task");
+      !request.modern && request.has_tasks() && task != request.params.end()) {
+    call.wish = task_wish_of(*task);
+    if (!call.wish) {
+      request.fail(rpc::kInvalidParams, "task: an object; its ttl: milliseconds");
       return false;
     }
   }
-  return prepare_commentary(question, calling);
+  return prepare_commentary(request, call);
 }
 
-Json Mcp::result_of(const Calling& calling, ToolResult result) const {
-  Json answer = mcp_result(std::move(result), calling.tool.get(), calling.own, calling.view);
-  answer["_meta"]["traceparent"] = calling.trace;
-  if (calling.modern) answer["resultType"] = "complete";
+Json Mcp::result_of(const ToolCall& call, ToolResult result) const {
+  Json answer = mcp_result(std::move(result), call.tool.get(), call.own, call.view);
+  answer["_meta"]["traceparent"] = call.trace;
+  if (call.modern) answer["resultType"] = "complete";
   return answer;
 }
 
-Hearing Mcp::hearing_of(const CallingPtr& calling) {
-  Hearing hearing;
-  hearing.on_event = [this, calling](const Event& event) {
-    if (event.kind == Event::Kind::started) calling->runs = true;
-    if (calling->task.empty())
-      calling->commentary->hear(event);
+CallObserver Mcp::observer_of(const ToolCallPtr& call) {
+  CallObserver observer;
+  observer.on_event = [this, call](const Event& event) {
+    if (event.kind == Event::Kind::started) call->runs = true;
+    if (call->task.empty())
+      call->commentary->receive(event);
     else
-      jobs_.hear(calling->task, event);
+      jobs_.receive(call->task, event);
   };
-  hearing.on_done = [this, calling](ToolResult result) {
-    calling->patience.reset();
-    if (!calling->task.empty()) {
+  observer.on_done = [this, call](ToolResult result) {
+    call->patience.reset();
+    if (!call->task.empty()) {
       const bool cancelled = result.report.outcome == Outcome::cancelled;
-      Json ended = result_of(*calling, std::move(result));
-      if (!calling->modern)
-        ended["_meta"]["io.modelcontextprotocol/related-task"] = {{"taskId", calling->task}};
-      return jobs_.finish(calling->task, {json_line(ended), cancelled,
-                                          ended.value("isError", false), cause_in(ended)});
+      Json ended = result_of(*call, std::move(result));
+      if (!call->modern)
+        ended["_meta"]["io.modelcontextprotocol/related-task"] = {{"taskId", call->task}};
+      return jobs_.finish(call->task, {json_line(ended), cancelled, ended.value("isError", false),
+                                       cause_in(ended)});
     }
-    if (calling->session) {
-      calling->session->running.erase(calling->id.dump());
-      if (calling->session->cancelled.erase(calling->id.dump()) > 0) return calling->reply->close();
+    if (call->session) {
+      call->session->running.erase(call->id.dump());
+      if (call->session->cancelled.erase(call->id.dump()) > 0) return call->reply->close();
     }
-    calling->commentary->finish();
-    calling->answer(result_of(*calling, std::move(result)));
+    call->commentary->finish();
+    call->answer(result_of(*call, std::move(result)));
   };
-  return hearing;
+  return observer;
 }
 
-bool Mcp::become_task(Calling& calling) {
-  if (calling.is_cancelled()) return false;
-  const JobKind kind = calling.modern ? JobKind::task : JobKind::legacy_task;
+bool Mcp::become_task(ToolCall& call) {
+  if (call.is_cancelled()) return false;
+  const JobKind kind = call.modern ? JobKind::task : JobKind::legacy_task;
   Job job;
   job.kind = kind;
-  job.tool = calling.tool->name;
-  job.call = calling.taken;
-  job.caller = calling.caller;
-  job.size = calling.size;
-  job.status = calling.runs ? Job::Status::running : Job::Status::queued;
-  if (calling.wish) job.kept = calling.wish->kept;
+  job.tool = call.tool->name;
+  job.call = call.accepted;
+  job.caller = call.caller;
+  job.size = call.size;
+  job.status = call.runs ? Job::Status::running : Job::Status::queued;
+  if (call.wish) job.kept = call.wish->kept;
   const auto id = jobs_.adopt(std::move(job));
   if (!id) return false;
-  calling.task = *id;
-  if (calling.session) calling.session->running.erase(calling.id.dump());
-  calling.commentary->finish();
-  const Job& made = *jobs_.look(*id, kind, *calling.caller);
+  call.task = *id;
+  if (call.session) call.session->running.erase(call.id.dump());
+  call.commentary->finish();
+  const Job& made = *jobs_.look(*id, kind, *call.caller);
   Json told = task_told(*id, made, made.began);
-  if (calling.modern) {
+  if (call.modern) {
     told["resultType"] = "task";
-    calling.answer(std::move(told));
+    call.answer(std::move(told));
   } else {
-    calling.answer({{"task", std::move(told)}});
+    call.answer({{"task", std::move(told)}});
   }
   return true;
 }
 
-Mcp::Stop Mcp::call_tool(Question& question) {
-  const auto name = question.params.find("name");
-  if (name == question.params.end() || !name->is_string()) {
-    question.fail(rpc::kInvalidParams, "name: a string");
+Mcp::Stop Mcp::call_tool(Request& request) {
+  const auto name = request.params.find("name");
+  if (name == request.params.end() || !name->is_string()) {
+    request.fail(rpc::kInvalidParams, "name: a string");
     return {};
   }
-  Order order;
-  order.tool = name->get<std::string>();
-  order.caller = question.origin.caller;
-  order.peer = question.origin.peer;
-  order.via = "mcp";
-  if (const auto arguments = question.params.find("arguments");
-      arguments != question.params.end() && !arguments->is_null()) {
+  CallRequest call_request;
+  call_request.tool = name->get<std::string>();
+  call_request.caller = request.origin.caller;
+  call_request.peer = request.origin.peer;
+  call_request.via = "mcp";
+  if (const auto arguments = request.params.find("arguments");
+      arguments != request.params.end() && !arguments->is_null()) {
     if (!arguments->is_object()) {
-      question.fail(rpc::kInvalidParams, "arguments: an object");
+      request.fail(rpc::kInvalidParams, "arguments: an object");
       return {};
     }
-    order.arguments = std::move(*arguments);
+    call_request.arguments = std::move(*arguments);
   }
-  const auto calling = std::make_shared<Calling>();
-  calling->tool = service_.find(order.tool, question.caller());
-  if (!calling->tool) {
+  const auto call = std::make_shared<ToolCall>();
+  call->tool = service_.find(call_request.tool, request.caller());
+  if (!call->tool) {
     Refusal unknown{404, "unknown-tool", ""};
-    service_.refused(order, unknown);
-    question.fail(rpc::kInvalidParams, "unknown tool: " + in_quotes(order.tool), 200);
+    service_.refused(call_request, unknown);
+    request.fail(rpc::kInvalidParams, "unknown tool: " + in_quotes(call_request.tool), 200);
     return {};
   }
-  const Json* parent = question.meta("traceparent");
+  const Json* parent = request.meta("traceparent");
   const std::string traceparent =
-      parent && parent->is_string() ? parent->get<std::string>() : question.origin.traceparent;
-  order.trace = Trace::from(traceparent.empty() ? nullptr : &traceparent);
-  calling->trace = order.trace.traceparent();
-  if (!prepare(question, *calling)) return {};
-  return start_call(question, std::move(order), calling);
+      parent && parent->is_string() ? parent->get<std::string>() : request.origin.traceparent;
+  call_request.trace = Trace::from(traceparent.empty() ? nullptr : &traceparent);
+  call->trace = call_request.trace.traceparent();
+  if (!prepare(request, *call)) return {};
+  return start_call(request, std::move(call_request), call);
 }
 
-Mcp::Stop Mcp::start_call(Question& question, Order order, const CallingPtr& calling) {
-  const bool may_become_task = question.declares_tasks();
-  if (calling->wish || may_become_task) calling->size = json_line(order.arguments).size();
+Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const ToolCallPtr& call) {
+  const bool may_become_task = request.declares_tasks();
+  if (call->wish || may_become_task) call->size = json_line(call_request.arguments).size();
   std::optional<Refusal> refusal;
-  if (calling->wish && !jobs_.has_room(question.caller(), calling->size)) {
+  if (call->wish && !jobs_.has_room(request.caller(), call->size)) {
     refusal = Jobs::no_room();
-    service_.refused(order, *refusal);
+    service_.refused(call_request, *refusal);
   }
   if (!refusal) {
-    auto started = service_.start(std::move(order), hearing_of(calling));
+    auto started = service_.start(std::move(call_request), observer_of(call));
     if (auto* told = std::get_if<Refusal>(&started))
       refusal = std::move(*told);
     else
-      calling->taken = std::get<Taken>(std::move(started));
+      call->accepted = std::get<AcceptedCall>(std::move(started));
   }
   if (refusal) {
-    calling->commentary->finish();
+    call->commentary->finish();
     Json answer = refusal_result(*refusal);
     // Who asked for a task can read nothing but a task, or an error.
-    if (calling->wish)
-      question.fail(rpc::kInternal, fmt::format("{}: {}", refusal->name, refusal->detail), 200,
-                    std::move(answer["_meta"]));
+    if (call->wish)
+      request.fail(rpc::kInternal, fmt::format("{}: {}", refusal->name, refusal->detail), 200,
+                   std::move(answer["_meta"]));
     else
-      question.answer(std::move(answer));
+      request.answer(std::move(answer));
     return {};
   }
-  if (calling->wish) {
-    become_task(*calling);  // there is room: it was looked for
+  if (call->wish) {
+    become_task(*call);  // there is room: it was looked for
     return {};
   }
-  if (calling->session)
-    calling->session->running[question.id.dump()] = {calling->taken.number, question.reply, {}};
+  if (call->session)
+    call->session->running[request.id.dump()] = {call->accepted.number, request.reply, {}};
   // Without room for it the call goes on, and is answered as if there were no tasks.
   if (may_become_task)
-    calling->patience = loop_.after(kTaskPatience, [this, weak = std::weak_ptr(calling)] {
+    call->patience = loop_.after(kTaskPatience, [this, weak = std::weak_ptr(call)] {
       if (const auto held = weak.lock()) become_task(*held);
     });
-  return [this, weak = std::weak_ptr(calling)] {
+  return [this, weak = std::weak_ptr(call)] {
     const auto held = weak.lock();
     if (!held || !held->task.empty()) return;
     held->left = true;
-    service_.cancel(held->taken.number, true);
+    service_.cancel(held->accepted.number, true);
   };
 }
 

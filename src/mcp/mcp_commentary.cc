@@ -21,7 +21,7 @@ void McpCommentary::want_progress(Json token, Loop& loop) {
   heartbeat_ = loop.every(kHeartbeat, [this] { beat(); });
 }
 
-void McpCommentary::hear(const Event& event) {
+void McpCommentary::receive(const Event& event) {
   if (event.kind == Event::Kind::progress)
     progress(event.fraction, event.text);
   else if (event.kind == Event::Kind::output && event.stream == Stream::err && log_)

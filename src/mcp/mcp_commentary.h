@@ -1,4 +1,4 @@
-// McpCommentary: what a client hears of a call before its answer: progress, if it asked for it, and what the tool logs. Only on the
+// McpCommentary: what a client is sent about a call before its answer: progress, if it asked for it, and what the tool logs. Only on the
 // loop's thread.
 #pragma once
 
@@ -20,7 +20,7 @@ class McpCommentary {
   // Each line that the tool writes to stderr.
   void want_log() { log_ = true; }
 
-  void hear(const Event& event);
+  void receive(const Event& event);
   // Nothing is told any more; a line that has not ended is told now.
   void finish();
 

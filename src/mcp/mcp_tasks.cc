@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "json/json_line.h"
-#include "mcp/mcp_question.h"
+#include "mcp/mcp_request.h"
 
 namespace brig::serve {
 namespace {
@@ -82,72 +82,72 @@ Json task_told(const std::string& id, const Job& job, std::chrono::steady_clock:
 }
 
 // tasks/get and tasks/cancel; tasks/update in 2026-07-28, tasks/result in 2025-11-25.
-Mcp::Stop Mcp::ask_task(Question& question) {
-  const std::string& method = question.method;
+Mcp::Stop Mcp::ask_task(Request& request) {
+  const std::string& method = request.method;
   const bool known = method == "tasks/get" || method == "tasks/cancel" ||
-                     method == (question.modern ? "tasks/update" : "tasks/result");
-  if (!known || !question.has_tasks()) {
-    question.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
+                     method == (request.modern ? "tasks/update" : "tasks/result");
+  if (!known || !request.has_tasks()) {
+    request.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
     return {};
   }
-  if (question.modern && !question.declares_tasks()) {
-    question.fail_without_tasks();
+  if (request.modern && !request.declares_tasks()) {
+    request.fail_without_tasks();
     return {};
   }
-  const auto id = question.params.find("taskId");
-  if (id == question.params.end() || !id->is_string()) {
-    question.fail(rpc::kInvalidParams, "taskId: a string");
+  const auto id = request.params.find("taskId");
+  if (id == request.params.end() || !id->is_string()) {
+    request.fail(rpc::kInvalidParams, "taskId: a string");
     return {};
   }
   const Job* job = is_short_text(*id) ? jobs_.look(id->get_ref<const std::string&>(),
-                                                   question.task_kind(), question.caller())
+                                                   request.task_kind(), request.caller())
                                       : nullptr;
   // The same for what is another's, what has expired and what never was.
   if (!job) {
-    question.fail(rpc::kInvalidParams, "There is no such task, or no longer.", 200);
+    request.fail(rpc::kInvalidParams, "There is no such task, or no longer.", 200);
     return {};
   }
   const std::string task = id->get<std::string>();
-  if (method == "tasks/result") return answer_result(question, task);
+  if (method == "tasks/result") return answer_result(request, task);
   if (method == "tasks/cancel") {
-    cancel_task(question, task, *job);
+    cancel_task(request, task, *job);
   } else if (method == "tasks/update") {
     // A task asks for nothing: there is nothing that an answer could be to.
-    const auto responses = question.params.find("inputResponses");
-    if (responses == question.params.end() || !responses->is_object())
-      question.fail(rpc::kInvalidParams, "inputResponses: an object");
+    const auto responses = request.params.find("inputResponses");
+    if (responses == request.params.end() || !responses->is_object())
+      request.fail(rpc::kInvalidParams, "inputResponses: an object");
     else
-      question.answer(Json::object());
+      request.answer(Json::object());
   } else {
     Json told = task_told(task, *job, std::chrono::steady_clock::now());
-    if (!question.modern || told["status"] != "completed") {
-      question.answer(std::move(told));
+    if (!request.modern || told["status"] != "completed") {
+      request.answer(std::move(told));
       return {};
     }
     told["resultType"] = "complete";
     std::string text = json_line(told);
     text.back() = ',';
     text.append("\"result\":").append(job->result).append("}");
-    question.reply->answer_text(question.id, rpc::result_line(question.id, text));
+    request.reply->answer_text(request.id, rpc::result_line(request.id, text));
   }
   return {};
 }
 
-void Mcp::cancel_task(Question& question, const std::string& task, const Job& job) {
-  const bool over = job.status == Job::Status::done || (!question.modern && job.asked_to_end);
-  if (over && !question.modern)
-    return question.fail(rpc::kInvalidParams,
-                         fmt::format("The task can't be cancelled: it is {}.", status_of(job)));
+void Mcp::cancel_task(Request& request, const std::string& task, const Job& job) {
+  const bool over = job.status == Job::Status::done || (!request.modern && job.asked_to_end);
+  if (over && !request.modern)
+    return request.fail(rpc::kInvalidParams,
+                        fmt::format("The task can't be cancelled: it is {}.", status_of(job)));
   jobs_.end(task);
-  question.answer(question.modern ? Json::object()
-                                  : task_told(task, job, std::chrono::steady_clock::now()));
+  request.answer(request.modern ? Json::object()
+                                : task_told(task, job, std::chrono::steady_clock::now()));
 }
 
 // Waits for the end of the task, and answers as tools/call would have.
-Mcp::Stop Mcp::answer_result(Question& question, const std::string& task) {
-  const McpSessionPtr session = question.origin.session;
-  const auto answer = [this, task, session, id = question.id, reply = question.reply,
-                       caller = question.origin.caller] {
+Mcp::Stop Mcp::answer_result(Request& request, const std::string& task) {
+  const McpSessionPtr session = request.origin.session;
+  const auto answer = [this, task, session, id = request.id, reply = request.reply,
+                       caller = request.origin.caller] {
     session->running.erase(id.dump());
     const Job* job = jobs_.look(task, JobKind::legacy_task, *caller);
     if (!job || job->status != Job::Status::done)
@@ -155,12 +155,12 @@ Mcp::Stop Mcp::answer_result(Question& question, const std::string& task) {
           rpc::error(id, rpc::kInternal, "The task has not ended yet; ask again."));
     reply->answer_text(id, rpc::result_line(id, job->result));
   };
-  const Job* job = jobs_.look(task, JobKind::legacy_task, question.caller());
+  const Job* job = jobs_.look(task, JobKind::legacy_task, request.caller());
   // The oldest may be of a connection that was lost.
   if (job->waiting.size() >= kMostWaiting) jobs_.wake_oldest(task);
   const std::uint64_t key = jobs_.wait(task, kLongestResultWait, answer);
   if (key == 0) return {};
-  session->running[question.id.dump()] = {0, question.reply, {}};
+  session->running[request.id.dump()] = {0, request.reply, {}};
   return [this, task, key] { jobs_.stop_waiting(task, key); };
 }
 

@@ -47,7 +47,7 @@ Sandbox::Impl::~Impl() {
   admission_->close(this);
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, flight] : flights_) stop(*flight, false);
+    for (const auto& [id, call] : calls_) stop(*call, false);
     stopping_ = true;
     wake_.notify_all();
   }
@@ -68,13 +68,13 @@ void Sandbox::Impl::work() {
   Clock::time_point until = Clock::time_point::max();
   for (;;) {
     const auto ready = [&] {
-      return !jobs_.empty() || deadlines_ || (stopping_ && flights_.empty() && deciding_ == 0);
+      return !jobs_.empty() || deadlines_ || (stopping_ && calls_.empty() && deciding_ == 0);
     };
     if (until == Clock::time_point::max())
       wake_.wait(lock, ready);
     else
       wake_.wait_until(lock, until, ready);
-    if (jobs_.empty() && stopping_ && flights_.empty() && deciding_ == 0) return;
+    if (jobs_.empty() && stopping_ && calls_.empty() && deciding_ == 0) return;
     deadlines_ = false;
     std::deque<std::function<void()>> jobs;
     jobs.swap(jobs_);
@@ -102,8 +102,8 @@ std::vector<std::shared_ptr<const Tool>> Sandbox::list_tools(const std::string& 
 
 ToolResult Sandbox::call(const std::string& tool, Json arguments, CallOptions options) {
   ToolResult result;
-  const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
-  return flight ? impl_->call(flight) : result;
+  const auto call = impl_->begin(tool, std::move(arguments), std::move(options), result);
+  return call ? impl_->call(call) : result;
 }
 
 ToolResult Sandbox::call(const std::string& tool, Json arguments, std::string call_id) {
@@ -121,10 +121,10 @@ std::future<ToolResult> Sandbox::call_async(const std::string& tool, Json argume
 void Sandbox::call_async(const std::string& tool, Json arguments, CallOptions options,
                          std::function<void(ToolResult)> on_done) {
   ToolResult result;
-  const auto flight = impl_->board(tool, std::move(arguments), std::move(options), result);
-  if (!flight) return on_done(std::move(result));
-  flight->on_done = std::move(on_done);
-  impl_->call_async(flight);
+  const auto call = impl_->begin(tool, std::move(arguments), std::move(options), result);
+  if (!call) return on_done(std::move(result));
+  call->on_done = std::move(on_done);
+  impl_->call_async(call);
 }
 
 bool Sandbox::cancel(const std::string& call_id, bool at_once) {

@@ -1,4 +1,4 @@
-// The calls of a Sandbox: boarded, admitted, run, landed.
+// The calls of a Sandbox: begun, admitted, run, finished.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -82,55 +82,54 @@ void narrow(CallLimits& limits, const CallLimits& more) {
 
 }  // namespace
 
-std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json arguments,
-                                             CallOptions options, ToolResult& result) {
-  auto flight = std::make_shared<Flight>();
-  flight->asked = Clock::now();
-  flight->tool_name = name;
-  flight->caller = {std::move(options.caller), options.shares};
-  flight->result.started_at = std::chrono::system_clock::now();
+std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json arguments,
+                                                  CallOptions options, ToolResult& result) {
+  auto call = std::make_shared<SandboxCall>();
+  call->asked = Clock::now();
+  call->tool_name = name;
+  call->caller = {std::move(options.caller), options.shares};
+  call->result.started_at = std::chrono::system_clock::now();
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = prepared_.find(name); found != prepared_.end())
-      flight->tool = found->second;
+      call->tool = found->second;
   }
   const auto refused = [&](Outcome outcome, std::string message) {
-    refuse(*flight, outcome, std::move(message));
-    result = std::move(flight->result);
+    refuse(*call, outcome, std::move(message));
+    result = std::move(call->result);
     return nullptr;
   };
   // Not to be guessed: whoever may choose ids could otherwise have cancel() end this call too.
-  flight->call_id = std::move(options.call_id);
+  call->call_id = std::move(options.call_id);
   try {
-    if (flight->call_id.empty()) flight->call_id = "call-" + random_hex(16);
+    if (call->call_id.empty()) call->call_id = "call-" + random_hex(16);
   } catch (const Error& error) {
     return refused(Outcome::internal, error.what());
   }
-  flight->result.call_id = flight->call_id;
-  if (!flight->tool)
+  call->result.call_id = call->call_id;
+  if (!call->tool)
     return refused(Outcome::unknown_tool,
                    fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
-  if (const std::string wide = wider(options.limits, flight->tool->limits, "limits.");
-      !wide.empty())
+  if (const std::string wide = wider(options.limits, call->tool->limits, "limits."); !wide.empty())
     return refused(Outcome::invalid_arguments, wide);
-  flight->request.limits = options.limits;
+  call->request.limits = options.limits;
   if (arguments.is_null()) arguments = Json::object();
-  const Tool& tool = *flight->tool->tool;
+  const Tool& tool = *call->tool->tool;
   try {
-    if (tool.options.coerce) flight->tool->input.coerce(arguments);
-    const auto faults = flight->tool->input.check(arguments);
+    if (tool.options.coerce) call->tool->input.coerce(arguments);
+    const auto faults = call->tool->input.check(arguments);
     if (!faults.empty()) return refused(Outcome::invalid_arguments, told(faults));
-    CellRequest& request = flight->request;
-    request.asked = flight->asked;
+    CellRequest& request = call->request;
+    request.asked = call->asked;
     request.interrupted = std::move(options.interrupted);
-    if (flight->tool->command) {
-      request.command.argv = flight->tool->command->expand(arguments);
+    if (call->tool->command) {
+      request.command.argv = call->tool->command->expand(arguments);
     } else if (tool.maker) {
       MadeCall made = tool.maker->make(arguments);
-      take_out(flight->tool->unset, tool, made, arguments);
-      if (const std::string wide = wider(made.limits, flight->tool->limits, ""); !wide.empty())
+      take_out(call->tool->unset, tool, made, arguments);
+      if (const std::string wide = wider(made.limits, call->tool->limits, ""); !wide.empty())
         return refused(Outcome::invalid_arguments, wide);
-      flight->own_time =
+      call->own_time =
           made.limits.wall_time &&
           (!request.limits.wall_time || *made.limits.wall_time <= *request.limits.wall_time);
       narrow(request.limits, made.limits);
@@ -138,9 +137,9 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
       request.command = std::move(made.command);
       request.variables = std::move(made.variables);
       request.directory = std::move(made.directory);
-      flight->output = std::move(made.output);
+      call->output = std::move(made.output);
     }
-    if (!flight->tool->command && (!tool.maker || tool.python)) {
+    if (!call->tool->command && (!tool.maker || tool.python)) {
       request.command.argv = {name};
       std::string fault;
       const std::optional<JsonPieces> text = json_pieces(arguments, fault);
@@ -157,79 +156,79 @@ std::shared_ptr<Flight> Sandbox::Impl::board(const std::string& name, Json argum
         error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
         error.what());
   }
-  flight->deadline =
-      flight->asked + flight->request.limits.wall_time.value_or(flight->tool->limits.wall_time);
-  request_progress(*flight);
-  return flight;
+  call->deadline =
+      call->asked + call->request.limits.wall_time.value_or(call->tool->limits.wall_time);
+  request_progress(*call);
+  return call;
 }
 
-Event Sandbox::Impl::event_of(const Flight& flight, Event::Kind kind) {
+Event Sandbox::Impl::event_of(const SandboxCall& call, Event::Kind kind) {
   Event event;
   event.kind = kind;
-  event.tool = flight.tool_name;
-  event.call_id = flight.call_id;
+  event.tool = call.tool_name;
+  event.call_id = call.call_id;
   return event;
 }
 
-void Sandbox::Impl::request_progress(Flight& flight) {
-  flight.request.on_progress = [this, &flight](double fraction, std::string_view text) {
+void Sandbox::Impl::request_progress(SandboxCall& call) {
+  call.request.on_progress = [this, &call](double fraction, std::string_view text) {
     if (!watchers_.any()) return;
-    Event event = event_of(flight, Event::Kind::progress);
+    Event event = event_of(call, Event::Kind::progress);
     event.fraction = fraction;
     event.text = text;
-    watchers_.tell(std::move(event));
+    watchers_.publish(std::move(event));
   };
 }
 
-OutputCallback Sandbox::Impl::output_teller(const Flight& flight) {
-  return [this, &flight](Stream stream, std::string_view text) {
+OutputCallback Sandbox::Impl::output_publisher(const SandboxCall& call) {
+  return [this, &call](Stream stream, std::string_view text) {
     if (!watchers_.any()) return;  // one may come while the call runs
-    Event event = event_of(flight, Event::Kind::output);
+    Event event = event_of(call, Event::Kind::output);
     event.stream = stream;
     event.text = text;
-    watchers_.tell(std::move(event));
+    watchers_.publish(std::move(event));
   };
 }
 
-void Sandbox::Impl::refuse(Flight& flight, Outcome outcome, std::string message) {
+void Sandbox::Impl::refuse(SandboxCall& call, Outcome outcome, std::string message) {
   CellResult none;
   none.report.outcome = outcome;
   none.report.message = std::move(message);
   none.report.usage.wall =
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - call.asked);
   none.report.steps.queue = none.report.usage.wall;
-  land(flight, std::move(none));
+  finish(call, std::move(none));
 }
 
-void Sandbox::Impl::refuse(Flight& flight, Admission::Verdict verdict) {
+void Sandbox::Impl::refuse(SandboxCall& call, Admission::Verdict verdict) {
   switch (verdict) {
     case Admission::Verdict::admitted: return;
     case Admission::Verdict::overloaded:
-      return refuse(flight, Outcome::overloaded, "too many calls wait already; try again later");
+      return refuse(call, Outcome::overloaded, "too many calls wait already; try again later");
     case Admission::Verdict::timeout:
-      return refuse(flight, Outcome::timeout,
+      return refuse(call, Outcome::timeout,
                     "the call's time was over while it waited in the queue; it was not run");
     case Admission::Verdict::cancelled:
-      return refuse(flight, Outcome::cancelled, "the call was cancelled before it ran");
+      return refuse(call, Outcome::cancelled, "the call was cancelled before it ran");
   }
 }
 
 // The end of every call.
-void Sandbox::Impl::land(Flight& flight, CellResult cell) {
-  ToolResult& result = flight.result;
-  if (flight.tool) {
-    read_result(flight, std::move(cell), result);
+void Sandbox::Impl::finish(SandboxCall& call, CellResult cell) {
+  ToolResult& result = call.result;
+  if (call.tool) {
+    read_result(call, std::move(cell), result);
   } else {
     result.report = std::move(cell.report);
     result.error = result.report.message;
   }
   result.duration =
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - flight.asked);
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - call.asked);
   if (!watchers_.any()) return;
-  Event event = event_of(flight, Event::Kind::finished);
+  Event event = event_of(call, Event::Kind::finished);
   event.outcome = result.report.outcome;
   event.text = result.report.message;
-  watchers_.tell(std::move(event));
+  watchers_.publish(std::move(event));
 }
 
 // --- the caller's thread drives it ---
@@ -242,8 +241,8 @@ UniqueFd Sandbox::Impl::take_event() {
   return event;
 }
 
-Admission::Verdict Sandbox::Impl::await_turn(Flight& flight) {
-  if (admission_->try_enter(flight.caller)) return Admission::Verdict::admitted;
+Admission::Verdict Sandbox::Impl::await_turn(SandboxCall& call) {
+  if (admission_->try_enter(call.caller)) return Admission::Verdict::admitted;
   struct Turn {
     std::mutex mutex;
     std::condition_variable decided;
@@ -251,17 +250,17 @@ Admission::Verdict Sandbox::Impl::await_turn(Flight& flight) {
   };
   const auto turn = std::make_shared<Turn>();
   const std::uint64_t ticket = admission_->enter(
-      flight.caller, flight.deadline,
+      call.caller, call.deadline,
       [turn](Admission::Verdict verdict) {
         const std::lock_guard lock(turn->mutex);
         turn->verdict = verdict;
         turn->decided.notify_one();
       },
       this);
-  has_ticket(flight, ticket);
+  set_ticket(call, ticket);
   std::unique_lock lock(turn->mutex);
   const auto decided = [&] { return turn->verdict.has_value(); };
-  const auto& interrupted = flight.request.interrupted;
+  const auto& interrupted = call.request.interrupted;
   // No signal ends this wait: who wants to know is asked now and then.
   while (interrupted && !turn->decided.wait_for(lock, std::chrono::milliseconds(100), decided)) {
     lock.unlock();
@@ -272,32 +271,32 @@ Admission::Verdict Sandbox::Impl::await_turn(Flight& flight) {
   return *turn->verdict;
 }
 
-ToolResult Sandbox::Impl::call(const std::shared_ptr<Flight>& flight) {
-  const auto entry = enlist(flight);
-  const Admission::Verdict verdict = await_turn(*flight);
+ToolResult Sandbox::Impl::call(const std::shared_ptr<SandboxCall>& call) {
+  const auto entry = add(call);
+  const Admission::Verdict verdict = await_turn(*call);
   bool cancelled;
   {
-    const std::lock_guard flights(mutex_);
-    flight->ticket = 0;
-    cancelled = flight->cancelled;
+    const std::lock_guard lock(mutex_);
+    call->ticket = 0;
+    cancelled = call->cancelled;
     if (!cancelled && verdict == Admission::Verdict::admitted) {
-      flight->cancel_event = take_event();
-      flight->request.command.cancel_fd = flight->cancel_event.get();
+      call->cancel_event = take_event();
+      call->request.command.cancel_fd = call->cancel_event.get();
     }
   }
   if (verdict != Admission::Verdict::admitted) {
-    refuse(*flight, verdict);
+    refuse(*call, verdict);
   } else if (cancelled) {
-    admission_->leave(flight->caller);
-    refuse(*flight, Admission::Verdict::cancelled);
+    admission_->leave(call->caller);
+    refuse(*call, Admission::Verdict::cancelled);
   } else {
-    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
-    CellResult cell = flight->tool->warden->run(std::move(flight->request), output_teller(*flight));
-    admission_->leave(flight->caller);
-    land(*flight, std::move(cell));
+    if (watchers_.any()) watchers_.publish(event_of(*call, Event::Kind::started));
+    CellResult cell = call->tool->warden->run(std::move(call->request), output_publisher(*call));
+    admission_->leave(call->caller);
+    finish(*call, std::move(cell));
   }
-  delist(entry);
-  return std::move(flight->result);
+  remove(entry);
+  return std::move(call->result);
 }
 
 // --- the warden's thread drives it ---
@@ -317,18 +316,19 @@ struct Sandbox::Impl::Deciding {
   Impl& impl;
 };
 
-void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
-  const auto entry = enlist(flight);
+void Sandbox::Impl::call_async(const std::shared_ptr<SandboxCall>& call) {
+  const auto entry = add(call);
   // A small result is read at once, by the thread that drives the call: to wake another takes longer.
   // Reading a large one takes a while, in which the other calls would wait.
   // A call whose result is to be read keeps its place: results that nobody has read yet are as many as may run.
-  const auto end = [this, entry](std::shared_ptr<Flight> ending, std::function<void(Flight&)> how,
+  const auto end = [this, entry](std::shared_ptr<SandboxCall> ending,
+                                 std::function<void(SandboxCall&)> how,
                                  std::optional<std::size_t> to_read) {
     std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how),
                                  keeps_place = to_read > kShortResult] {
       how(*ending);
       if (keeps_place)
-        admission_->leave(ending->caller);  // whoever hears of the end may make the next call
+        admission_->leave(ending->caller);  // a caller that sees the end may make the next call
       {
         const std::lock_guard lock(mutex_);
         ending->over = true;
@@ -342,80 +342,80 @@ void Sandbox::Impl::call_async(const std::shared_ptr<Flight>& flight) {
         tool = std::move(ending->tool);
       }
       tool.reset();
-      delist(entry);
+      remove(entry);
     };
     if (to_read && *to_read <= kShortResult) return job();
     later(std::move(job), to_read > kLongResult);
   };
-  const auto run = [this, flight, end] {
+  const auto run = [this, call, end] {
     const Deciding stays(*this);
-    if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::started));
-    const std::uint64_t id = flight->tool->warden->submit(
-        std::move(flight->request), output_teller(*flight),
-        [this, held = std::shared_ptr<Flight>(flight), end](CellResult cell) mutable {
+    if (watchers_.any()) watchers_.publish(event_of(*call, Event::Kind::started));
+    const std::uint64_t id = call->tool->warden->submit(
+        std::move(call->request), output_publisher(*call),
+        [this, held = std::shared_ptr<SandboxCall>(call), end](CellResult cell) mutable {
           const std::size_t size =
               cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
           if (size <= kShortResult) admission_->leave(held->caller);
           end(
               std::move(held),
-              [this, result = std::make_shared<CellResult>(std::move(cell))](Flight& ended) {
-                land(ended, std::move(*result));
+              [this, result = std::make_shared<CellResult>(std::move(cell))](SandboxCall& ended) {
+                finish(ended, std::move(*result));
               },
               size);
         });
     const std::lock_guard lock(mutex_);
-    flight->warden_call = id;
-    if (flight->cancelled) stop(*flight, flight->at_once);
+    call->warden_call = id;
+    if (call->cancelled) stop(*call, call->at_once);
   };
   const std::uint64_t ticket = admission_->enter(
-      flight->caller, flight->deadline,
-      [this, flight, run, end](Admission::Verdict verdict) {
+      call->caller, call->deadline,
+      [this, call, run, end](Admission::Verdict verdict) {
         if (verdict == Admission::Verdict::admitted) return run();
         end(
-            flight, [this, verdict](Flight& ended) { refuse(ended, verdict); }, std::nullopt);
+            call, [this, verdict](SandboxCall& ended) { refuse(ended, verdict); }, std::nullopt);
       },
       this);
-  has_ticket(*flight, ticket);
+  set_ticket(*call, ticket);
 }
 
-Sandbox::Impl::Flights::iterator Sandbox::Impl::enlist(const std::shared_ptr<Flight>& flight) {
+Sandbox::Impl::Calls::iterator Sandbox::Impl::add(const std::shared_ptr<SandboxCall>& call) {
   std::unique_lock lock(mutex_);
-  const auto entry = flights_.emplace(flight->call_id, flight);
+  const auto entry = calls_.emplace(call->call_id, call);
   lock.unlock();
-  // Who hears of it can cancel it.
-  if (watchers_.any()) watchers_.tell(event_of(*flight, Event::Kind::queued));
+  // A watcher that sees this event can cancel the call.
+  if (watchers_.any()) watchers_.publish(event_of(*call, Event::Kind::queued));
   return entry;
 }
 
-void Sandbox::Impl::delist(Flights::iterator entry) {
-  std::shared_ptr<Flight> last;  // released outside the lock: it may hold the last of a Warden
+void Sandbox::Impl::remove(Calls::iterator entry) {
+  std::shared_ptr<SandboxCall> last;  // released outside the lock: it may hold the last of a Warden
   const std::lock_guard lock(mutex_);
   last = std::move(entry->second);
   // One that was written to is not used again.
   if (last->cancel_event && !last->cancelled && idle_events_.size() < 64)
     idle_events_.push_back(std::move(last->cancel_event));
-  flights_.erase(entry);
+  calls_.erase(entry);
   if (stopping_) wake_.notify_all();
 }
 
-void Sandbox::Impl::has_ticket(Flight& flight, std::uint64_t ticket) {
+void Sandbox::Impl::set_ticket(SandboxCall& call, std::uint64_t ticket) {
   bool cancelled;
   {
     const std::lock_guard lock(mutex_);
-    flight.ticket = ticket;
-    cancelled = flight.cancelled;
+    call.ticket = ticket;
+    cancelled = call.cancelled;
     deadlines_ = true;
     wake_.notify_all();
   }
   if (cancelled) admission_->cancel(ticket);  // before it had one
 }
 
-void Sandbox::Impl::stop(Flight& flight, bool at_once) {
-  flight.cancelled = true;
-  flight.at_once = at_once;
-  if (flight.warden_call && flight.tool)  // without one, it has just ended
-    flight.tool->warden->cancel(flight.warden_call, at_once);
-  if (flight.cancel_event) signal_event(flight.cancel_event);
+void Sandbox::Impl::stop(SandboxCall& call, bool at_once) {
+  call.cancelled = true;
+  call.at_once = at_once;
+  if (call.warden_call && call.tool)  // without one, it has just ended
+    call.tool->warden->cancel(call.warden_call, at_once);
+  if (call.cancel_event) signal_event(call.cancel_event);
 }
 
 bool Sandbox::Impl::cancel(const std::string& call_id, bool at_once) {
@@ -423,13 +423,13 @@ bool Sandbox::Impl::cancel(const std::string& call_id, bool at_once) {
   bool any = false;
   {
     const std::lock_guard lock(mutex_);
-    const auto [begin, end] = flights_.equal_range(call_id);
+    const auto [begin, end] = calls_.equal_range(call_id);
     for (auto each = begin; each != end; ++each) {
-      Flight& flight = *each->second;
-      if (flight.over) continue;
+      SandboxCall& call = *each->second;
+      if (call.over) continue;
       any = true;
-      stop(flight, at_once);
-      if (flight.ticket) tickets.push_back(flight.ticket);
+      stop(call, at_once);
+      if (call.ticket) tickets.push_back(call.ticket);
     }
   }
   for (const std::uint64_t ticket : tickets) admission_->cancel(ticket);

@@ -37,7 +37,7 @@ struct PreparedTool {
 };
 
 // One call, from the question to the result.
-struct Flight {
+struct SandboxCall {
   std::string tool_name, call_id;
   Admission::Caller caller;
   std::shared_ptr<const PreparedTool> tool;
@@ -63,28 +63,28 @@ struct Sandbox::Impl {
   static SandboxOptions as_beside(SandboxOptions options);
 
   // Null if the result is there already: no such tool, or arguments that it does not take.
-  std::shared_ptr<Flight> board(const std::string& tool, Json arguments, CallOptions options,
-                                ToolResult& result);
-  ToolResult call(const std::shared_ptr<Flight>& flight);
-  Admission::Verdict await_turn(Flight& flight);
-  void call_async(const std::shared_ptr<Flight>& flight);
+  std::shared_ptr<SandboxCall> begin(const std::string& tool, Json arguments, CallOptions options,
+                                     ToolResult& result);
+  ToolResult call(const std::shared_ptr<SandboxCall>& call);
+  Admission::Verdict await_turn(SandboxCall& call);
+  void call_async(const std::shared_ptr<SandboxCall>& call);
   bool cancel(const std::string& call_id, bool at_once);
-  void land(Flight& flight, CellResult cell);
-  void refuse(Flight& flight, Outcome outcome, std::string message);
-  void refuse(Flight& flight, Admission::Verdict verdict);
+  void finish(SandboxCall& call, CellResult cell);
+  void refuse(SandboxCall& call, Outcome outcome, std::string message);
+  void refuse(SandboxCall& call, Admission::Verdict verdict);
 
-  using Flights = std::multimap<std::string, std::shared_ptr<Flight>>;
-  Flights::iterator enlist(const std::shared_ptr<Flight>& flight);
-  void delist(Flights::iterator entry);
+  using Calls = std::multimap<std::string, std::shared_ptr<SandboxCall>>;
+  Calls::iterator add(const std::shared_ptr<SandboxCall>& call);
+  void remove(Calls::iterator entry);
   UniqueFd take_event();
-  void has_ticket(Flight& flight, std::uint64_t ticket);
-  static void stop(Flight& flight,
+  void set_ticket(SandboxCall& call, std::uint64_t ticket);
+  static void stop(SandboxCall& call,
                    bool at_once);  // under the lock; one that waits is the admission's to cancel
 
-  static Event event_of(const Flight& flight, Event::Kind kind);
-  // Both for as long as the flight is.
-  void request_progress(Flight& flight);
-  OutputCallback output_teller(const Flight& flight);
+  static Event event_of(const SandboxCall& call, Event::Kind kind);
+  // Both for as long as the call is.
+  void request_progress(SandboxCall& call);
+  OutputCallback output_publisher(const SandboxCall& call);
 
   // sandbox_tools.cc: what there is to call.
   using Tools = std::map<std::string, std::shared_ptr<const Tool>>;
@@ -97,26 +97,26 @@ struct Sandbox::Impl {
 
   void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
   void later(std::function<void()> job, bool is_long);
-  // While a thread, maybe another Sandbox's, starts a flight: that may be over, and off the list, before the thread is done with this.
+  // While a thread, maybe another Sandbox's, starts a call: that may be over, and off the list, before the thread is done with this.
   struct Deciding;
 
   const SandboxOptions options_;
   Watchers watchers_;
-  // Shared with the Sandboxes beside it: a thread of another's may decide over a flight of this one.
+  // Shared with the Sandboxes beside it: a thread of another's may decide over a call of this one.
   const std::shared_ptr<Admission> admission_;
 
   std::mutex changing_;  // one change of toolbox or policy at a time
   Tools tools_;
   Policy policy_;
   std::shared_ptr<const Functions> functions_;
-  std::shared_ptr<Nursery> nursery_;
+  std::shared_ptr<HostCopy> host_copy_;
   std::vector<std::pair<ZygoteKey, std::shared_ptr<Warden>>> wardens_;
   std::map<std::string, LoadedLibrary> libraries_;  // by path
 
   mutable std::mutex mutex_;  // all below
   std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
   std::vector<std::string> sources_;
-  Flights flights_;
+  Calls calls_;
   std::vector<UniqueFd> idle_events_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
@@ -128,6 +128,6 @@ struct Sandbox::Impl {
 };
 
 // sandbox_result.cc: what a cell's result means as a tool's. The cell's workspace is let go of.
-void read_result(const Flight& flight, CellResult cell, ToolResult& result);
+void read_result(const SandboxCall& call, CellResult cell, ToolResult& result);
 
 }  // namespace brig

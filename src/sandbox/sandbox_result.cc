@@ -72,10 +72,10 @@ void use_own_words(std::string& message) {
 
 }  // namespace
 
-void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
-  const PreparedTool& tool = *flight.tool;
+void read_result(const SandboxCall& call, CellResult cell, ToolResult& result) {
+  const PreparedTool& tool = *call.tool;
   result.report = std::move(cell.report);
-  if (flight.own_time && result.report.outcome == Outcome::timeout)
+  if (call.own_time && result.report.outcome == Outcome::timeout)
     use_own_words(result.report.message);
   if (result.report.outcome == Outcome::tool_error) {
     read_thrown(cell.answer.bytes, result);
@@ -108,11 +108,10 @@ void read_result(const Flight& flight, CellResult cell, ToolResult& result) {
   result.ok = result.report.outcome == Outcome::ok;
   if (!result.ok) result.output = nullptr;
   // Of a call that failed there is something to say if it was run; of one that was cancelled nobody wants to know.
-  if (!flight.output || !(result.ok || cell.workspace) ||
-      result.report.outcome == Outcome::cancelled)
+  if (!call.output || !(result.ok || cell.workspace) || result.report.outcome == Outcome::cancelled)
     return;
   const bool was_ok = result.ok;
-  flight.output(result, cell.workspace.get());
+  call.output(result, cell.workspace.get());
   if (!was_ok || result.ok || !cell.made) return;
   // It said so itself: the cell knew of no failure, and has not looked for what stood in the way.
   conclude(result.report, tool.warden->settings(), cell.made->view, tool.limits.scratch, {},

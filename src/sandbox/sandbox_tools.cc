@@ -66,7 +66,7 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
                                             : "command";
   Origin origin;
   origin.shows_workspace = tool.maker != nullptr;
-  if (tool.call) origin.nursery = nursery_;
+  if (tool.call) origin.host_copy = host_copy_;
   if (library) {
     policy.files.read.push_back(listed_text(tool.library));
     origin.loader = loader_image();
@@ -117,7 +117,7 @@ void Sandbox::Impl::install(Tools tools) {
   const auto functions = std::make_shared<Functions>();
   for (const auto& [name, tool] : tools)
     if (tool->call) functions->emplace(name, tool);
-  const auto old_nursery = nursery_;
+  const auto old_nursery = host_copy_;
   const auto old_wardens = wardens_;
   try {
     const auto is_known = [&](const auto& each) {
@@ -128,7 +128,7 @@ void Sandbox::Impl::install(Tools tools) {
       if (functions_) *functions = *functions_;  // those that the copy has, used or not
     } else {
       // The copy is made before anything here starts a thread.
-      nursery_ = std::make_shared<Nursery>([&] { serve_functions(*functions); });
+      host_copy_ = std::make_shared<HostCopy>([&] { serve_functions(*functions); });
       std::erase_if(wardens_, [](const auto& each) { return each.first.runtime == kFunction; });
     }
     std::map<std::string, std::shared_ptr<const PreparedTool>> prepared;
@@ -144,7 +144,7 @@ void Sandbox::Impl::install(Tools tools) {
     const std::lock_guard lock(mutex_);
     prepared_.swap(prepared);
   } catch (...) {
-    nursery_ = old_nursery;
+    host_copy_ = old_nursery;
     wardens_ = old_wardens;
     throw;
   }
@@ -233,7 +233,7 @@ void Sandbox::add(Tool tool) {
     throw_error(ErrorKind::config, "tool '{}': there is one of that name; use replace()",
                 added->name);
   impl_->install(std::move(tools));
-  impl_->watchers_.tell(tool_event(Event::Kind::tool_added, added->name));
+  impl_->watchers_.publish(tool_event(Event::Kind::tool_added, added->name));
 }
 
 void Sandbox::replace(Tool tool) {
@@ -245,7 +245,7 @@ void Sandbox::replace(Tool tool) {
     throw_error(ErrorKind::config, "tool '{}': there is none of that name; use add()", added->name);
   found->second = added;
   impl_->install(std::move(tools));
-  impl_->watchers_.tell(tool_event(Event::Kind::tool_updated, added->name));
+  impl_->watchers_.publish(tool_event(Event::Kind::tool_updated, added->name));
 }
 
 bool Sandbox::remove(const std::string& name) {
@@ -261,7 +261,7 @@ bool Sandbox::remove(const std::string& name) {
     for (const auto& [ignored, prepared] : impl_->prepared_) used.insert(prepared->warden);
   }
   std::erase_if(impl_->wardens_, [&](const auto& each) { return !used.contains(each.second); });
-  impl_->watchers_.tell(tool_event(Event::Kind::tool_removed, name));
+  impl_->watchers_.publish(tool_event(Event::Kind::tool_removed, name));
   return true;
 }
 
@@ -292,13 +292,13 @@ void Sandbox::set_tools(const Toolbox& tools) {
   }
   for (const auto& [name, tool] : before)
     if (!impl_->tools_.contains(name))
-      impl_->watchers_.tell(tool_event(Event::Kind::tool_removed, name));
+      impl_->watchers_.publish(tool_event(Event::Kind::tool_removed, name));
   for (const auto& [name, tool] : impl_->tools_) {
     const auto old = before.find(name);
     if (old == before.end())
-      impl_->watchers_.tell(tool_event(Event::Kind::tool_added, name));
+      impl_->watchers_.publish(tool_event(Event::Kind::tool_added, name));
     else if (!is_same(*old->second, *tool))
-      impl_->watchers_.tell(tool_event(Event::Kind::tool_updated, name));
+      impl_->watchers_.publish(tool_event(Event::Kind::tool_updated, name));
   }
 }
 

@@ -95,7 +95,7 @@ class Watchers::Buffered : public Watch {
   UniqueFd readable_;  // if it was asked for
 };
 
-void Watchers::tell(Event event) {
+void Watchers::publish(Event event) {
   if (!any()) return;
   event.at = std::chrono::system_clock::now();
   const auto shared = std::make_shared<const Event>(std::move(event));

@@ -15,9 +15,9 @@ class Watchers {
  public:
   ~Watchers() { end(); }
 
-  // Someone may be watching: what would be told is worth putting together.
+  // Someone may be watching: an event is worth putting together.
   bool any() const { return count_ > 0; }
-  void tell(Event event);
+  void publish(Event event);
   std::shared_ptr<Watch> watch(std::size_t buffer);
   std::shared_ptr<void> watch(std::function<void(const Event&)> callback, std::size_t buffer);
   // Every Watch has ended when what it holds is read.

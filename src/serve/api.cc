@@ -34,13 +34,13 @@ bool is_method(Exchange& exchange, std::string_view allowed, std::string_view ot
   return false;
 }
 
-Order order_of(const ExchangePtr& exchange, const CallerPtr& caller, const char* via) {
-  Order order;
-  order.caller = caller;
-  order.peer = exchange->request.peer;
-  order.via = via;
-  order.trace = Trace::from(exchange->request.header("traceparent"));
-  return order;
+CallRequest request_of(const ExchangePtr& exchange, const CallerPtr& caller, const char* via) {
+  CallRequest request;
+  request.caller = caller;
+  request.peer = exchange->request.peer;
+  request.via = via;
+  request.trace = Trace::from(exchange->request.header("traceparent"));
+  return request;
 }
 
 // Takes a member of that type from a body; answers if it has another.
@@ -155,15 +155,15 @@ void Api::list_tools(const ExchangePtr& exchange, const CallerPtr& caller) {
 void Api::call_tool(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& tool) {
   auto body = body_of(*exchange);
   if (!body) return;
-  Order order = order_of(exchange, caller, "http");
-  order.tool = tool;
+  CallRequest request = request_of(exchange, caller, "http");
+  request.tool = tool;
   Json id;
-  if (!take(*exchange, *body, "arguments", Json::value_t::object, order.arguments) ||
+  if (!take(*exchange, *body, "arguments", Json::value_t::object, request.arguments) ||
       !take(*exchange, *body, "call_id", Json::value_t::string, id) ||
       !nothing_else(*exchange, *body))
     return;
-  if (id.is_string()) order.call_id = id.get<std::string>();
-  start(exchange, std::move(order));
+  if (id.is_string()) request.call_id = id.get<std::string>();
+  start(exchange, std::move(request));
 }
 
 void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
@@ -173,62 +173,62 @@ void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
     return exchange->respond(
         problem(403, "no-commands",
                 "this server offers no commands; start it with --builtins if it should"));
-  Order order = order_of(exchange, caller, "run");
-  order.tool = kRunCommand;
+  CallRequest request = request_of(exchange, caller, "run");
+  request.tool = kRunCommand;
   Json id, limits;
   if (!take(*exchange, *body, "call_id", Json::value_t::string, id) ||
       !take(*exchange, *body, "limits", Json::value_t::object, limits))
     return;
-  if (id.is_string()) order.call_id = id.get<std::string>();
-  if (const std::string fault = read_limits(limits, order.limits); !fault.empty())
+  if (id.is_string()) request.call_id = id.get<std::string>();
+  if (const std::string fault = read_limits(limits, request.limits); !fault.empty())
     return exchange->respond(problem(422, "invalid-arguments", fault));
-  order.arguments = std::move(*body);  // the tool's own schema checks the rest
-  start(exchange, std::move(order));
+  request.arguments = std::move(*body);  // the tool's own schema checks the rest
+  start(exchange, std::move(request));
 }
 
-void Api::start(const ExchangePtr& exchange, Order order) {
+void Api::start(const ExchangePtr& exchange, CallRequest request) {
   const unsigned json = exchange->request.quality_of("application/json"),
                  events = exchange->request.quality_of("text/event-stream");
   if (json == 0 && events == 0)
     return exchange->respond(
         problem(406, "", "a call is answered as application/json or text/event-stream"));
-  if (events > json) return stream(exchange, std::move(order));
-  const std::string trace = order.trace.traceparent();
-  Hearing hearing;
-  hearing.on_done = [exchange, trace](const ToolResult& result) {
+  if (events > json) return stream(exchange, std::move(request));
+  const std::string trace = request.trace.traceparent();
+  CallObserver observer;
+  observer.on_done = [exchange, trace](const ToolResult& result) {
     Response response = problem_of(result).value_or(Response{});
     response.noted = true;
     if (response.body.empty()) response.body = to_json(result);
     response.headers.push_back({"traceparent", trace});
     exchange->respond(std::move(response));
   };
-  auto started = service_.start(std::move(order), std::move(hearing));
+  auto started = service_.start(std::move(request), std::move(observer));
   if (const auto* refusal = std::get_if<Refusal>(&started))
     return exchange->respond(problem(*refusal));
   // Nobody is left to read the result.
   exchange->on_gone(
-      [this, number = std::get<Taken>(started).number] { service_.cancel(number, true); });
+      [this, number = std::get<AcceptedCall>(started).number] { service_.cancel(number, true); });
 }
 
 // The stream begins with the first event: until then a call that is none is answered as a problem.
-void Api::stream(const ExchangePtr& exchange, Order order) {
+void Api::stream(const ExchangePtr& exchange, CallRequest request) {
   struct Answer {
     std::vector<Header> headers;
     std::unique_ptr<SseStream> stream;
   };
   const auto out = std::make_shared<Answer>();
-  out->headers = {{"traceparent", order.trace.traceparent()}};
+  out->headers = {{"traceparent", request.trace.traceparent()}};
   const auto begin = [this, out, exchange] {
     if (!out->stream) out->stream = std::make_unique<SseStream>(loop_, exchange, out->headers);
   };
-  Hearing hearing;
-  hearing.on_event = [out, begin](const Event& event) {
+  CallObserver observer;
+  observer.on_event = [out, begin](const Event& event) {
     begin();
     const bool may_be_lost =
         event.kind == Event::Kind::output || event.kind == Event::Kind::progress;
     out->stream->send(to_string(event.kind), data_of(event), !may_be_lost);
   };
-  hearing.on_done = [out, begin, exchange](const ToolResult& result) {
+  observer.on_done = [out, begin, exchange](const ToolResult& result) {
     if (!out->stream)
       if (auto response = problem_of(result)) {
         response->noted = true;
@@ -238,10 +238,10 @@ void Api::stream(const ExchangePtr& exchange, Order order) {
     out->stream->send("result", to_json(result), true);
     out->stream->end();
   };
-  auto started = service_.start(std::move(order), std::move(hearing));
+  auto started = service_.start(std::move(request), std::move(observer));
   if (const auto* refusal = std::get_if<Refusal>(&started))
     return exchange->respond(problem(*refusal));
-  const Taken& taken = std::get<Taken>(started);
+  const AcceptedCall& taken = std::get<AcceptedCall>(started);
   out->headers.push_back({"Brig-Call-Id", taken.call_id});
   exchange->on_gone([this, number = taken.number] { service_.cancel(number, true); });
 }
@@ -256,7 +256,7 @@ void Api::list_calls(const ExchangePtr& exchange, const CallerPtr& caller) {
   }
   Json list = Json::array();
   const auto now = std::chrono::system_clock::now();
-  for (const LiveCall& call : service_.calls(*caller)) {
+  for (const CallSummary& call : service_.calls(*caller)) {
     Json form{{"call_id", call.call_id},
               {"tool", call.tool},
               {"caller", call.caller},
@@ -292,20 +292,20 @@ void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
   const std::size_t size = exchange->request.body.size();
   auto body = body_of(*exchange);
   if (!body) return;
-  Order order = order_of(exchange, caller, "job");
+  CallRequest request = request_of(exchange, caller, "job");
   Json tool;
   if (!take(*exchange, *body, "tool", Json::value_t::string, tool) ||
-      !take(*exchange, *body, "arguments", Json::value_t::object, order.arguments) ||
+      !take(*exchange, *body, "arguments", Json::value_t::object, request.arguments) ||
       !nothing_else(*exchange, *body))
     return;
   if (!tool.is_string())
     return exchange->respond(problem(422, "invalid-arguments", "tool: is missing"));
-  order.tool = tool.get<std::string>();
-  if (order.caller->may_call(order.tool) && !service_.find(order.tool, *caller))
+  request.tool = tool.get<std::string>();
+  if (request.caller->may_call(request.tool) && !service_.find(request.tool, *caller))
     return exchange->respond(
-        problem(404, "unknown-tool", "unknown tool: " + in_quotes(order.tool)));
-  const std::string trace = order.trace.traceparent();
-  auto submitted = jobs_.submit(std::move(order), size);
+        problem(404, "unknown-tool", "unknown tool: " + in_quotes(request.tool)));
+  const std::string trace = request.trace.traceparent();
+  auto submitted = jobs_.submit(std::move(request), size);
   if (const auto* refusal = std::get_if<Refusal>(&submitted))
     return exchange->respond(problem(*refusal));
   const std::string id = std::get<std::string>(submitted);

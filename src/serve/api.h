@@ -22,8 +22,8 @@ class Api {
   void list_tools(const ExchangePtr& exchange, const CallerPtr& caller);
   void call_tool(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& tool);
   void run(const ExchangePtr& exchange, const CallerPtr& caller);
-  void start(const ExchangePtr& exchange, Order order);
-  void stream(const ExchangePtr& exchange, Order order);
+  void start(const ExchangePtr& exchange, CallRequest request);
+  void stream(const ExchangePtr& exchange, CallRequest request);
   void list_calls(const ExchangePtr& exchange, const CallerPtr& caller);
   void cancel_call(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id);
   void submit_job(const ExchangePtr& exchange, const CallerPtr& caller);

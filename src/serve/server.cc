@@ -147,13 +147,12 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
     Loop::Timer status;
   };
   const auto held = std::make_shared<Held>();
-  held->watch = service_.watch([stream, caller, only, of](const Telling& telling) {
-    if (!telling.is_for(caller)) return;
-    if (only && telling.call_id != *only) return;
-    if (of && (!telling.caller || telling.caller->name != *of)) return;
+  held->watch = service_.watch([stream, caller, only, of](const Notice& notice) {
+    if (!notice.is_for(caller)) return;
+    if (only && notice.call_id != *only) return;
+    if (of && (!notice.caller || notice.caller->name != *of)) return;
     // A slow watcher loses what a call says, not that there is one.
-    stream->send(telling.kind, telling.data,
-                 telling.kind != "output" && telling.kind != "progress");
+    stream->send(notice.kind, notice.data, notice.kind != "output" && notice.kind != "progress");
   });
   if (!only && !of) {
     const auto tell = [this, stream, caller] { stream->send("status", status_event(caller)); };

@@ -30,20 +30,20 @@ Refusal Jobs::no_room() {
           std::chrono::seconds(10)};
 }
 
-std::variant<std::string, Refusal> Jobs::submit(Order order, std::size_t size) {
-  if (!has_room(*order.caller, size)) return no_room();
+std::variant<std::string, Refusal> Jobs::submit(CallRequest request, std::size_t size) {
+  if (!has_room(*request.caller, size)) return no_room();
   Job job;
-  job.tool = order.tool;
+  job.tool = request.tool;
   job.size = size;
-  job.caller = order.caller;
-  // The id is known when the call has been taken; nothing is heard of it before.
+  job.caller = request.caller;
+  // The id is known when the call has been taken; no event of it comes before.
   const auto id = std::make_shared<std::string>();
-  Hearing hearing;
-  hearing.on_event = [this, id](const Event& event) { hear(*id, event); };
-  hearing.on_done = [this, id](const ToolResult& result) { finish(*id, {to_json(result)}); };
-  auto started = service_.start(std::move(order), std::move(hearing));
+  CallObserver observer;
+  observer.on_event = [this, id](const Event& event) { receive(*id, event); };
+  observer.on_done = [this, id](const ToolResult& result) { finish(*id, {to_json(result)}); };
+  auto started = service_.start(std::move(request), std::move(observer));
   if (auto* refusal = std::get_if<Refusal>(&started)) return std::move(*refusal);
-  job.call = std::get<Taken>(std::move(started));
+  job.call = std::get<AcceptedCall>(std::move(started));
   *id = add(std::move(job));
   return *id;
 }
@@ -65,7 +65,7 @@ std::string Jobs::add(Job job) {
   return id;
 }
 
-void Jobs::hear(const std::string& id, const Event& event) {
+void Jobs::receive(const std::string& id, const Event& event) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return;
   Job& job = found->second;

@@ -36,7 +36,7 @@ enum class JobKind {
 struct Job {
   JobKind kind = JobKind::api;
   std::string tool;
-  Taken call;
+  AcceptedCall call;
   CallerPtr caller;
   std::size_t size = 0;  // bytes of the request, which is held until the job is done
   std::chrono::milliseconds kept{0};
@@ -57,7 +57,7 @@ class Jobs {
 
   // Makes the call, as a job of the kind `api`, and returns the job's id.
   // `size`: of the request, which is held until the job is done.
-  std::variant<std::string, Refusal> submit(Order order, std::size_t size);
+  std::variant<std::string, Refusal> submit(CallRequest request, std::size_t size);
   // As JSON text, with the result once it is done; nothing if the caller has no such job. Kind `api`, as the next three.
   std::optional<std::string> find(const std::string& id, const Caller& caller) const;
   bool has(const std::string& id, const Caller& caller) const;
@@ -69,11 +69,11 @@ class Jobs {
   // caller that has more of them.
   bool has_room(const Caller& caller, std::size_t size);
   static Refusal no_room();
-  // Makes a job of a call that its maker has started and hears of; the maker passes on what it hears. `job`: kind, tool, call, caller,
+  // Makes a job of a call that its maker has started and observes; the maker passes on its events by receive(). `job`: kind, tool, call, caller,
   // size, status and, unless `kept` is 0, how long its result is wanted, which is kept no longer than others. Returns its id, or nothing if there
   // is no room.
   std::optional<std::string> adopt(Job job);
-  void hear(const std::string& id, const Event& event);
+  void receive(const std::string& id, const Event& event);
   struct End {
     std::string result;  // JSON
     bool was_cancelled = false, has_failed = false;

@@ -62,12 +62,12 @@ argv = ["sleep", "60"]
   std::variant<std::string, Refusal> submit(const std::string& tool, const Json& arguments,
                                             std::size_t size = 1, CallerPtr caller = nullptr) {
     return there([&] {
-      Order order;
-      order.tool = tool;
-      order.arguments = arguments;
-      order.caller = caller ? caller : caller_;
-      order.via = "job";
-      return jobs_->submit(std::move(order), size);
+      CallRequest request;
+      request.tool = tool;
+      request.arguments = arguments;
+      request.caller = caller ? caller : caller_;
+      request.via = "job";
+      return jobs_->submit(std::move(request), size);
     });
   }
   std::string say(const std::string& text) {
@@ -260,20 +260,20 @@ class TasksOf : public JobsOf {
  protected:
   std::optional<std::string> adopt(const CallerPtr& caller, Job job = {}) {
     return there([&] {
-      Order order;
-      order.tool = "nap";
-      order.caller = caller;
+      CallRequest request;
+      request.tool = "nap";
+      request.caller = caller;
       const auto id = std::make_shared<std::string>();
-      Hearing hearing;
-      hearing.on_event = [this, id](const Event& event) { jobs_->hear(*id, event); };
-      hearing.on_done = [this, id](const ToolResult& result) {
+      CallObserver observer;
+      observer.on_event = [this, id](const Event& event) { jobs_->receive(*id, event); };
+      observer.on_done = [this, id](const ToolResult& result) {
         jobs_->finish(*id, {"{}", result.report.outcome == Outcome::cancelled, !result.ok, "why"});
       };
       job.kind = JobKind::task;
-      job.tool = order.tool;
+      job.tool = request.tool;
       job.caller = caller;
       job.size = 1;
-      job.call = std::get<Taken>(service_->start(std::move(order), std::move(hearing)));
+      job.call = std::get<AcceptedCall>(service_->start(std::move(request), std::move(observer)));
       const std::uint64_t number = job.call.number;
       const auto adopted = jobs_->adopt(std::move(job));
       if (adopted)

@@ -64,14 +64,14 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
       options_(std::move(options)),
       audit_(options_.audit),
       refusals_(loop, [this](const Json& line) { audit_.write(json_line(line)); }),
-      tellers_(std::make_shared<std::list<Teller>>()),
+      subscribers_(std::make_shared<std::list<Subscriber>>()),
       on_tools_(std::make_shared<std::list<std::function<void()>>>()),
       give_back_(loop),
       worker_(std::make_unique<Worker>()) {
   concurrency_ = options_.sandbox.concurrency
                      ? options_.sandbox.concurrency
                      : 2 * std::max(1u, std::thread::hardware_concurrency());
-  if (builtins.sandbox) builtins_ = box_of(std::move(builtins.sandbox), builtins.policy);
+  if (builtins.sandbox) builtins_ = serve(std::move(builtins.sandbox), builtins.policy);
   loaded_ = ManifestWatch::now();
   if (has_manifest()) {
     if (builtins_)
@@ -79,15 +79,15 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
     Policy policy;
     auto sandbox =
         make_sandbox(options_.manifest, builtins_ ? builtins_->sandbox.get() : nullptr, policy);
-    tools_ = box_of(std::move(sandbox), std::move(policy));
+    tools_ = serve(std::move(sandbox), std::move(policy));
   }
 }
 
 Service::~Service() {
   handover_.close();
   worker_.reset();  // a reload that is under way needs all the rest
-  for (const auto& box : {builtins_, tools_})
-    if (box) box->readable.reset();
+  for (const auto& served : {builtins_, tools_})
+    if (served) served->readable.reset();
 }
 
 std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path, const Sandbox* beside,
@@ -103,23 +103,24 @@ std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path, const Sa
   return made;
 }
 
-std::shared_ptr<Service::Box> Service::box_of(std::shared_ptr<Sandbox> sandbox, Policy policy) {
-  auto box = std::make_shared<Box>();
-  box->policy = std::move(policy);
-  box->sandbox = std::move(sandbox);
-  for (const auto& tool : box->sandbox->list_tools()) box->tools.emplace(tool->name, tool);
-  box->watch = box->sandbox->watch(kWatchBuffer);
-  box->readable =
-      loop_.when_readable(box->watch->descriptor(), [this, raw = box.get()] { hear(*raw, false); });
-  return box;
+std::shared_ptr<Service::ServedSandbox> Service::serve(std::shared_ptr<Sandbox> sandbox,
+                                                       Policy policy) {
+  auto served = std::make_shared<ServedSandbox>();
+  served->policy = std::move(policy);
+  served->sandbox = std::move(sandbox);
+  for (const auto& tool : served->sandbox->list_tools()) served->tools.emplace(tool->name, tool);
+  served->watch = served->sandbox->watch(kWatchBuffer);
+  served->readable = loop_.when_readable(served->watch->descriptor(),
+                                         [this, raw = served.get()] { read_events(*raw, false); });
+  return served;
 }
 
 std::vector<std::shared_ptr<const Tool>> Service::tools(const Caller& caller,
                                                         const std::string& query) const {
   std::vector<std::shared_ptr<const Tool>> list;
-  for (const auto& box : {builtins_, tools_})
-    if (box)
-      for (const auto& [name, tool] : box->tools)
+  for (const auto& served : {builtins_, tools_})
+    if (served)
+      for (const auto& [name, tool] : served->tools)
         if (caller.may_call(name) && matches(*tool, query)) list.push_back(tool);
   std::sort(list.begin(), list.end(),
             [](const auto& a, const auto& b) { return a->name < b->name; });
@@ -128,41 +129,42 @@ std::vector<std::shared_ptr<const Tool>> Service::tools(const Caller& caller,
 
 std::size_t Service::tool_count(const Caller& caller) const {
   std::size_t count = 0;
-  for (const auto& box : {builtins_, tools_})
-    if (box)
-      for (const auto& [name, tool] : box->tools) count += caller.may_call(name);
+  for (const auto& served : {builtins_, tools_})
+    if (served)
+      for (const auto& [name, tool] : served->tools) count += caller.may_call(name);
   return count;
 }
 
 std::shared_ptr<const Tool> Service::find(const std::string& name, const Caller& caller) const {
   if (!caller.may_call(name)) return nullptr;
-  for (const auto& box : {builtins_, tools_})
-    if (box)
-      if (const auto found = box->tools.find(name); found != box->tools.end()) return found->second;
+  for (const auto& served : {builtins_, tools_})
+    if (served)
+      if (const auto found = served->tools.find(name); found != served->tools.end())
+        return found->second;
   return nullptr;
 }
 
-std::shared_ptr<Service::Box> Service::box_with(const std::string& tool) const {
+std::shared_ptr<Service::ServedSandbox> Service::sandbox_with(const std::string& tool) const {
   return builtins_ && is_builtin(tool) ? builtins_ : tools_ ? tools_ : builtins_;
 }
 
 Policy Service::policy_of(const Tool& tool) const {
-  return tool.options.policy ? *tool.options.policy : box_with(tool.name)->policy;
+  return tool.options.policy ? *tool.options.policy : sandbox_with(tool.name)->policy;
 }
 
-std::optional<Refusal> Service::refusal_of(const Order& order) {
+std::optional<Refusal> Service::refusal_of(const CallRequest& request) {
   if (draining_)
     return Refusal{503, "draining", "the server is stopping; try another, or again later",
                    std::chrono::seconds(5)};
-  if (!is_call_id(order.call_id))
+  if (!is_call_id(request.call_id))
     return Refusal{422, "invalid-arguments", "call_id: up to 128 printable ASCII characters"};
-  Caller& caller = *order.caller;
-  if (named_.contains({&caller, order.call_id}))
+  Caller& caller = *request.caller;
+  if (named_.contains({&caller, request.call_id}))
     return Refusal{409, "call-exists",
                    "a call of yours with this call_id has not ended; use another call_id"};
-  if (!caller.may_call(order.tool))
+  if (!caller.may_call(request.tool))
     return Refusal{403, "not-allowed",
-                   fmt::format("'{}' may not call {}", caller.name, in_quotes(order.tool))};
+                   fmt::format("'{}' may not call {}", caller.name, in_quotes(request.tool))};
   if (caller.concurrency && caller.running >= caller.concurrency)
     return Refusal{429, "too-many-calls",
                    fmt::format("'{}' may make {} calls at once", caller.name, caller.concurrency),
@@ -171,42 +173,42 @@ std::optional<Refusal> Service::refusal_of(const Order& order) {
     return Refusal{429, "rate-limited",
                    fmt::format("'{}' may make {} calls per second", caller.name, caller.rate),
                    wait};
-  if (!find(order.tool, caller))
+  if (!find(request.tool, caller))
     return Refusal{404, "unknown-tool",
-                   "unknown tool: " + in_quotes(order.tool.substr(0, kLongestWord))};
+                   "unknown tool: " + in_quotes(request.tool.substr(0, kLongestWord))};
   return {};
 }
 
-Json Service::line_of(const char* event, const Order& order) {
+Json Service::line_of(const char* event, const CallRequest& request) {
   Json line{{"event", event},
             {"at", time_text(std::chrono::system_clock::now())},
-            {"call_id", order.call_id.substr(0, kLongestId)},
-            {"caller", order.caller->name},
-            {"peer", order.peer},
-            {"via", order.via},
-            {"tool", order.tool.substr(0, kLongestWord)}};
-  if (order.call_id.empty()) line.erase("call_id");
+            {"call_id", request.call_id.substr(0, kLongestId)},
+            {"caller", request.caller->name},
+            {"peer", request.peer},
+            {"via", request.via},
+            {"tool", request.tool.substr(0, kLongestWord)}};
+  if (request.call_id.empty()) line.erase("call_id");
   return line;
 }
 
 // What is left of a call that ends with the server.
-std::string Service::start_line(const Order& order, const std::string& hash) const {
-  Json line = line_of("start", order);
+std::string Service::start_line(const CallRequest& request, const std::string& hash) const {
+  Json line = line_of("start", request);
   line["arguments_sha256"] = hash;
-  if (Json shown = shown_arguments(order.arguments, options_.arguments, kMostInAudit);
+  if (Json shown = shown_arguments(request.arguments, options_.arguments, kMostInAudit);
       !shown.is_null())
     line["arguments"] = std::move(shown);
-  line["span"] = {{"trace_id", order.trace.trace_id}, {"span_id", order.trace.span_id}};
-  if (!order.trace.parent_id.empty()) line["span"]["parent_id"] = order.trace.parent_id;
+  line["span"] = {{"trace_id", request.trace.trace_id}, {"span_id", request.trace.span_id}};
+  if (!request.trace.parent_id.empty()) line["span"]["parent_id"] = request.trace.parent_id;
   return json_line(line);
 }
 
-void Service::refused(const Order& order, Refusal& refusal) {
+void Service::refused(const CallRequest& request, Refusal& refusal) {
   metrics_.refused(refusal.name);
-  Json line = line_of("refused", order);
+  Json line = line_of("refused", request);
   line["status"] = refusal.status;
   line["why"] = refusal.name;
-  refusals_.note(order.caller->name, order.peer, line);
+  refusals_.note(request.caller->name, request.peer, line);
   refusal.noted = true;
 }
 
@@ -245,37 +247,37 @@ std::string Service::new_id(const Caller& caller) const {
   return id;
 }
 
-std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
-  auto refusal = refusal_of(order);
-  const std::string hash = refusal ? "" : hash_of(order.arguments);
+std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObserver observer) {
+  auto refusal = refusal_of(request);
+  const std::string hash = refusal ? "" : hash_of(request.arguments);
   if (!refusal) {
-    if (order.call_id.empty()) order.call_id = new_id(*order.caller);
+    if (request.call_id.empty()) request.call_id = new_id(*request.caller);
     // A call that would leave no trace is not made.
-    if (!audit_.works() || !audit_.write(start_line(order, hash)))
+    if (!audit_.works() || !audit_.write(start_line(request, hash)))
       refusal =
           Refusal{503, "no-audit", "the audit log can't be written, and no call is made without it",
                   std::chrono::seconds(5)};
   }
   if (refusal) {
-    refused(order, *refusal);
+    refused(request, *refusal);
     return std::move(*refusal);
   }
-  std::string id = std::move(order.call_id);
+  std::string id = std::move(request.call_id);
   const std::uint64_t number = next_number_++;
-  named_[{order.caller.get(), id}] = number;
-  Live& call = live_[number];
-  call.told = {id,
-               order.tool,
-               order.caller->name,
-               false,
-               std::chrono::system_clock::now(),
-               shown_arguments(order.arguments, options_.arguments, kMostInEvents)};
-  call.box = box_with(order.tool);
-  call.caller = order.caller;
-  call.hearing = std::move(hearing);
-  call.trace = std::move(order.trace);
-  call.peer = std::move(order.peer);
-  call.via = std::move(order.via);
+  named_[{request.caller.get(), id}] = number;
+  ActiveCall& call = active_[number];
+  call.summary = {id,
+                  request.tool,
+                  request.caller->name,
+                  false,
+                  std::chrono::system_clock::now(),
+                  shown_arguments(request.arguments, options_.arguments, kMostInEvents)};
+  call.served = sandbox_with(request.tool);
+  call.caller = request.caller;
+  call.observer = std::move(observer);
+  call.trace = std::move(request.trace);
+  call.peer = std::move(request.peer);
+  call.via = std::move(request.via);
   call.arguments_hash = hash;
   ++call.caller->running;
   CallOptions options;
@@ -284,7 +286,7 @@ std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
     options.caller = call.caller->name;
     options.shares = true;
   }
-  options.limits = order.limits;
+  options.limits = request.limits;
   const auto on_done = [this, number](ToolResult result) {
     // On a thread of the sandbox's.
     auto held = std::make_shared<ToolResult>(std::move(result));
@@ -292,8 +294,8 @@ std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
     loop_.post([this, number, held, turn] { end(number, std::move(*held)); });
   };
   try {
-    call.box->sandbox->call_async(order.tool, std::move(order.arguments), std::move(options),
-                                  on_done);
+    call.served->sandbox->call_async(request.tool, std::move(request.arguments), std::move(options),
+                                     on_done);
   } catch (const std::exception& error) {
     // No memory, say. It was taken, so it ends as every call does.
     ToolResult failed;
@@ -301,13 +303,13 @@ std::variant<Taken, Refusal> Service::start(Order order, Hearing hearing) {
     failed.report.message = failed.error = error.what();
     on_done(std::move(failed));
   }
-  return Taken{number, std::move(id)};
+  return AcceptedCall{number, std::move(id)};
 }
 
 bool Service::cancel(std::uint64_t number, bool at_once) {
-  const auto found = live_.find(number);
-  return found != live_.end() &&
-         found->second.box->sandbox->cancel(std::to_string(number), at_once);
+  const auto found = active_.find(number);
+  return found != active_.end() &&
+         found->second.served->sandbox->cancel(std::to_string(number), at_once);
 }
 
 Service::Cancelled Service::cancel(const std::string& call_id, const Caller& caller,
@@ -317,46 +319,46 @@ Service::Cancelled Service::cancel(const std::string& call_id, const Caller& cal
   if (own != named_.end() && (of.empty() || of == caller.name))
     such.push_back(own->second);
   else if (caller.admin)
-    for (const auto& [number, call] : live_)
-      if (call.told.call_id == call_id && (of.empty() || of == call.told.caller))
+    for (const auto& [number, call] : active_)
+      if (call.summary.call_id == call_id && (of.empty() || of == call.summary.caller))
         such.push_back(number);
   if (such.size() > 1) return Cancelled::several;
   return !such.empty() && cancel(such[0]) ? Cancelled::yes : Cancelled::none;
 }
 
 void Service::cancel_all(const Caller* only) {
-  for (const auto& [number, call] : live_)
+  for (const auto& [number, call] : active_)
     if (!only || call.caller.get() == only) cancel(number, true);
 }
 
-std::vector<LiveCall> Service::calls(const Caller& caller) const {
-  std::vector<LiveCall> list;
-  for (const auto& [id, call] : live_)
-    if (caller.admin || call.caller.get() == &caller) list.push_back(call.told);
+std::vector<CallSummary> Service::calls(const Caller& caller) const {
+  std::vector<CallSummary> list;
+  for (const auto& [id, call] : active_)
+    if (caller.admin || call.caller.get() == &caller) list.push_back(call.summary);
   std::sort(list.begin(), list.end(),
-            [](const LiveCall& a, const LiveCall& b) { return a.since < b.since; });
+            [](const CallSummary& a, const CallSummary& b) { return a.since < b.since; });
   return list;
 }
 
 // `all`: all that a watch can hold. Otherwise so much that a flood of output does not keep everything else waiting; the rest comes next.
-void Service::hear(Box& box, bool all) {
+void Service::read_events(ServedSandbox& served, bool all) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < kWatchBuffer && (all || bytes < kMostAtOnce); ++i) {
-    auto event = box.watch->next(std::chrono::milliseconds(0));
+    auto event = served.watch->next(std::chrono::milliseconds(0));
     if (!event) return;
     bytes += event->text.size();
-    hear_of(std::move(*event));
+    receive(std::move(*event));
   }
 }
 
-void Service::hear_of(Event event) {
+void Service::receive(Event event) {
   if (event.dropped > 0) {
     Event lost;
     lost.kind = Event::Kind::lost;
     lost.dropped = event.dropped;
-    for (auto& [id, call] : live_)
-      if (call.hearing.on_event) call.hearing.on_event(lost);
-    tell("lost", nullptr, "", {{"dropped", event.dropped}});
+    for (auto& [id, call] : active_)
+      if (call.observer.on_event) call.observer.on_event(lost);
+    publish("lost", nullptr, "", {{"dropped", event.dropped}});
   }
   switch (event.kind) {
     case Event::Kind::lost:
@@ -368,52 +370,52 @@ void Service::hear_of(Event event) {
   }
   std::uint64_t number = 0;
   std::from_chars(event.call_id.data(), event.call_id.data() + event.call_id.size(), number);
-  const auto found = live_.find(number);
-  if (found == live_.end()) return;
-  Live& call = found->second;
-  event.call_id = call.told.call_id;
-  if (event.kind == Event::Kind::started) call.told.running = true;
-  if (call.hearing.on_event) call.hearing.on_event(event);
-  if (tellers_->empty()) return;
+  const auto found = active_.find(number);
+  if (found == active_.end()) return;
+  ActiveCall& call = found->second;
+  event.call_id = call.summary.call_id;
+  if (event.kind == Event::Kind::started) call.summary.running = true;
+  if (call.observer.on_event) call.observer.on_event(event);
+  if (subscribers_->empty()) return;
   Json data = data_of(event);
-  if (event.kind == Event::Kind::queued && !call.told.arguments.is_null())
-    data["arguments"] = call.told.arguments;
-  tell(to_string(event.kind), &call, event.tool, std::move(data));
+  if (event.kind == Event::Kind::queued && !call.summary.arguments.is_null())
+    data["arguments"] = call.summary.arguments;
+  publish(to_string(event.kind), &call, event.tool, std::move(data));
 }
 
 void Service::end(std::uint64_t number, ToolResult result) {
-  const auto found = live_.find(number);
-  if (found == live_.end()) return;
+  const auto found = active_.find(number);
+  if (found == active_.end()) return;
   // What it wrote and told before it ended comes before its end.
-  hear(*found->second.box, true);
-  Live call = std::move(found->second);
-  live_.erase(found);
-  named_.erase({call.caller.get(), call.told.call_id});
+  read_events(*found->second.served, true);
+  ActiveCall call = std::move(found->second);
+  active_.erase(found);
+  named_.erase({call.caller.get(), call.summary.call_id});
   --call.caller->running;
-  result.call_id = call.told.call_id;
+  result.call_id = call.summary.call_id;
   // As bytes they are MCP's to hand out.
-  if (call.box == builtins_ && call.via != "mcp") show_files(result.output);
+  if (call.served == builtins_ && call.via != "mcp") show_files(result.output);
   const bool known = result.report.outcome != Outcome::unknown_tool;
-  metrics_.called(known ? call.told.tool : "", result);
+  metrics_.called(known ? call.summary.tool : "", result);
   record(call, result);
   keep(call, result);
-  if (!tellers_->empty()) tell("finished", &call, call.told.tool, data_of(result));
-  call.hearing.on_done(std::move(result));
-  call.box.reset();
+  if (!subscribers_->empty()) publish("finished", &call, call.summary.tool, data_of(result));
+  call.observer.on_done(std::move(result));
+  call.served.reset();
   if (!retired_.empty()) sweep_retired();
-  if (draining_ && live_.empty() && drained_) std::exchange(drained_, nullptr)();
+  if (draining_ && active_.empty() && drained_) std::exchange(drained_, nullptr)();
 }
 
-void Service::record(const Live& call, const ToolResult& result) {
+void Service::record(const ActiveCall& call, const ToolResult& result) {
   const Report& report = result.report;
   Json line{{"event", "end"},
             {"at", time_text(std::chrono::system_clock::now())},
-            {"started_at", time_text(call.told.since)},
-            {"call_id", call.told.call_id},
+            {"started_at", time_text(call.summary.since)},
+            {"call_id", call.summary.call_id},
             {"caller", call.caller->name},
             {"peer", call.peer},
             {"via", call.via},
-            {"tool", call.told.tool},
+            {"tool", call.summary.tool},
             {"arguments_sha256", call.arguments_hash},
             {"outcome", to_string(report.outcome)},
             {"duration_ms", milliseconds_of(result.duration)},
@@ -434,14 +436,14 @@ void Service::record(const Live& call, const ToolResult& result) {
   audit_.write(json_line(line));
 }
 
-void Service::keep(const Live& call, const ToolResult& result) {
+void Service::keep(const ActiveCall& call, const ToolResult& result) {
   Json data = data_of(result);
-  data["call_id"] = call.told.call_id;
-  data["tool"] = call.told.tool;
-  data["caller"] = call.told.caller;
-  data["started_at"] = time_text(call.told.since);
+  data["call_id"] = call.summary.call_id;
+  data["tool"] = call.summary.tool;
+  data["caller"] = call.summary.caller;
+  data["started_at"] = time_text(call.summary.since);
   data["ended_at"] = time_text(std::chrono::system_clock::now());
-  if (!call.told.arguments.is_null()) data["arguments"] = call.told.arguments;
+  if (!call.summary.arguments.is_null()) data["arguments"] = call.summary.arguments;
   const auto add_end = [&](const char* name, const std::string& bytes) {
     std::string_view end = bytes;
     end.remove_prefix(end.size() - std::min(end.size(), kMostOutputKept));
@@ -461,31 +463,35 @@ void Service::keep(const Live& call, const ToolResult& result) {
   if (text.size() <= 4 * kMostOfACall) history_.add(call.caller, std::move(text));
 }
 
-void Service::tell(const std::string& kind, const Live* call, const std::string& tool, Json data) {
-  if (tellers_->empty()) return;
+void Service::publish(const std::string& kind, const ActiveCall* call, const std::string& tool,
+                      Json data) {
+  if (subscribers_->empty()) return;
   data["kind"] = kind;
   data["at"] = time_text(std::chrono::system_clock::now());
   if (!tool.empty()) data["tool"] = tool;
-  Telling telling{kind, "", tool, nullptr, {}};
+  Notice notice{kind, "", tool, nullptr, {}};
   if (call) {
-    data["call_id"] = telling.call_id = call->told.call_id;
-    data["caller"] = call->told.caller;
-    telling.caller = call->caller;
+    data["call_id"] = notice.call_id = call->summary.call_id;
+    data["caller"] = call->summary.caller;
+    notice.caller = call->caller;
   }
-  telling.data = json_line(data);
-  call_all(tellers_, telling);
+  notice.data = json_line(data);
+  call_all(subscribers_, notice);
 }
 
-std::shared_ptr<void> Service::watch(Teller teller) { return listed(tellers_, std::move(teller)); }
+std::shared_ptr<void> Service::watch(Subscriber subscriber) {
+  return listed(subscribers_, std::move(subscriber));
+}
 
 std::shared_ptr<void> Service::on_tools_changed(std::function<void()> job) {
   return listed(on_tools_, std::move(job));
 }
 
-void Service::swap_in(std::shared_ptr<Box> next) {
+void Service::swap_in(std::shared_ptr<ServedSandbox> next) {
   std::map<std::string, Json> before, after;
-  const auto read = [](const std::shared_ptr<Box>& box, std::map<std::string, Json>& into) {
-    for (const auto& tool : box->sandbox->list_tools()) into[tool->name] = tool_as_json(*tool);
+  const auto read = [](const std::shared_ptr<ServedSandbox>& served,
+                       std::map<std::string, Json>& into) {
+    for (const auto& tool : served->sandbox->list_tools()) into[tool->name] = tool_as_json(*tool);
   };
   read(tools_, before);
   read(next, after);
@@ -494,7 +500,7 @@ void Service::swap_in(std::shared_ptr<Box> next) {
   bool changed = false;
   const auto note = [&](const char* kind, const std::string& tool) {
     changed = true;
-    tell(kind, nullptr, tool, Json::object());
+    publish(kind, nullptr, tool, Json::object());
   };
   for (const auto& [name, form] : before)
     if (!after.contains(name)) note("tool_removed", name);
@@ -511,10 +517,10 @@ void Service::swap_in(std::shared_ptr<Box> next) {
 
 // The end of a sandbox takes a while, in which all else would wait.
 void Service::sweep_retired() {
-  for (std::shared_ptr<Box>& box : retired_) {
-    if (box.use_count() > 1) continue;
-    box->readable.reset();
-    std::function<void()> job = [gone = std::move(box)] {};
+  for (std::shared_ptr<ServedSandbox>& served : retired_) {
+    if (served.use_count() > 1) continue;
+    served->readable.reset();
+    std::function<void()> job = [gone = std::move(served)] {};
     worker_->post(job);
   }
   std::erase(retired_, nullptr);
@@ -596,7 +602,7 @@ void Service::reload(const std::function<void(std::string)>& done) {
       may_help_ = may_help;
       metrics_.reloaded(made != nullptr);
       if (made && builtins_) builtins_->policy = policy;
-      if (made) swap_in(box_of(made, policy));
+      if (made) swap_in(serve(made, policy));
       done(fault);
       if (std::exchange(reload_again_, false)) reload(done);
     });
@@ -609,15 +615,15 @@ void Service::reload(const std::function<void(std::string)>& done) {
 
 void Service::drain(std::function<void()> done) {
   draining_ = true;
-  if (live_.empty()) return done();
+  if (active_.empty()) return done();
   drained_ = std::move(done);
 }
 
 SandboxState Service::state() const {
   SandboxState sum;
-  for (const auto& box : {builtins_, tools_}) {
-    if (!box) continue;
-    const SandboxState state = box->sandbox->state();
+  for (const auto& served : {builtins_, tools_}) {
+    if (!served) continue;
+    const SandboxState state = served->sandbox->state();
     sum.running = state.running;  // of all that share their places
     sum.waiting = state.waiting;
     sum.ready += state.ready;

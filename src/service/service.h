@@ -46,7 +46,7 @@ struct ServiceOptions {
 };
 
 // A call as it is asked for.
-struct Order {
+struct CallRequest {
   std::string tool;
   Json arguments = Json::object();
   std::string call_id;  // empty: one is made, of 128 random bits
@@ -67,20 +67,20 @@ struct Refusal {
 
 // A call that was taken. Its id is the caller's word for it, and another caller may use the same; its number is the server's
 // own, is given once, and no client ever sees it.
-struct Taken {
+struct AcceptedCall {
   std::uint64_t number = 0;
   std::string call_id;
 };
 
-// Who made a call hears of it: on the loop, in order, never before start() has returned.
-struct Hearing {
+// What the maker of a call is told of it: on the loop, in order, never before start() has returned.
+struct CallObserver {
   std::function<void(const Event&)>
       on_event;                             // queued, started, output, progress, lost; may be null
   std::function<void(ToolResult)> on_done;  // once
 };
 
 // What watchers of everything are told.
-struct Telling {
+struct Notice {
   std::string kind, call_id, tool;
   CallerPtr caller;  // whose call it is about; null: it is about no call
 
@@ -91,7 +91,7 @@ struct Telling {
   std::string data;  // JSON, for however many watch
 };
 
-struct LiveCall {
+struct CallSummary {
   std::string call_id, tool, caller;
   bool running = false;  // or it waits
   std::chrono::system_clock::time_point since;
@@ -113,9 +113,9 @@ class Service {
   std::shared_ptr<const Tool> find(const std::string& tool, const Caller& caller) const;
 
   // An id is taken only while the same caller has a call of that id: what others use neither matters nor shows.
-  std::variant<Taken, Refusal> start(Order order, Hearing hearing);
+  std::variant<AcceptedCall, Refusal> start(CallRequest request, CallObserver observer);
   // What was refused elsewhere, for the audit log and the counts; start() does so itself.
-  void refused(const Order& order, Refusal& refusal);
+  void refused(const CallRequest& request, Refusal& refusal);
   // The same of an answer over HTTP that is no call's.
   void refused(const Answered& answer);
   // SIGTERM, the grace period, SIGKILL, or the last at once. False: it has ended.
@@ -124,7 +124,7 @@ class Service {
   // than one has a call of that id, and none was ended.
   enum class Cancelled { yes, none, several };
   Cancelled cancel(const std::string& call_id, const Caller& caller, const std::string& of = "");
-  std::vector<LiveCall> calls(const Caller& caller) const;
+  std::vector<CallSummary> calls(const Caller& caller) const;
   // Those that ended, the newest first, as a list in JSON.
   std::string ended_calls(const CallerPtr& caller, std::size_t most) const {
     return history_.list(caller, most);
@@ -134,12 +134,12 @@ class Service {
   ArgumentsShown arguments_shown() const { return options_.arguments; }
 
   // Until the handle goes.
-  using Teller = std::function<void(const Telling&)>;
-  [[nodiscard]] std::shared_ptr<void> watch(Teller teller);
+  using Subscriber = std::function<void(const Notice&)>;
+  [[nodiscard]] std::shared_ptr<void> watch(Subscriber subscriber);
   // Called when tools have come, gone or changed.
   [[nodiscard]] std::shared_ptr<void> on_tools_changed(std::function<void()> job);
 
-  // Reads the manifest again, beside the calls; `done` hears what is wrong, or "". What was there stays if anything is.
+  // Reads the manifest again, beside the calls; `done` gets what is wrong, or "". What was there stays if anything is.
   void reload(const std::function<void(std::string)>& done);
   // The manifest, and what its tools are loaded from. If the last reload failed, also what could make the next one work.
   std::vector<std::string> sources() const;
@@ -168,41 +168,41 @@ class Service {
   Audit& audit() { return audit_; }
 
  private:
-  // A sandbox, and what is heard of it.
-  struct Box {
+  // A sandbox that serves calls, and the watch of its events.
+  struct ServedSandbox {
     std::shared_ptr<Sandbox> sandbox;
     Policy policy;  // of tools that have none of their own
     std::map<std::string, std::shared_ptr<const Tool>> tools;  // its own; they never change
     std::shared_ptr<Watch> watch;
     std::shared_ptr<void> readable;
   };
-  struct Live {
-    LiveCall told;
-    std::shared_ptr<Box> box;
+  struct ActiveCall {
+    CallSummary summary;
+    std::shared_ptr<ServedSandbox> served;
     CallerPtr caller;
-    Hearing hearing;
+    CallObserver observer;
     Trace trace;
     std::string peer, via, arguments_hash;
   };
-  static Json line_of(const char* event, const Order& order);
-  std::string start_line(const Order& order, const std::string& hash) const;
+  static Json line_of(const char* event, const CallRequest& request);
+  std::string start_line(const CallRequest& request, const std::string& hash) const;
 
-  std::shared_ptr<Box> box_of(std::shared_ptr<Sandbox> sandbox, Policy policy);
+  std::shared_ptr<ServedSandbox> serve(std::shared_ptr<Sandbox> sandbox, Policy policy);
   // `beside`: whose places it shares. Sets `policy`, too.
   std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest, const Sandbox* beside,
                                         Policy& policy) const;
   // What the built-in tools need of a manifest that was read again.
   void change_builtins(const Policy& policy);
-  std::shared_ptr<Box> box_with(const std::string& tool) const;
-  std::optional<Refusal> refusal_of(const Order& order);
-  void hear(Box& box, bool all);
-  void hear_of(Event event);
+  std::shared_ptr<ServedSandbox> sandbox_with(const std::string& tool) const;
+  std::optional<Refusal> refusal_of(const CallRequest& request);
+  void read_events(ServedSandbox& served, bool all);
+  void receive(Event event);
   std::string new_id(const Caller& caller) const;
   void end(std::uint64_t number, ToolResult result);
-  void record(const Live& call, const ToolResult& result);
-  void keep(const Live& call, const ToolResult& result);
-  void tell(const std::string& kind, const Live* call, const std::string& tool, Json data);
-  void swap_in(std::shared_ptr<Box> next);
+  void record(const ActiveCall& call, const ToolResult& result);
+  void keep(const ActiveCall& call, const ToolResult& result);
+  void publish(const std::string& kind, const ActiveCall* call, const std::string& tool, Json data);
+  void swap_in(std::shared_ptr<ServedSandbox> next);
   void sweep_retired();
 
   Loop& loop_;
@@ -213,21 +213,21 @@ class Service {
   Metrics metrics_;
   History history_;
   // By number, which is also what the sandboxes know them by: nothing that a caller sends is a key of what others have.
-  std::map<std::uint64_t, Live> live_;
+  std::map<std::uint64_t, ActiveCall> active_;
   std::uint64_t next_number_ = 1;
   std::map<std::pair<const Caller*, std::string>, std::uint64_t> named_;  // by caller and id
   // Shared, so that a handle which outlives this finds that they are gone.
-  std::shared_ptr<std::list<Teller>> tellers_;
+  std::shared_ptr<std::list<Subscriber>> subscribers_;
   std::shared_ptr<std::list<std::function<void()>>> on_tools_;
   bool draining_ = false, reloading_ = false, reload_again_ = false;
   std::function<void()> drained_;
   Handover handover_;
   GiveBack give_back_;
-  std::shared_ptr<Box> builtins_, tools_;
+  std::shared_ptr<ServedSandbox> builtins_, tools_;
   std::vector<std::string> preloaded_;  // by run_python, at last
   timespec loaded_{};
-  std::vector<std::string> may_help_;          // after a reload that failed: files and directories
-  std::vector<std::shared_ptr<Box>> retired_;  // until their last calls have ended
+  std::vector<std::string> may_help_;  // after a reload that failed: files and directories
+  std::vector<std::shared_ptr<ServedSandbox>> retired_;  // until their last calls have ended
   std::unique_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox
 };
 

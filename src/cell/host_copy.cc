@@ -1,4 +1,4 @@
-#include "cell/nursery.h"
+#include "cell/host_copy.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -114,8 +114,8 @@ bool unshare_memory() {
   return true;
 }
 
-[[noreturn]] void nursery_main(int socket, int host) {
-  helper::set_name("brig-nursery");
+[[noreturn]] void host_copy_main(int socket, int host) {
+  helper::set_name("brig-host-copy");
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   setsid();
   for (;;) {
@@ -144,7 +144,7 @@ bool unshare_memory() {
 
 }  // namespace
 
-Nursery::Nursery(const std::function<void()>& in_copy) {
+HostCopy::HostCopy(const std::function<void()>& in_copy) {
   require_no_threads();
   const UniqueFd host(sys::pidfd_open(getpid()));
   int pair[2];
@@ -172,18 +172,18 @@ Nursery::Nursery(const std::function<void()>& in_copy) {
     wipe_environment();
     if (!unshare_memory()) _exit(1);
     in_copy();
-    nursery_main(kSocketFd, kHostFd);
+    host_copy_main(kSocketFd, kHostFd);
   }
   process_ = Child(pid, UniqueFd(sys::pidfd_open(pid)));
   if (!process_) throw_sys("sandbox: pidfd_open");
 }
 
-Nursery::~Nursery() {
+HostCopy::~HostCopy() {
   shutdown(socket_.get(), SHUT_RDWR);
   process_.wait(1000);
 }
 
-Child Nursery::start(int socket, int host_pidfd) {
+Child HostCopy::start(int socket, int host_pidfd) {
   const std::lock_guard lock(mutex_);
   wire::Message message{};
   const int fds[] = {socket, host_pidfd};
@@ -192,7 +192,7 @@ Child Nursery::start(int socket, int host_pidfd) {
     if (packet.size == sizeof message && packet.fds[0])
       return Child(message.status, std::move(packet.fds[0]));
     if (packet.size == sizeof message)
-      throw_sys_error(message.error, "starting the helper: clone in the nursery");
+      throw_sys_error(message.error, "starting the helper: clone in the copy of the host");
   }
   throw Error(ErrorKind::internal,
               "starting the helper: the process that C++ tools are forked from was killed; make a "

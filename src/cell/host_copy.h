@@ -1,4 +1,4 @@
-// Nursery: a copy of this process, made while that was safe. Janitors are forked from it whenever a
+// HostCopy: a copy of this process, made while that was safe. Janitors are forked from it whenever a
 // zygote of this process' functions is needed, long after the process itself has threads.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace brig {
 
-class Nursery {
+class HostCopy {
  public:
   // Forks. `in_copy` runs in the copy at once. Throws Error(config) if the process has threads that are
   // not brig's.
-  explicit Nursery(const std::function<void()>& in_copy);
+  explicit HostCopy(const std::function<void()>& in_copy);
   // What it has started lives on.
-  ~Nursery();
+  ~HostCopy();
 
   // A janitor, as a child of this process, with these two descriptors. Throws Error.
   Child start(int socket, int host_pidfd);

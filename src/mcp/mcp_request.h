@@ -6,7 +6,7 @@
 
 namespace brig::serve {
 
-struct Mcp::Question {
+struct Mcp::Request {
   Json id, params;
   std::string method;
   bool modern = false;
