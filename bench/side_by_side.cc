@@ -238,7 +238,7 @@ std::uint64_t memory_in_use() {
 
 void crowd(unsigned count) {
   brig::Policy policy;
-  policy.limits.wall_time = std::chrono::minutes(5);
+  policy.limits.timeout = std::chrono::minutes(5);
   brig::Runner runner(policy, {.ready = 4, .max_cells = count + 64});
   const brig::Command quick{.argv = {"/bin/true"}};
   const auto measure = [&] {
@@ -276,7 +276,7 @@ void crowd(unsigned count) {
 
 void flood() {
   brig::Policy policy;
-  policy.limits.wall_time = std::chrono::minutes(2);
+  policy.limits.timeout = std::chrono::minutes(2);
   brig::Runner runner(policy, {.ready = 1});
   for (const char* line : {"head -c 4294967296 /dev/zero", "yes | head -c 4294967296"}) {
     const auto start = Clock::now();

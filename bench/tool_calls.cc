@@ -73,7 +73,7 @@ brig::Toolbox tools() {
 
 brig::Policy policy() {
   brig::Policy policy;
-  policy.limits.wall_time = 60s;
+  policy.limits.timeout = 60s;
   return policy;
 }
 

@@ -215,7 +215,7 @@ TEST(Cli, APolicyFileWithAnErrorIsNamedWithItsLine) {
   };
   const std::string unknown = complaint("isolation = \"jail\"\n\n[limits]\nwall_tme = \"3s\"\n");
   EXPECT_TRUE(contains(unknown, host / "policy.toml:4")) << unknown;
-  EXPECT_TRUE(contains(unknown, "wall_time")) << unknown;
+  EXPECT_TRUE(contains(unknown, "timeout")) << unknown;
   EXPECT_TRUE(contains(complaint("[limits]\nwall_time = 3 3\n"), ":2"));
   EXPECT_TRUE(contains(complaint("[limits]\n\nmemory = \"lots\"\n"), ":3"));
   EXPECT_TRUE(contains(brig_program({"run", "--policy", host / "missing.toml", "--", "true"}).err,

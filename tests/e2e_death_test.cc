@@ -20,7 +20,7 @@ const bool kHostRole = [] {
   for (const Isolation isolation : kFloors)
     if (std::string(floor) == to_string(isolation)) {
       Policy policy = policy_of(isolation);
-      policy.limits.wall_time = milliseconds(100'000);
+      policy.limits.timeout = milliseconds(100'000);
       Runner runner(policy);
       const char* marker = getenv("BRIG_E2E_MARKER");
       const std::string sleeper =
@@ -123,7 +123,7 @@ TEST(Death, OfTheJanitorEndsItsCallsOnly) {
 // The parts die again and again while eight threads call: every call is answered, in time.
 TEST(Death, OfPartsUnderLoadNeverHangsACall) {
   Policy policy = escape::policy();
-  policy.limits.wall_time = milliseconds(4000);
+  policy.limits.timeout = milliseconds(4000);
   Runner runner(policy, {.ready = 2});
   std::atomic<bool> stop{false};
   std::atomic<int> answered{0}, good{0};

@@ -203,7 +203,7 @@ TEST(Command, NothingSurvivesOnAnyFloor) {
       SCOPED_TRACE(std::string(to_string(isolation)) + (timeout ? " timeout: " : " success: ") +
                    line);
       Policy policy = policy_of(isolation);
-      if (timeout) policy.limits.wall_time = milliseconds(1500);
+      if (timeout) policy.limits.timeout = milliseconds(1500);
       policy.limits.grace = milliseconds(200);
       by_all_ways(sh(line), policy, [&](const Report& report) {
         EXPECT_EQ(report.outcome, timeout ? Outcome::timeout : Outcome::ok) << describe(report);

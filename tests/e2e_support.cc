@@ -7,7 +7,7 @@ namespace e2e {
 
 Policy with_wall(int wall_ms, int grace_ms) {
   Policy policy = escape::policy();
-  policy.limits.wall_time = milliseconds(wall_ms);
+  policy.limits.timeout = milliseconds(wall_ms);
   policy.limits.grace = milliseconds(grace_ms);
   return policy;
 }

@@ -71,7 +71,7 @@ void for_lower_floors(brig::Policy& policy) {
 brig::Policy policy() {
   brig::Policy policy;
   policy.files.read = {guests()};
-  policy.limits.wall_time = milliseconds(20'000);
+  policy.limits.timeout = milliseconds(20'000);
   policy.user = inside();
   add_words(policy);
   return policy;

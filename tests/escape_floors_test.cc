@@ -19,7 +19,7 @@ Policy landlock() {
 
 Policy process() {
   Policy result;
-  result.limits.wall_time = milliseconds(20'000);
+  result.limits.timeout = milliseconds(20'000);
   result.isolation = Isolation::process;
   result.network = brig::Network::host;
   return result;
@@ -39,7 +39,7 @@ std::string landlock_missing() {
 void expect_floor_leaves_none(const char* how, bool ends, Policy policy,
                               bool outcome_known = true) {
   SCOPED_TRACE(how);
-  policy.limits.wall_time = milliseconds(ends ? 20'000 : 1000);
+  policy.limits.timeout = milliseconds(ends ? 20'000 : 1000);
   policy.limits.grace = milliseconds(200);
   const std::string marker = unique_marker(how);
   const Report report = brig::run(guest({"survivors", how, marker}), policy);

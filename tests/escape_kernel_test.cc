@@ -185,7 +185,7 @@ TEST(Escape, CannotLoosenItsFilter) {
 
 TEST(Escape, RefusedCallsOfProcessesThatDieDoNotHoldTheSupervisor) {
   Policy bounded = policy();
-  bounded.limits.wall_time = milliseconds(15'000);
+  bounded.limits.timeout = milliseconds(15'000);
   brig::Runner runner(bounded, {.ready = 1});
   for (int i = 0; i < 5; ++i) {
     const Report report = runner.run(guest({"syscalls", "storm", "100"}));

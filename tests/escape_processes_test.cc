@@ -51,7 +51,7 @@ TEST(Escape, CannotTakeMoreThanItsShareOfTheProcessor) {
 // `how` the guest tries to outlive its call; whether the call ends by itself.
 void expect_no_survivor(const char* how, bool ends, brig::Policy policy) {
   SCOPED_TRACE(how);
-  policy.limits.wall_time = milliseconds(ends ? 20'000 : 1000);
+  policy.limits.timeout = milliseconds(ends ? 20'000 : 1000);
   policy.limits.grace = milliseconds(200);
   const auto begin = std::chrono::steady_clock::now();
   const std::string marker = unique_marker(how);
@@ -146,7 +146,7 @@ TEST(Escape, ExitCodesAndSignalsOfItsOwnAreReportedAsWhatTheyWere) {
 
 TEST(Escape, SleepersDoNotStarveTheOthers) {
   Policy bounded = policy();
-  bounded.limits.wall_time = milliseconds(1500);
+  bounded.limits.timeout = milliseconds(1500);
   bounded.limits.grace = milliseconds(0);
   brig::Runner runner(bounded, {.ready = 1, .max_cells = 4, .max_queue = 8});
   std::vector<brig::Runner::Pending> sleepers;

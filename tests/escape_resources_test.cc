@@ -18,7 +18,7 @@ void expect_memory_bounded(const std::string& what, const std::string& amount = 
   Policy small = policy();
   small.limits.memory = 64_MiB;
   small.limits.scratch = 1_GiB;  // tmpfs must not be what stops it
-  small.limits.wall_time = milliseconds(20'000);
+  small.limits.timeout = milliseconds(20'000);
   const Report report = attack({"hog", what, amount}, small);
   if (enforces(report, "memory:cgroup")) {
     EXPECT_EQ(report.outcome, Outcome::memory_limit) << describe(report);
@@ -157,7 +157,7 @@ TEST(Escape, ProcessesAndThreadsAreBounded) {
 TEST(Escape, AForkBombStaysInItsCell) {
   Policy few = policy();
   few.limits.processes = 32;
-  few.limits.wall_time = milliseconds(5000);
+  few.limits.timeout = milliseconds(5000);
   const std::string marker = unique_marker("bomb");
   const Report report = attack({"hog", "bomb", "12", marker}, few);
   EXPECT_TRUE(enforces(report, "processes:"));
@@ -177,12 +177,12 @@ TEST(Escape, KernelObjectsAreBounded) {
 
 TEST(Escape, SpinningOnEveryCoreEndsOnTime) {
   Policy brief = policy();
-  brief.limits.wall_time = milliseconds(800);
+  brief.limits.timeout = milliseconds(800);
   brief.limits.grace = milliseconds(0);
   const Report wall = attack({"hog", "spin", "20"}, brief);
   EXPECT_EQ(wall.outcome, Outcome::timeout) << describe(wall);
   EXPECT_LT(wall.usage.wall, milliseconds(15'000));
-  brief.limits.wall_time = milliseconds(100'000);
+  brief.limits.timeout = milliseconds(100'000);
   brief.limits.cpu_time = milliseconds(1000);
   // By two: without a cgroup each process has a second, and nine would wait for each other on a busy machine.
   const Report cpu = attack({"hog", "spin", "100", "1"}, brief);

@@ -30,7 +30,7 @@ const std::vector<Row>& rows() {
        [](Policy& policy) { policy.limits.memory = 64u << 20; }},
       {"processes", line("for i in 1 2 3 4 5 6 7 8; do sleep 60 & done"),
        [](Policy& policy) { policy.limits.processes = 4; }},
-      {"wall_time", line("sleep 600"), [](Policy& policy) { policy.limits.wall_time = 2000ms; }},
+      {"timeout", line("sleep 600"), [](Policy& policy) { policy.limits.timeout = 2000ms; }},
       // Two: where the time of the tree is counted it is over long before that of a process, which the kernel
       // counts.
       {"cpu_time", line("while :; do :; done & while :; do :; done"),
@@ -71,7 +71,7 @@ TEST_P(RunCommandTable, IsReportedAsBrigRunReportsIt) {
   const auto [floor, number] = GetParam();
   const Row& row = rows()[number];
   Policy policy = policy_of(floor);
-  policy.limits.wall_time = 100s;
+  policy.limits.timeout = 100s;
   policy.limits.grace = 200ms;
   row.change(policy);
   const Report as = brig::run(argv(row.words), policy);

@@ -48,7 +48,7 @@ TEST(SandboxCall, ReadsAsInTheReadme) {
   Toolbox tools;
   tools.add("add", "Adds two integers.", {"a", "b"},
             [](std::int64_t a, std::int64_t b) { return a + b; });
-  Sandbox box(std::move(tools), Policy{.limits = {.wall_time = 5s, .memory = 64_MiB}});
+  Sandbox box(std::move(tools), Policy{.limits = {.timeout = 5s, .memory = 64_MiB}});
   const ToolResult r = box.call("add", {{"a", 2}, {"b", 3}});
   EXPECT_TRUE(r.ok) << r.error;
   EXPECT_EQ(r.output, 5);
@@ -73,7 +73,7 @@ TEST(SandboxCall, MembersKeepTheirOrder) {
 TEST(SandboxCall, EndsWhenItsCallerNoLongerWantsItThoughNoSignalEndedTheWait) {
   Toolbox tools;
   tools.add("sleeps", "Sleeps.", {}, [] { sleep(60); });
-  Sandbox box(std::move(tools), Policy{.limits = {.wall_time = 60s}});
+  Sandbox box(std::move(tools), Policy{.limits = {.timeout = 60s}});
   int asked = 0;
   const ToolResult r = box.call("sleeps", {}, {.interrupted = [&] { return ++asked == 3; }});
   EXPECT_EQ(r.report.outcome, Outcome::cancelled) << r.error;

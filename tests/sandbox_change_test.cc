@@ -308,7 +308,7 @@ TEST(SandboxToolPolicy, TheSamePolicySharesAZygote) {
 // and what goes with its other values is in the tests of floors.)
 std::vector<std::function<void(Policy&)>> harmless_changes(const std::string& path) {
   return {
-      [](Policy& p) { ++p.limits.wall_time; },
+      [](Policy& p) { ++p.limits.timeout; },
       [](Policy& p) { ++p.limits.grace; },
       [](Policy& p) { p.limits.cpu_time = 10s; },
       [](Policy& p) { p.limits.memory += 1_MiB; },

@@ -23,7 +23,7 @@ std::string library(const std::string& name) {
 
 Policy quick(std::chrono::milliseconds wall = 20s) {
   Policy policy;
-  policy.limits.wall_time = wall;
+  policy.limits.timeout = wall;
   return policy;
 }
 

@@ -56,7 +56,7 @@ Value most_of(const std::optional<Value>& policys) {
 
 TEST(SandboxLimits, TimeEndsTheCall) {
   const auto box = box_of_one();
-  const ToolResult r = call(*box, "sleep", {.wall_time = 300ms});
+  const ToolResult r = call(*box, "sleep", {.timeout = 300ms});
   EXPECT_EQ(r.report.outcome, Outcome::timeout);
   EXPECT_NE(r.error.find("300 ms"), std::string::npos) << r.error;
 }
@@ -179,11 +179,11 @@ TEST(SandboxLimits, OutputIsKeptAndCountedByTheCallsOwn) {
 TEST(SandboxLimits, WiderOnesAreRefusedBeforeThereIsACell) {
   const auto box = box_of_one();
   for (const auto& [limits, name] :
-       {std::pair(CallLimits{.wall_time = 61s}, "limits.timeout: 61 s"),
+       {std::pair(CallLimits{.timeout = 61s}, "limits.timeout: 61 s"),
         std::pair(CallLimits{.memory = 1_GiB}, "limits.memory: 1 GiB"),
         std::pair(CallLimits{.processes = 65}, "limits.processes: 65"),
         std::pair(CallLimits{.output = 1_MiB}, "limits.output: 1 MiB"),
-        std::pair(CallLimits{.wall_time = 0ms}, "limits.timeout: must"),
+        std::pair(CallLimits{.timeout = 0ms}, "limits.timeout: must"),
         std::pair(CallLimits{.memory = 1_MiB}, "limits.memory: must")}) {
     const ToolResult r = call(*box, "sleep", limits);
     EXPECT_EQ(r.report.outcome, Outcome::invalid_arguments);

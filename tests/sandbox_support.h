@@ -46,7 +46,7 @@ inline int touch_memory() {
 
 inline Policy quick(milliseconds wall = 20s, milliseconds grace = 200ms) {
   Policy policy;
-  policy.limits.wall_time = wall;
+  policy.limits.timeout = wall;
   policy.limits.grace = grace;
   policy.user = inside();
   add_words(policy);

@@ -51,7 +51,7 @@ Toolbox mixed_tools() {
     return clean;
   });
   Policy short_lived;
-  short_lived.limits.wall_time = 150ms;
+  short_lived.limits.timeout = 150ms;
   short_lived.limits.grace = 20ms;
   tools.add("hang", "", {},
             []() -> int {
@@ -112,7 +112,7 @@ void soak_tools() {
     policy.limits.memory =
         1_GiB;  // without a cgroup it is address space, and a copy of this has much
     policy.limits.processes = 20;
-    policy.limits.wall_time = 20s;
+    policy.limits.timeout = 20s;
     Sandbox box(mixed_tools(), policy, {.concurrency = 8, .ready_min = 3});
     std::atomic<int> next{0}, wrong{0};
     const auto work = [&](int until) {

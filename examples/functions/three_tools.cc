@@ -41,7 +41,7 @@ int main() {
             });
 
   // Before any thread: the tools run in copies of the process as it is now.
-  brig::Sandbox box(std::move(tools), brig::Policy{.limits = {.wall_time = 5s, .memory = 64_MiB}});
+  brig::Sandbox box(std::move(tools), brig::Policy{.limits = {.timeout = 5s, .memory = 64_MiB}});
   for (const auto& tool : box.list_tools())
     std::printf("%-10s %s\n", tool->name.c_str(), tool->description.c_str());
 

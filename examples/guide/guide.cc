@@ -34,7 +34,7 @@ using namespace brig::literals;
 
 void one_command() {
   brig::Policy policy;  // the defaults are safe: no network, no file of yours
-  policy.limits.wall_time = 5s;
+  policy.limits.timeout = 5s;
   policy.limits.memory = 256_MiB;
   const brig::Report report = brig::run(brig::Command::shell("echo hello; exit 3"), policy);
   std::printf("%s, code %d: %s", brig::to_string(report.outcome), report.exit_code.value_or(-1),
@@ -48,7 +48,7 @@ void what_was_refused() {
 }
 
 void many_commands() {
-  brig::Runner runner(brig::Policy{.limits = {.wall_time = 5s}}, {.ready = 2});
+  brig::Runner runner(brig::Policy{.limits = {.timeout = 5s}}, {.ready = 2});
   for (const char* word : {"one", "two"})
     std::printf("%s", runner.run({.argv = {"echo", word}}).out.bytes.c_str());
 

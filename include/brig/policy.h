@@ -21,10 +21,10 @@ constexpr std::uint64_t operator""_GiB(unsigned long long n) { return n << 30; }
 
 struct Limits {
   // From the request to the end of the tool; time in a queue counts. 1 ms to 24 h.
-  std::chrono::milliseconds wall_time{30'000};
+  std::chrono::milliseconds timeout{30'000};
   // Between SIGTERM and SIGKILL when the wall time is over or the call is cancelled. 0 to 60 s.
   std::chrono::milliseconds grace{500};
-  // CPU time of the tree. Unset: bounded by wall_time alone.
+  // CPU time of the tree. Unset: bounded by timeout alone.
   std::optional<std::chrono::milliseconds> cpu_time;
   // Memory of the whole tree, tmpfs and shared memory included. Without a usable cgroup it is the
   // private memory of each process, and the shared memory of the tree, and the report says so
@@ -54,7 +54,7 @@ struct Limits {
 
 // Less than a policy's limits, for one call. Unset: as the policy has it. More than that is refused.
 struct CallLimits {
-  std::optional<std::chrono::milliseconds> wall_time, cpu_time;
+  std::optional<std::chrono::milliseconds> timeout, cpu_time;
   std::optional<std::uint64_t> memory;
   std::optional<std::uint32_t> processes;
   std::optional<std::uint64_t> output, output_total;
@@ -142,7 +142,7 @@ void validate(const Policy& policy);
 // Parses a policy file. Error(config) tells all that is wrong, one per line: "file:line: what is wrong",
 // with the nearest known key for an unknown one. `name` stands in the messages. The result is validated.
 //   isolation = "jail"      network = "none"      user = "root"      preset = ["node"]
-//   [limits]  wall_time = "30s"  memory = "512M"  ...   (the fields above, by name)
+//   [limits]  timeout = "30s"  memory = "512M"  ...   (the fields above, by name)
 //   [files]   read = [...]  write = [...]  hide = [...]  working_directory = "..."  root = "..."
 //             read_optional = [...]  write_optional = [...]  noexec = [...]  protect = [...]
 //   [environment]  passthrough = [...]  set = { KEY = "value" }  unset = [...]

@@ -3,7 +3,7 @@
 //   brig::Toolbox tools;
 //   tools.add("add", "Adds two integers.", {"a", "b"},
 //             [](std::int64_t a, std::int64_t b) { return a + b; });
-//   brig::Sandbox box(std::move(tools), brig::Policy{.limits = {.wall_time = 5s, .memory = 64_MiB}});
+//   brig::Sandbox box(std::move(tools), brig::Policy{.limits = {.timeout = 5s, .memory = 64_MiB}});
 //   brig::ToolResult r = box.call("add", {{"a", 2}, {"b", 3}});  // r.ok, r.output == 5
 #pragma once
 

@@ -53,7 +53,7 @@ Call::Call(const CallSettings& settings, CellRequest request, OutputCallback on_
       limits_(narrowed(settings.limits, request_.limits)),
       on_output_(std::move(on_output)),
       asked_(request_.asked),
-      deadline_(asked_ + limits_.wall_time),
+      deadline_(asked_ + limits_.timeout),
       timer_(deadline_),
       interruption_(request_.interrupted),
       out_(limits_.output),

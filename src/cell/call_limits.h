@@ -21,7 +21,7 @@ struct CallLimit {
 };
 
 inline constexpr std::tuple kCallLimits{
-    CallLimit{"timeout", &CallLimits::wall_time, &Limits::wall_time, std::chrono::milliseconds(1)},
+    CallLimit{"timeout", &CallLimits::timeout, &Limits::timeout, std::chrono::milliseconds(1)},
     CallLimit{"cpu_time", &CallLimits::cpu_time, &Limits::cpu_time, std::chrono::milliseconds(1)},
     CallLimit{"memory", &CallLimits::memory, &Limits::memory, std::uint64_t{4_MiB}},
     CallLimit{"processes", &CallLimits::processes, &Limits::processes, std::uint32_t{1}},

@@ -232,7 +232,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
     case Ending::wall:
       return say(Outcome::timeout, fmt::format("the {} was ended after its wall time limit of {}; "
                                                "raise limits.timeout or make it faster",
-                                               it, format_duration(limits.wall_time)));
+                                               it, format_duration(limits.timeout)));
     case Ending::cpu:
       return say(Outcome::timeout,
                  fmt::format("the {} was ended after it had used its CPU time limit of {}; "

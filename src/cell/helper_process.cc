@@ -177,7 +177,7 @@ std::chrono::milliseconds set_up_patience(const Policy& policy) {
   using std::chrono::milliseconds;
   // The least is for a machine with twenty times as much to do as it has CPUs: an interpreter that imports
   // its modules took more than 3 s there.
-  return std::clamp<milliseconds>(policy.limits.wall_time, milliseconds(10'000),
+  return std::clamp<milliseconds>(policy.limits.timeout, milliseconds(10'000),
                                   milliseconds(60'000));
 }
 

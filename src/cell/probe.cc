@@ -213,7 +213,7 @@ class Prober {
 
   bool floor(const char* name, Isolation isolation, const Policy& base) {
     Policy policy;
-    policy.limits.wall_time = base.limits.wall_time;
+    policy.limits.timeout = base.limits.timeout;
     policy.isolation = isolation;
     if (isolation == Isolation::process) policy.network = Network::host;
     std::string detail = "a command ran in it";
@@ -253,7 +253,7 @@ Capabilities probe(const Policy& policy) {
   found.filesystem_isolation = found.jail || found.landlock;
   found.network_isolation = found.jail || found.landlock;
   found.memory_limit_mb = policy.limits.memory >> 20;
-  found.timeout = static_cast<double>(policy.limits.wall_time.count()) / 1000;
+  found.timeout = static_cast<double>(policy.limits.timeout.count()) / 1000;
   return found;
 }
 

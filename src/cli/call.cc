@@ -118,7 +118,7 @@ ToolResult run_tool(const std::string& name, Json arguments, const Manifest& man
   Limits limits = manifest.policy.limits;
   for (const auto& tool : box.list_tools())
     if (tool->name == name && tool->options.policy) limits = tool->options.policy->limits;
-  Passer passer(Passer::Clock::now() + limits.wall_time + limits.grace, signals);
+  Passer passer(Passer::Clock::now() + limits.timeout + limits.grace, signals);
   WatchPrinter printer(passer);
   std::shared_ptr<void> watching;
   // Few events: one can hold 64 KiB of output, and all are printed before the result is.

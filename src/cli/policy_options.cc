@@ -98,7 +98,7 @@ Policy PolicyOptions::policy() const {
                 "--policy -: standard input carries MCP; name a file, or a pipe as /dev/fd/N");
   Policy policy = policy_file.empty() ? Policy{} : policy_of_file(policy_file);
   words.apply(policy);
-  if (!timeout.empty()) policy.limits.wall_time = duration_of("--timeout", timeout);
+  if (!timeout.empty()) policy.limits.timeout = duration_of("--timeout", timeout);
   if (!memory.empty()) set_size("--memory", memory, policy.limits.memory);
   paths.add_to(policy.files);
   for (const Network each : {Network::none, Network::loopback, Network::host})

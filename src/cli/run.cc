@@ -45,7 +45,7 @@ Policy policy_of(const RunOptions& options) {
   Policy policy = options.policy_file.empty() ? Policy{} : policy_of_file(options.policy_file);
   options.words.apply(policy);
   Limits& limits = policy.limits;
-  if (!options.timeout.empty()) limits.wall_time = duration_of("--timeout", options.timeout);
+  if (!options.timeout.empty()) limits.timeout = duration_of("--timeout", options.timeout);
   if (!options.grace.empty()) limits.grace = duration_of("--grace", options.grace);
   if (!options.cpu_time.empty()) limits.cpu_time = duration_of("--cpu-time", options.cpu_time);
   if (!options.memory.empty()) set_size("--memory", options.memory, limits.memory);
@@ -118,8 +118,7 @@ int run_command(const RunOptions& options) {
     tty = std::make_unique<Tty>();
     command.tty_fd = tty->inside();
   }
-  Passer passer(Passer::Clock::now() + policy.limits.wall_time + policy.limits.grace,
-                signals.get());
+  Passer passer(Passer::Clock::now() + policy.limits.timeout + policy.limits.grace, signals.get());
   std::string lost;  // why some of the output is
   OutputCallback live;
   if (!options.json)

@@ -86,7 +86,7 @@ bool is_object_schema(const Json& schema) {
 
 std::string limits_sentence(const Policy& policy) {
   std::string text =
-      fmt::format("Limits: {}, {} of memory, ", format_duration(policy.limits.wall_time),
+      fmt::format("Limits: {}, {} of memory, ", format_duration(policy.limits.timeout),
                   format_size(policy.limits.memory));
   switch (policy.network) {
     case Network::none: text += "no network"; break;

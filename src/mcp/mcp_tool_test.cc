@@ -108,7 +108,7 @@ TEST(McpTool, IsDescribedByItsPolicy) {
   Policy policy;
   EXPECT_EQ(limits_sentence(policy),
             "Limits: 30 s, 512 MiB of memory, no network; can write nothing that lasts.");
-  policy.limits.wall_time = 90s;
+  policy.limits.timeout = 90s;
   policy.limits.memory = 1_GiB;
   policy.network = Network::host;
   policy.files.read = {"/a", "/b", "/c", "/d"};

@@ -8,7 +8,6 @@ namespace {
 
 constexpr OptionWord kWords[] = {
     {"limits.timeout", "--timeout"},
-    {"limits.wall_time", "--timeout"},
     {"limits.grace", "--grace"},
     {"limits.cpu_time", "--cpu-time"},
     {"limits.memory", "--memory"},

@@ -43,7 +43,7 @@ struct LimitRange {
   std::uint64_t least, most;
 };
 constexpr std::array<LimitRange, 11> kRanges = {{
-    {"wall_time", Unit::ms, 1, kDay},
+    {"timeout", Unit::ms, 1, kDay},
     {"grace", Unit::ms, 0, 60'000},
     {"cpu_time", Unit::ms, 1, kDay},
     {"memory", Unit::bytes, 4_MiB, kNoEnd},
@@ -84,7 +84,7 @@ void check_limit(Faults& faults, std::string_view name, std::chrono::millisecond
 }
 
 void find_limit_faults(Faults& faults, const Limits& limits) {
-  check_limit(faults, "wall_time", limits.wall_time);
+  check_limit(faults, "timeout", limits.timeout);
   check_limit(faults, "grace", limits.grace);
   if (limits.cpu_time) check_limit(faults, "cpu_time", *limits.cpu_time);
   check_limit(faults, "memory", limits.memory);

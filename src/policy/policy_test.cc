@@ -115,9 +115,9 @@ void expect_range(const std::string& name, const std::function<void(Limits&, T)>
 TEST(Policy, DurationsHaveRanges) {
   using Ms = std::chrono::milliseconds;
   expect_range<Ms>(
-      "wall_time", [](Limits& l, Ms v) { l.wall_time = v; }, 1ms, 24h, 0ms, 24h + 1ms);
+      "timeout", [](Limits& l, Ms v) { l.timeout = v; }, 1ms, 24h, 0ms, 24h + 1ms);
   expect_range<Ms>(
-      "wall_time", [](Limits& l, Ms v) { l.wall_time = v; }, 1ms, 24h, -1ms, Ms::max());
+      "timeout", [](Limits& l, Ms v) { l.timeout = v; }, 1ms, 24h, -1ms, Ms::max());
   expect_range<Ms>(
       "grace", [](Limits& l, Ms v) { l.grace = v; }, 0ms, 60s, -1ms, 60'001ms);
   expect_range<Ms>(
@@ -157,8 +157,8 @@ TEST(Policy, CpusHaveARange) {
 TEST(Policy, AFaultNamesFieldValueReasonAndFix) {
   EXPECT_EQ(fault([](Policy& p) { p.limits.memory = 1_MiB; }),
             "policy: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB");
-  EXPECT_EQ(fault([](Policy& p) { p.limits.wall_time = -1500ms; }),
-            "policy: limits.wall_time: -1.5 s is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault([](Policy& p) { p.limits.timeout = -1500ms; }),
+            "policy: limits.timeout: -1.5 s is out of range; use 1 ms to 24 h");
   EXPECT_EQ(fault([](Policy& p) { p.files.read = {"/x/../y"}; }),
             "policy: files.read: '/x/../y': '..' is not allowed; write the path without it");
 }

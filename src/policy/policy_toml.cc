@@ -105,7 +105,7 @@ class PolicyReader {
   void out_of_range(const TomlEntry& entry, std::string_view value) {
     reader_.fault(entry,
                   fmt::format("{} is out of range; use {}", value,
-                              limit_range(entry.key == "timeout" ? "wall_time" : entry.key)));
+                              limit_range(entry.key == "wall_time" ? "timeout" : entry.key)));
   }
 
   // The names accepted are those that to_string gives.
@@ -204,18 +204,19 @@ class PolicyReader {
 
   // `table`: the one that it stands in.
   void read_limit(const toml::table& table, const TomlEntry& entry) {
-    const bool timeout = entry.key == "timeout";
-    const std::string field = fmt::format("limits.{}", timeout ? "wall_time" : entry.key);
+    const bool old_name = entry.key == "wall_time";
+    const std::string field = fmt::format("limits.{}", old_name ? "timeout" : entry.key);
     const std::string before = entry.shown.substr(0, entry.shown.size() - entry.key.size());
-    if (timeout && table.contains("wall_time"))
-      return reader_.fault(entry, fmt::format("is another name of {}wall_time; keep one", before));
+    if (old_name && table.contains("timeout"))
+      return reader_.fault(entry,
+                           fmt::format("is the old name of {}timeout; keep that one", before));
     // Directly and in [limits]: a limit counts once.
     if (const auto other = places_.find(field); other != places_.end())
       return reader_.fault(entry,
                            fmt::format("is another name of {}; keep one", other->second.shown));
     note(field, entry);
     Limits& limits = policy_.limits;
-    if (field == "limits.wall_time") set(limits.wall_time, duration(entry));
+    if (field == "limits.timeout") set(limits.timeout, duration(entry));
     if (entry.key == "grace") set(limits.grace, duration(entry));
     if (entry.key == "cpu_time") set(limits.cpu_time, duration(entry));
     if (entry.key == "memory") set(limits.memory, size(entry));

@@ -10,12 +10,12 @@
 
 namespace brig {
 
-// The keys of a policy, and of its [limits].
+// The keys of a policy, and of its [limits]. `wall_time` is what `timeout` was called in 0.1.
 inline constexpr std::array<std::string_view, 8> kPolicyKeys = {
     "isolation", "network", "limits", "files", "environment", "syscalls", "user", "preset"};
 inline constexpr std::array<std::string_view, 13> kLimitKeys = {
-    "wall_time",    "timeout", "grace",   "cpu_time",  "memory",     "processes", "output",
-    "output_total", "result",  "scratch", "file_size", "open_files", "cpus"};
+    "timeout", "grace",   "cpu_time",  "memory",     "processes", "output",   "output_total",
+    "result",  "scratch", "file_size", "open_files", "cpus",      "wall_time"};
 
 struct PolicyPlace {
   TomlScope scope;

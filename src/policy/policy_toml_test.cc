@@ -36,7 +36,7 @@ bool contains(const std::string& text, const std::string& part) {
 TEST(PolicyToml, OfNothingIsTheDefault) {
   for (const char* text : {"", "\n\n", "# only a comment", "[limits]\n[files]\n"}) {
     const Policy policy = policy_from_toml(text);
-    EXPECT_EQ(policy.limits.wall_time, 30s);
+    EXPECT_EQ(policy.limits.timeout, 30s);
     EXPECT_EQ(policy.limits.memory, 512_MiB);
     EXPECT_EQ(policy.limits.cpu_time, std::nullopt);
     EXPECT_EQ(policy.network, Network::none);
@@ -90,7 +90,7 @@ TEST(PolicyToml, SetsEveryField) {
 isolation = "landlock"
 network = "loopback"
 [limits]
-wall_time = "10s"
+timeout = "10s"
 grace = "250ms"
 cpu_time = 1.5
 memory = "1G"
@@ -120,7 +120,7 @@ deny = ["kill", "io_uring_setup"]
 )");
   EXPECT_EQ(policy.isolation, Isolation::landlock);
   EXPECT_EQ(policy.network, Network::loopback);
-  EXPECT_EQ(policy.limits.wall_time, 10s);
+  EXPECT_EQ(policy.limits.timeout, 10s);
   EXPECT_EQ(policy.limits.grace, 250ms);
   EXPECT_EQ(policy.limits.cpu_time, 1500ms);
   EXPECT_EQ(policy.limits.memory, 1_GiB);
@@ -164,7 +164,7 @@ TEST(PolicyToml, EveryNameOfTheEnumsReadsBack) {
 
 TEST(PolicyToml, DurationsAreStringsOrSeconds) {
   const auto wall = [](const std::string& value) {
-    return policy_from_toml("limits.wall_time = " + value).limits.wall_time;
+    return policy_from_toml("limits.timeout = " + value).limits.timeout;
   };
   EXPECT_EQ(wall("10"), 10s);
   EXPECT_EQ(wall("0.5"), 500ms);
@@ -173,10 +173,10 @@ TEST(PolicyToml, DurationsAreStringsOrSeconds) {
   EXPECT_EQ(wall("'24h'"), 24h);
 }
 
-TEST(PolicyToml, TimeoutIsAnotherNameOfWallTime) {
-  EXPECT_EQ(policy_from_toml("[limits]\ntimeout = 5").limits.wall_time, 5s);
+TEST(PolicyToml, WallTimeIsTheOldNameOfTimeout) {
+  EXPECT_EQ(policy_from_toml("[limits]\nwall_time = 5").limits.timeout, 5s);
   EXPECT_EQ(fault("[limits]\ntimeout = 5\nwall_time = 6"),
-            "p.toml:2: limits.timeout: is another name of limits.wall_time; keep one");
+            "p.toml:3: limits.wall_time: is the old name of limits.timeout; keep that one");
   EXPECT_EQ(fault("[limits]\ntimeout = '25h'"),
             "p.toml:2: limits.timeout: 25 h is out of range; use 1 ms to 24 h");
 }
@@ -206,8 +206,9 @@ TEST(PolicyToml, EveryMistakeIsToldInTheOrderOfTheFile) {
             "[environment.set]\nA = 1\n'B=C' = ''"),
       "p.toml:1: network: expected one of \"none\", \"loopback\", \"host\", got 'nun'\n"
       "p.toml:3: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB\n"
-      "p.toml:4: unknown key 'zz' in [limits]; known are wall_time, timeout, grace, cpu_time, "
-      "memory, processes, output, output_total, result, scratch, file_size, open_files, cpus\n"
+      "p.toml:4: unknown key 'zz' in [limits]; known are timeout, grace, cpu_time, "
+      "memory, processes, output, output_total, result, scratch, file_size, open_files, cpus, "
+      "wall_time\n"
       "p.toml:5: limits.grace: expected a duration such as \"30s\", got a boolean\n"
       "p.toml:6: limits.processes: 0 is out of range; use 1 to 32768\n"
       "p.toml:9: files.read[1]: expected a string, got an integer\n"
@@ -245,12 +246,12 @@ TEST(PolicyToml, AWrongTypeIsNamed) {
   EXPECT_EQ(
       fault("[limits]\nmemory = '5 bananas'"),
       "p.toml:2: limits.memory: expected a size such as \"512M\" or \"1.5G\", got '5 bananas'");
-  EXPECT_EQ(fault("[limits]\nwall_time = [1]"),
-            "p.toml:2: limits.wall_time: expected a duration such as \"30s\", got an array");
-  EXPECT_EQ(fault("[limits]\nwall_time = '-5s'"),
-            "p.toml:2: limits.wall_time: expected a duration such as \"30s\", got '-5s'");
-  EXPECT_EQ(fault("[limits]\nwall_time = 10:00:00"),
-            "p.toml:2: limits.wall_time: expected a duration such as \"30s\", got a time");
+  EXPECT_EQ(fault("[limits]\ntimeout = [1]"),
+            "p.toml:2: limits.timeout: expected a duration such as \"30s\", got an array");
+  EXPECT_EQ(fault("[limits]\ntimeout = '-5s'"),
+            "p.toml:2: limits.timeout: expected a duration such as \"30s\", got '-5s'");
+  EXPECT_EQ(fault("[limits]\ntimeout = 10:00:00"),
+            "p.toml:2: limits.timeout: expected a duration such as \"30s\", got a time");
   EXPECT_EQ(fault("[limits]\nprocesses = '64'"),
             "p.toml:2: limits.processes: expected a whole number such as 64, got '64'");
   EXPECT_EQ(fault("[limits]\ncpus = '2'"),
@@ -296,10 +297,10 @@ TEST(PolicyToml, AValueOutOfRangeHasItsLine) {
             "p.toml:2: limits.processes: 4294967297 is out of range; use 1 to 32768");
   EXPECT_EQ(fault("[limits]\nopen_files = -9223372036854775808"),
             "p.toml:2: limits.open_files: -9223372036854775808 is out of range; use 16 to 1048576");
-  EXPECT_EQ(fault("[limits]\nwall_time = 0"),
-            "p.toml:2: limits.wall_time: 0 ms is out of range; use 1 ms to 24 h");
-  EXPECT_EQ(fault("[limits]\nwall_time = -1.5"),
-            "p.toml:2: limits.wall_time: -1.5 s is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault("[limits]\ntimeout = 0"),
+            "p.toml:2: limits.timeout: 0 ms is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault("[limits]\ntimeout = -1.5"),
+            "p.toml:2: limits.timeout: -1.5 s is out of range; use 1 ms to 24 h");
   EXPECT_EQ(fault("[limits]\ntimeout = nan"),
             "p.toml:2: limits.timeout: nan s is out of range; use 1 ms to 24 h");
   EXPECT_EQ(fault("[limits]\ngrace = inf"),

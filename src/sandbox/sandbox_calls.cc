@@ -32,7 +32,7 @@ std::string limit_text(std::uint32_t value) { return std::to_string(value); }
 
 // What the policy leaves open is bounded by nothing, or by what all its time can be of it.
 milliseconds most_allowed(const std::optional<milliseconds>& policys, const Limits& limits) {
-  return policys.value_or(limits.wall_time * 10'000);
+  return policys.value_or(limits.timeout * 10'000);
 }
 std::uint64_t most_allowed(const std::optional<std::uint64_t>& policys, const Limits&) {
   return policys.value_or(UINT64_MAX);
@@ -129,9 +129,8 @@ std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json 
       take_out(call->tool->unset, tool, made, arguments);
       if (const std::string wide = wider(made.limits, call->tool->limits, ""); !wide.empty())
         return refused(Outcome::invalid_arguments, wide);
-      call->own_time =
-          made.limits.wall_time &&
-          (!request.limits.wall_time || *made.limits.wall_time <= *request.limits.wall_time);
+      call->own_time = made.limits.timeout &&
+                       (!request.limits.timeout || *made.limits.timeout <= *request.limits.timeout);
       narrow(request.limits, made.limits);
       stow_files(request, made.files);
       request.command = std::move(made.command);
@@ -156,8 +155,7 @@ std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json 
         error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
         error.what());
   }
-  call->deadline =
-      call->asked + call->request.limits.wall_time.value_or(call->tool->limits.wall_time);
+  call->deadline = call->asked + call->request.limits.timeout.value_or(call->tool->limits.timeout);
   request_progress(*call);
   return call;
 }

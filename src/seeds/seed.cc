@@ -100,7 +100,7 @@ SandboxResult run_sandboxed(const std::string& command, const SandboxedOptions& 
     Policy policy;
     if (!(options.timeout > 0) || !std::isfinite(options.timeout))
       throw_error(ErrorKind::config, "timeout must be a positive number of seconds");
-    policy.limits.wall_time =
+    policy.limits.timeout =
         std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(options.timeout * 1000)));
     policy.limits.output = options.max_output_bytes;
     policy.environment.passthrough = options.env_passthrough;

@@ -73,11 +73,11 @@ TEST(BuiltIn, ACommandsOutputIsWhatItWrote) {
 }
 
 TEST(BuiltIn, ACommandsTimeIsTheHostsToKeep) {
-  EXPECT_EQ(made({{"command", "a"}, {"timeout", 1.5}}).limits.wall_time,
+  EXPECT_EQ(made({{"command", "a"}, {"timeout", 1.5}}).limits.timeout,
             std::chrono::milliseconds(1500));
-  EXPECT_EQ(made({{"command", "a"}, {"timeout", "250ms"}}).limits.wall_time,
+  EXPECT_EQ(made({{"command", "a"}, {"timeout", "250ms"}}).limits.timeout,
             std::chrono::milliseconds(250));
-  EXPECT_FALSE(made({{"command", "a"}}).limits.wall_time);
+  EXPECT_FALSE(made({{"command", "a"}}).limits.timeout);
   EXPECT_EQ(fault_of({{"command", "a"}, {"timeout", 1e300}}).find("timeout: "), 0u);
 }
 

@@ -31,7 +31,7 @@ MadeCall make_command(Json& arguments) {
     made.command.argv = arguments["argv"].get<std::vector<std::string>>();
   if (const auto input = arguments.find("stdin"); input != arguments.end())
     made.command.stdin_bytes = input->get<std::string>();
-  made.limits.wall_time = taken_timeout(arguments);
+  made.limits.timeout = taken_timeout(arguments);
   made.variables = env_of(arguments);
   made.directory = cwd_of(arguments);
   made.files = files_of(arguments);

@@ -89,7 +89,7 @@ void present(ToolResult& result, const Workspace* workspace, const GivenFiles& g
 
 MadeCall make_python(Json& arguments) {
   MadeCall made;
-  made.limits.wall_time = taken_timeout(arguments);
+  made.limits.timeout = taken_timeout(arguments);
   // What the words tell. What only the cell can find (a directory that is not there, a file of that name, no room) it says itself.
   (void)env_of(arguments);
   (void)cwd_of(arguments);

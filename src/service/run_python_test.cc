@@ -38,7 +38,7 @@ Json displayed(const Json& displays, std::uint64_t written = 100) {
 
 TEST(RunPython, ItsTimeIsTheHostsToKeep) {
   Json arguments{{"code", "1"}, {"timeout", 2}};
-  EXPECT_EQ(run_python_maker()->make(arguments).limits.wall_time, std::chrono::seconds(2));
+  EXPECT_EQ(run_python_maker()->make(arguments).limits.timeout, std::chrono::seconds(2));
   EXPECT_EQ(arguments, (Json{{"code", "1"}})) << "the cell has no use for it";
   Tool tool;
   tool.name = "run_python";

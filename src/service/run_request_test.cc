@@ -16,7 +16,7 @@ TEST(RunLimits, NoneAreNone) {
   CallLimits limits;
   EXPECT_EQ(read_limits(Json(), limits), "");
   EXPECT_EQ(read_limits(Json::object(), limits), "");
-  EXPECT_FALSE(limits.wall_time || limits.cpu_time || limits.memory || limits.processes ||
+  EXPECT_FALSE(limits.timeout || limits.cpu_time || limits.memory || limits.processes ||
                limits.output || limits.output_total);
 }
 
@@ -26,7 +26,7 @@ TEST(RunLimits, AreNumbersOrTextsWithUnits) {
                                        "processes": 4, "output": 1000, "output_total": "1K"})"),
                         limits),
             "");
-  EXPECT_EQ(limits.wall_time, 1500ms);
+  EXPECT_EQ(limits.timeout, 1500ms);
   EXPECT_EQ(limits.cpu_time, 500ms);
   EXPECT_EQ(limits.memory, 64u << 20);
   EXPECT_EQ(limits.processes, 4u);

@@ -52,7 +52,7 @@ TEST(Manifest, OfNothingHasNothing) {
     const Manifest manifest = read(text);
     EXPECT_TRUE(manifest.tools.list().empty());
     EXPECT_TRUE(manifest.tools.libraries().empty());
-    EXPECT_EQ(manifest.policy.limits.wall_time, 30s);
+    EXPECT_EQ(manifest.policy.limits.timeout, 30s);
   }
 }
 
@@ -212,7 +212,7 @@ TEST(Manifest, ALimitIsGivenOnce) {
   EXPECT_EQ(fault("[policy]\nmemory = '8M'\nlimits.memory = '9M'"),
             "m:3: policy.limits.memory: is another name of policy.memory; keep one");
   EXPECT_EQ(fault("[policy]\ntimeout = 1\nwall_time = 2"),
-            "m:2: policy.timeout: is another name of policy.wall_time; keep one");
+            "m:3: policy.wall_time: is the old name of policy.timeout; keep that one");
   EXPECT_EQ(fault("[policy]\ntimeout = 1\nlimits.wall_time = 2"),
             "m:3: policy.limits.wall_time: is another name of policy.timeout; keep one");
 }
@@ -491,7 +491,7 @@ TEST_F(ManifestFile, ALibraryIsRelativeToIt) {
             directory_ + "/libgeo.so");
   EXPECT_FALSE(manifest.tools.libraries()[0].policy);
   EXPECT_EQ(manifest.tools.libraries()[1].path, "/bin/sh");
-  EXPECT_EQ(manifest.tools.libraries()[1].policy->limits.wall_time, 2s);
+  EXPECT_EQ(manifest.tools.libraries()[1].policy->limits.timeout, 2s);
   EXPECT_EQ(manifest.tools.libraries()[1].policy->limits.memory, 8_MiB);
 }
 
@@ -523,7 +523,7 @@ TEST_F(ManifestFile, AModuleIsSeenAloneUnlessItsPathIsGiven) {
   EXPECT_EQ(modules[1].python.home, "");
   EXPECT_EQ(modules[1].python.path, std::vector<std::string>{directory_ + "/."});
   EXPECT_EQ(modules[1].python.interpreter, "/bin/sh");
-  EXPECT_EQ(modules[1].policy->limits.wall_time, 2s);
+  EXPECT_EQ(modules[1].policy->limits.timeout, 2s);
   EXPECT_EQ(modules[1].policy->limits.memory, 8_MiB);
 }
 

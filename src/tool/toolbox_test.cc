@@ -168,7 +168,7 @@ TEST(Toolbox, RefusesWrongParametersDefaultsAndSchemas) {
   tool.call = nullptr;
   EXPECT_TRUE(contains(refusal([&] { tools.add(tool); }), "nothing to call"));
   tool.call = [](const Json& arguments) { return arguments; };
-  tool.options.policy.emplace().limits.wall_time = std::chrono::milliseconds(0);
+  tool.options.policy.emplace().limits.timeout = std::chrono::milliseconds(0);
   EXPECT_FALSE(refusal([&] { tools.add(tool); }).empty()) << "a policy that is not valid";
   EXPECT_TRUE(tools.list().empty()) << "what was refused is not there";
 }

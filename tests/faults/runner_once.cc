@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   policy.files.read.push_back(argv[2]);
   policy.files.write = {argv[3]};
   if (!policy.files.noexec.empty()) policy.files.protect = {std::string(argv[3]) + "/kept"};
-  policy.limits.wall_time = std::chrono::milliseconds(5000);
+  policy.limits.timeout = std::chrono::milliseconds(5000);
   brig::Command command;
   command.argv.assign(argv + 4, argv + argc);
   try {
