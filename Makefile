@@ -7,7 +7,7 @@ PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
-.PHONY: fuzz soak build deps run test test-sanitized test-faults test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-all bench tsan tidy format format-check lint install clean help
+.PHONY: fuzz soak build deps ready run test sanitized test-sanitized test-faults test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-all bench tsan tidy format format-check lint install clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -43,6 +43,15 @@ test-sanitized:  ## the same tests with ASan and UBSan
 	@$(MAKE) --no-print-directory build-dev
 	@$(MAKE) --no-print-directory build
 	@scripts/test dev
+
+# So that a part that only computes can run beside the others: none of them installs anything any more.
+ready:  ## all packages that CI needs, and the release
+	@scripts/deps build python lint browser vm
+	@command -v npm >/dev/null || scripts/deps node
+	@command -v curl >/dev/null || scripts/deps curl
+	@$(MAKE) --no-print-directory build-release
+
+sanitized: build-dev  ## what test-sanitized runs
 
 test-faults:  ## calls of a cell's set-up and of a server fail, one per run: nothing fails open, nothing is told wrongly
 	@scripts/deps build
@@ -82,7 +91,7 @@ test-systemd:  ## a login session and the service, on a machine with systemd: vi
 	@scripts/test-systemd
 
 test-all:  ## everything: what CI runs, containers, systemd, matrices, every fault, TSan, the long soaks
-	@BRIG_FAULTS=all BRIG_SANITIZED=all BRIG_PYTHONS=all scripts/run-parts test test-sanitized test-faults test-python test-clients test-matrix test-containers test-systemd format-check lint test-vm tsan soak
+	@BRIG_FAULTS=all BRIG_SANITIZED=all BRIG_PYTHONS=all scripts/run-parts ready +sanitized +lint test test-faults test-python test-clients test-matrix test-containers test-systemd format-check wait test-sanitized test-vm tsan soak
 
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build
