@@ -125,6 +125,8 @@ TEST(OrderedMap, AgreesWithAMapAndAList) {
 
 // --- how long it takes ---
 
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // whose memory has times of its own
 // The least processor time of five runs, of this thread alone: others on the machine don't count.
 double seconds_of(const std::function<void()>& work) {
   const auto now = [] {
@@ -140,6 +142,7 @@ double seconds_of(const std::function<void()>& work) {
   }
   return least;
 }
+#endif
 
 // Four times as many members take four times as long, or somewhat more as caches are small; sixteen times if each is compared
 // with all.
