@@ -16,7 +16,7 @@ struct OpenBelow {
   bool one_device = false;  // nothing that is mounted on the way
 };
 
-namespace below {
+namespace beneath {
 
 inline int failed(int error, int fd = -1, int other = -1) {
   if (fd >= 0) close(fd);
@@ -65,7 +65,7 @@ inline int walk(int dir, const char* path, const OpenBelow& how) {
   return at;
 }
 
-}  // namespace below
+}  // namespace beneath
 
 // Opens `path` below `dir`, or from the root if that is AT_FDCWD: a symlink on the way, or at its end, is an
 // error (ELOOP), not another place; but with O_PATH | O_NOFOLLOW one at the end is opened itself. Where openat2 is hidden, and systemd's RestrictSUIDSGID= hides it, which
@@ -77,7 +77,7 @@ inline int open_below(int dir, const char* path, const OpenBelow& how) {
                                .resolve = sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks |
                                           (dir == AT_FDCWD ? 0 : sys::kResolveBeneath) |
                                           (how.one_device ? sys::kResolveNoXdev : 0)});
-  return fd < 0 && errno == ENOSYS ? below::walk(dir, path, how) : fd;
+  return fd < 0 && errno == ENOSYS ? beneath::walk(dir, path, how) : fd;
 }
 
 }  // namespace brig
