@@ -69,7 +69,7 @@ void handle(int number, void (*handler)(int)) {
 }
 
 // A symlink that was swapped in is an error, not another place. Not by openat2: the first filter refuses that already.
-int open_listed(const char* path) { return below::walk(AT_FDCWD, path, {.flags = O_PATH}); }
+int open_listed(const char* path) { return beneath::walk(AT_FDCWD, path, {.flags = O_PATH}); }
 
 bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& failure) {
   if (!plan.landlock_abi) return true;

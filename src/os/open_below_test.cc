@@ -56,13 +56,13 @@ TEST_F(OpenBelowTest, AWalkFindsWhatOpenat2Finds) {
           std::string("../"), long_name, "dir/" + long_name}) {
       for (const bool one_device : {false, true}) {
         const OpenBelow how{flags, one_device};
-        EXPECT_EQ(result(below::walk(dir_.get(), path.c_str(), how)),
+        EXPECT_EQ(result(beneath::walk(dir_.get(), path.c_str(), how)),
                   result(open_below(dir_.get(), path.c_str(), how)))
             << path << " " << flags;
         if (path == "." || path == "../") continue;
         const std::string whole = root_ + "/" + path;
         if (one_device) continue;  // the way to it may lie on several
-        EXPECT_EQ(result(below::walk(AT_FDCWD, whole.c_str(), how)),
+        EXPECT_EQ(result(beneath::walk(AT_FDCWD, whole.c_str(), how)),
                   result(open_below(AT_FDCWD, whole.c_str(), how)))
             << whole << " " << flags;
       }
@@ -71,7 +71,7 @@ TEST_F(OpenBelowTest, AWalkFindsWhatOpenat2Finds) {
 }
 
 TEST_F(OpenBelowTest, AWalkRefusesSymlinksAndTheWayUp) {
-  const auto walk = [&](const char* path) { return result(below::walk(dir_.get(), path, {})); };
+  const auto walk = [&](const char* path) { return result(beneath::walk(dir_.get(), path, {})); };
   EXPECT_GT(walk("dir/sub/file"), 0);
   EXPECT_EQ(walk("to_dir/sub/file"), -ELOOP);
   EXPECT_EQ(walk("dir/to_file"), -ELOOP);
@@ -81,8 +81,8 @@ TEST_F(OpenBelowTest, AWalkRefusesSymlinksAndTheWayUp) {
 
 TEST_F(OpenBelowTest, AWalkStaysOnOneDevice) {
   const UniqueFd slash(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  EXPECT_GT(result(below::walk(slash.get(), "proc", {O_PATH, false})), 0);
-  EXPECT_EQ(result(below::walk(slash.get(), "proc", {O_PATH, true})), -EXDEV);
+  EXPECT_GT(result(beneath::walk(slash.get(), "proc", {O_PATH, false})), 0);
+  EXPECT_EQ(result(beneath::walk(slash.get(), "proc", {O_PATH, true})), -EXDEV);
 }
 
 }  // namespace
