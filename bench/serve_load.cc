@@ -237,7 +237,7 @@ void run_load(const std::string& brig, const std::string& library, int seconds) 
   tools.add_library(library);
   brig::Sandbox box(std::move(tools));
   const auto in_process = [&](std::chrono::milliseconds time) {
-    return load(time, [&box] { return [&box] { return box.call("nothing", {}).ok; }; });
+    return load(time, [&box] { return [&box] { return box.call("nothing", {}).ok(); }; });
   };
   Load http, library_calls;
   const auto add = [](Load& sum, Load part) {

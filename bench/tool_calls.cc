@@ -95,7 +95,7 @@ void warm(BareFork& bare, unsigned rounds) {
     unsigned i = 0;
     for (const auto step : {last.queue, last.dispatch, last.run, last.teardown})
       steps[i++].push_back(static_cast<double>(step.count()));
-    return result.ok;
+    return result.ok();
   };
   race(contenders, rounds, settle);
   table(contenders);
@@ -120,7 +120,7 @@ void large(unsigned rounds) {
       const auto begin = Clock::now();
       const brig::ToolResult result = box.call("echo", std::move(arguments));
       *measured = micros(Clock::now() - begin);
-      return result.ok && result.output.get_ref<const std::string&>().size() == size;
+      return result.ok() && result.output.get_ref<const std::string&>().size() == size;
     };
   }
   race(contenders, rounds, settle);
@@ -152,7 +152,7 @@ void throughput(const char* bare_path) {
   std::atomic<unsigned> failed{0};
   for (int round = 0; round < 3; ++round) {
     const double bare = rate([&](unsigned i) { forks[i]->once(); });
-    const double calls = rate([&](unsigned) { failed += !box.call("empty", {}).ok; });
+    const double calls = rate([&](unsigned) { failed += !box.call("empty", {}).ok(); });
     fmt::print("{} threads: bare fork {:.0f}/s, calls {:.0f}/s ({:.2f}x), {} failed\n", kThreads,
                bare, calls, calls / bare, failed.load());
   }
@@ -176,7 +176,7 @@ void crowd(unsigned rounds) {
     for (unsigned i = 0; i < rounds; ++i) {
       settle();
       const auto begin = Clock::now();
-      if (box.call("empty", {}).ok) samples.values.push_back(micros(Clock::now() - begin));
+      if (box.call("empty", {}).ok()) samples.values.push_back(micros(Clock::now() - begin));
     }
     return samples.at(0.5);
   };
@@ -188,7 +188,7 @@ void crowd(unsigned rounds) {
   const double used = memory_used_mib() - before;
   const double beside = median_of();
   unsigned ok = 0;
-  for (auto& call : calls) ok += call.get().ok;
+  for (auto& call : calls) ok += call.get().ok();
   fmt::print(
       "{} sleeping calls ({} ok): {:.2f} MiB each; a call beside them {:.0f} us, alone {:.0f} us "
       "({:.2f}x)\n",

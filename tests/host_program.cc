@@ -28,7 +28,7 @@ int main() {
   });
   brig::Sandbox box(std::move(tools));
   const brig::ToolResult result = box.call("attack", brig::Json::object());
-  const std::string text = result.ok ? result.output.get<std::string>() : result.error;
+  const std::string text = result.ok() ? result.output.get<std::string>() : result.error;
   puts(text.c_str());
-  return result.ok ? 0 : 1;
+  return result.ok() ? 0 : 1;
 }

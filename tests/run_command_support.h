@@ -23,8 +23,8 @@ inline ToolResult run_command(Sandbox& box, const Json& arguments) {
 inline Json output_of_line(Sandbox& box, const std::string& line,
                            const Json& files = Json::object()) {
   const ToolResult result = run_command(box, {{"command", line}, {"files", files}});
-  EXPECT_TRUE(result.ok) << result.error << "\n" << result.report.err.bytes;
-  return result.ok ? result.output : Json{{"stdout", ""}};
+  EXPECT_TRUE(result.ok()) << result.error << "\n" << result.report.err.bytes;
+  return result.ok() ? result.output : Json{{"stdout", ""}};
 }
 
 inline std::vector<std::string> images_of(const Json& output) {

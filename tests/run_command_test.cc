@@ -78,8 +78,8 @@ TEST_P(RunCommandTable, IsReportedAsBrigRunReportsIt) {
   const auto box = command_box(policy);
   const ToolResult is = run_command(*box, {{"argv", row.words}});
   expect_same(is.report, as, row);
-  EXPECT_EQ(is.ok, as.outcome == Outcome::ok);
-  EXPECT_EQ(is.error, is.ok ? "" : as.message);
+  EXPECT_EQ(is.ok(), as.outcome == Outcome::ok);
+  EXPECT_EQ(is.error, is.ok() ? "" : as.message);
   EXPECT_EQ(is.output.is_null(), is.report.outcome == Outcome::invalid_arguments) << "it was run";
 }
 
@@ -114,7 +114,7 @@ TEST_P(RunCommandOn, ManyCallsLeaveNothingBehind) {
     for (int i = 0; i < 20; ++i) calls.push_back(box->call_async("run_command", arguments));
     for (auto& call : calls) {
       const ToolResult result = call.get();
-      EXPECT_TRUE(result.ok) << result.error;
+      EXPECT_TRUE(result.ok()) << result.error;
       EXPECT_EQ(images_of(result.output), std::vector<std::string>{"b"});
     }
     for (int i = 0; i < 5; ++i)
@@ -161,10 +161,10 @@ TEST_P(RunCommandOn, TheDeathOfAPartEndsItsCallOnly) {
     ASSERT_TRUE(await(*watch, Event::Kind::output));
     for (const pid_t victim : descendants_named(getpid(), part)) kill(victim, SIGKILL);
     const ToolResult result = call.get();
-    EXPECT_FALSE(result.ok);
+    EXPECT_FALSE(result.ok());
     EXPECT_EQ(result.report.out.bytes, "begun\n");
     // A cell that was ready and died may be handed out until that is noticed.
-    EXPECT_TRUE(comes_true([&] { return run_command(*box, {{"argv", {"true"}}}).ok; }));
+    EXPECT_TRUE(comes_true([&] { return run_command(*box, {{"argv", {"true"}}}).ok(); }));
     EXPECT_EQ(images_of(output_of_line(*box, "base64 -d a >b", {{"a", kPng}})),
               std::vector<std::string>{"b"});
   }

@@ -156,7 +156,7 @@ TEST_F(RunCommandWorkspace, WhatItLeftIsThereHoweverItEnded) {
     for (const char* end : {"trap '' TERM; while :; do sleep 600; done", "exit 3", "kill -9 $$"}) {
       const ToolResult result = run_command(
           *box, {{"command", fmt::format("echo kept >f; echo out; {}", end)}, {"timeout", 0.5}});
-      EXPECT_FALSE(result.ok);
+      EXPECT_FALSE(result.ok());
       ASSERT_TRUE(result.output.is_object()) << end << ": " << result.error;
       EXPECT_EQ(result.output["stdout"], "out\n");
       ASSERT_EQ(result.output.value("files", Json::array()).size(), 1u) << end;

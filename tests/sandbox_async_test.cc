@@ -35,8 +35,8 @@ TEST(SandboxAsync, EveryFutureGetsItsOwnResult) {
   for (int i = 0; i < 20; ++i) {
     const ToolResult r = futures[static_cast<std::size_t>(i)].get();
     EXPECT_EQ(r.call_id, "id" + std::to_string(i));
-    EXPECT_EQ(r.ok, i != 13) << r.error;
-    if (r.ok)
+    EXPECT_EQ(r.ok(), i != 13) << r.error;
+    if (r.ok())
       EXPECT_EQ(r.output, 2 * i);
     else
       EXPECT_EQ(r.error, "std::runtime_error: unlucky");
@@ -66,7 +66,7 @@ TEST(SandboxAsync, ResultsThatNobodyHasReadYetAreAsManyAsMayRun) {
   std::atomic<bool> first{true};
   for (int i = 0; i < kCalls; ++i)
     box.call_async("much", {}, {}, [&](const ToolResult& result) {
-      EXPECT_TRUE(result.ok) << result.error;
+      EXPECT_TRUE(result.ok()) << result.error;
       if (first.exchange(false)) piled_up = comes_true([&] { return started > 3; }, 2s);
       ++done;
     });
@@ -98,7 +98,7 @@ TEST(SandboxCancel, OfACallThatWaitsEndsItAtOnce) {
   EXPECT_TRUE(box.cancel("first"));
   EXPECT_EQ(first.get().report.outcome, Outcome::cancelled);
   EXPECT_FALSE(box.cancel("first")) << "it is over";
-  EXPECT_TRUE(box.call("nap", kShort).ok);
+  EXPECT_TRUE(box.call("nap", kShort).ok());
 }
 
 TEST(SandboxCancel, OfACallThatRunsEndsIt) {
@@ -119,7 +119,7 @@ TEST(SandboxCancel, OfACallThatRunsEndsIt) {
     EXPECT_EQ(r.report.out.bytes, "running\n") << "what it wrote is kept";
   }
   EXPECT_LT(since(begin), kSoon);
-  EXPECT_TRUE(box.call("nap", kShort).ok);
+  EXPECT_TRUE(box.call("nap", kShort).ok());
 }
 
 TEST(SandboxCancel, OfAnIdEndsAllCallsOfThatId) {
@@ -214,14 +214,14 @@ TEST(SandboxQueue, TimeInItCountsAndACallThatIsTooLateNeverRuns) {
   blocker.get();
   for (auto event = watch->next(0ms); event; event = watch->next(0ms))
     EXPECT_NE(event->kind, Event::Kind::started) << event->call_id;
-  EXPECT_TRUE(box.call("brief", {}).ok) << "the next one is in time";
+  EXPECT_TRUE(box.call("brief", {}).ok()) << "the next one is in time";
 }
 
 TEST(SandboxQueue, LeavesACallWhatIsLeftOfItsTime) {
   Sandbox box(naps(), quick(6s), {.concurrency = 1});
   auto first = box.call_async("nap", {{"ms", 3000}});
   const ToolResult second = box.call("nap", kLong);
-  EXPECT_TRUE(first.get().ok);
+  EXPECT_TRUE(first.get().ok());
   EXPECT_EQ(second.report.outcome, Outcome::timeout);
   EXPECT_EQ(second.report.out.bytes, "running\n");
   EXPECT_GE(second.report.steps.queue, 2500ms);
@@ -246,7 +246,7 @@ TEST(SandboxQueue, RefusesMoreThanItHolds) {
   EXPECT_LT(since(begin), kSoon);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(box.cancel("call" + std::to_string(i)));
   for (auto& future : futures) EXPECT_EQ(future.get().report.outcome, Outcome::cancelled);
-  EXPECT_TRUE(box.call("nap", kShort).ok) << "there is room again";
+  EXPECT_TRUE(box.call("nap", kShort).ok()) << "there is room again";
 }
 
 TEST(SandboxQueue, ServesCallersInTurn) {
@@ -259,7 +259,7 @@ TEST(SandboxQueue, ServesCallersInTurn) {
     futures.push_back(box.call_async("nap", kShort, {"g" + std::to_string(i), "greedy"}));
   for (int i = 0; i < 2; ++i)
     futures.push_back(box.call_async("nap", kShort, {"m" + std::to_string(i), "modest"}));
-  for (auto& future : futures) EXPECT_TRUE(future.get().ok);
+  for (auto& future : futures) EXPECT_TRUE(future.get().ok());
   std::string order;
   for (auto event = watch->next(0ms); event; event = watch->next(0ms))
     if (event->kind == Event::Kind::started) order += event->call_id + " ";
@@ -271,13 +271,13 @@ TEST(SandboxAsync, NeverRunsMoreThanItsConcurrency) {
   const auto watch = box.watch(10'000);
   std::vector<std::future<ToolResult>> futures;
   for (int i = 0; i < 12; ++i) futures.push_back(box.call_async("nap", {{"ms", 50}}));
-  for (auto& future : futures) EXPECT_TRUE(future.get().ok);
+  for (auto& future : futures) EXPECT_TRUE(future.get().ok());
   // Whoever starts has left the queue; that the one before has ended is told a little later.
   EXPECT_LE(descendants_named(getpid(), "nap").size(), 3u);
   const auto begin = Clock::now();
   for (int i = 0; i < 6; ++i)
     futures[static_cast<std::size_t>(i)] = box.call_async("nap", {{"ms", 300}});
-  for (int i = 0; i < 6; ++i) EXPECT_TRUE(futures[static_cast<std::size_t>(i)].get().ok);
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(futures[static_cast<std::size_t>(i)].get().ok());
   EXPECT_GE(since(begin), 600ms) << "six of 300 ms, three at a time";
 }
 
@@ -298,7 +298,7 @@ TEST(SandboxAsync, AHugeArgumentDoesNotDelayOtherCalls) {
     int count = 0;
     while (!done) {
       const ToolResult r = count % 2 ? box.call("one", {}) : box.call_async("one", {}).get();
-      EXPECT_TRUE(r.ok) << r.error;
+      EXPECT_TRUE(r.ok()) << r.error;
       ++count;
     }
     thread.join();
@@ -320,7 +320,7 @@ TEST(SandboxAsync, LargeAndSmallResultsAtOnceAreEachTheirOwn) {
       futures.push_back(box.call_async("many", {{"n", size(i)}}));
     for (std::size_t i = 0; i < 18; ++i) {
       const ToolResult r = futures[i].get();
-      ASSERT_TRUE(r.ok) << r.error;
+      ASSERT_TRUE(r.ok()) << r.error;
       EXPECT_EQ(r.output.size(), static_cast<std::size_t>(size(i)));
       if (i > 0) {
         EXPECT_EQ(r.output[0], size(i));
@@ -409,14 +409,14 @@ TEST(SandboxPool, GrowsWithDemandAndShrinksAgain) {
     std::vector<std::future<ToolResult>> calls;
     for (int i = 0; i < 8; ++i) calls.push_back(box.call_async("nap", {}));
     for (auto& call : calls) {
-      EXPECT_TRUE(call.get().ok);
+      EXPECT_TRUE(call.get().ok());
       most = std::max(most, keepers());
     }
   }
   EXPECT_GE(most, 5u);
   // One cell ready, and no more than three slots idle beside it.
   EXPECT_TRUE(comes_true([&] { return keepers() <= 4; })) << keepers();
-  EXPECT_TRUE(box.call("nap", {}).ok);
+  EXPECT_TRUE(box.call("nap", {}).ok());
 }
 
 TEST(SandboxBeside, SharesPlacesAndEitherMayGoFirst) {
@@ -442,7 +442,7 @@ TEST(SandboxBeside, SharesPlacesAndEitherMayGoFirst) {
   EXPECT_EQ(second->state().running, 1u);
   EXPECT_TRUE(second->cancel("next", true));
   EXPECT_EQ(next.get().report.outcome, Outcome::cancelled);
-  EXPECT_TRUE(second->call("nap", kShort).ok);
+  EXPECT_TRUE(second->call("nap", kShort).ok());
 }
 
 // A call that another Sandbox's thread has started may be over before that thread is done with it.
@@ -451,9 +451,9 @@ TEST(SandboxBeside, CanGoAsSoonAsItsCallIsOver) {
   for (int i = 0; i < 30; ++i) {
     auto second = std::make_unique<Sandbox>(naps(), quick(60s), SandboxOptions{.beside = &first});
     auto before = first.call_async("nap", kShort);
-    EXPECT_TRUE(second->call_async("nap", kShort).get().ok);
+    EXPECT_TRUE(second->call_async("nap", kShort).get().ok());
     second.reset();
-    EXPECT_TRUE(before.get().ok);
+    EXPECT_TRUE(before.get().ok());
   }
 }
 

@@ -50,7 +50,7 @@ TEST(SandboxCall, ReadsAsInTheReadme) {
             [](std::int64_t a, std::int64_t b) { return a + b; });
   Sandbox box(std::move(tools), Policy{.limits = {.timeout = 5s, .memory = 64_MiB}});
   const ToolResult r = box.call("add", {{"a", 2}, {"b", 3}});
-  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_TRUE(r.ok()) << r.error;
   EXPECT_EQ(r.output, 5);
   EXPECT_EQ(r.report.outcome, Outcome::ok);
   EXPECT_FALSE(r.report.enforced.empty());
@@ -65,7 +65,7 @@ TEST(SandboxCall, MembersKeepTheirOrder) {
   Sandbox box(std::move(tools), quick());
   const Json value = Json::parse(R"({"z":1,"a":{"y":[{"q":1,"b":2}],"c":3},"m":2})");
   const ToolResult result = box.call("same", {{"value", value}});
-  ASSERT_TRUE(result.ok) << result.error;
+  ASSERT_TRUE(result.ok()) << result.error;
   EXPECT_EQ(result.output["text"], value.dump());
   EXPECT_EQ(result.output["value"].dump(), value.dump());
 }
@@ -96,7 +96,7 @@ TEST(SandboxCall, WhatAToolThrowsComesBackAsTypeAndMessage) {
   const ToolResult r = call_once([]() -> int { throw std::out_of_range("no such row"); });
   EXPECT_EQ(r.report.outcome, Outcome::tool_error);
   EXPECT_EQ(r.error, "std::out_of_range: no such row");
-  EXPECT_FALSE(r.ok);
+  EXPECT_FALSE(r.ok());
   EXPECT_EQ(call_once([]() -> int { throw 7; }).error, "int");
 }
 
@@ -140,7 +140,7 @@ TEST(SandboxCall, AThreadThatIsLeftRunningDoesNotDelayTheResult) {
     std::thread([] { sleep(100); }).detach();
     return 1;
   });
-  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_TRUE(r.ok()) << r.error;
   EXPECT_LT(r.duration, kSoon);
 }
 
@@ -205,7 +205,7 @@ TEST(SandboxCall, PrintsNeverTouchTheResult) {
     std::cerr << "err\n";
     return 1;
   });
-  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_TRUE(r.ok()) << r.error;
   EXPECT_EQ(r.output, 1);
   EXPECT_EQ(r.report.out.total, 14u + 100'000u + 2u);
   EXPECT_EQ(r.report.err.bytes, "err\n");
@@ -228,7 +228,7 @@ TEST(SandboxCall, ResultsOfAnySizeComeBack) {
   for (const std::size_t size :
        {0ul, 1ul, 4096ul, 65'507ul, 65'508ul, 65'536ul, 1ul << 20, kLarge}) {
     const ToolResult r = box.call("make", {{"size", size}});
-    ASSERT_TRUE(r.ok) << size << ": " << r.error;
+    ASSERT_TRUE(r.ok()) << size << ": " << r.error;
     EXPECT_EQ(r.output.get_ref<const std::string&>().size(), size);
   }
   const ToolResult r = box.call("make", {{"size", kLarge + 2_MiB}});
@@ -246,7 +246,7 @@ TEST(SandboxCall, ArgumentsOfAnySizeArrive) {
   for (const std::size_t size :
        {0ul, 1ul, 16'000ul, 17'000ul, 65'000ul, 66'000ul, 1ul << 20, 100 * (kLarge >> 6)}) {
     const ToolResult r = box.call("size", {{"text", std::string(size, 'x')}});
-    ASSERT_TRUE(r.ok) << size << ": " << r.error;
+    ASSERT_TRUE(r.ok()) << size << ": " << r.error;
     EXPECT_EQ(r.output, size);
   }
 }
@@ -326,7 +326,7 @@ TEST(SandboxCall, ArgumentsOfAnyShapeAndSizeComeThere) {
         Json(std::string(16 * 1024 - 12, 'x')), Json(std::string(16 * 1024, 'x')),
         Json(std::string(8 << 20, 'z'))}) {
     const ToolResult r = box.call("same", {{"value", value}});
-    EXPECT_TRUE(r.ok) << r.error;
+    EXPECT_TRUE(r.ok()) << r.error;
     EXPECT_TRUE(r.output == value) << value.dump().substr(0, 60);
   }
 }

@@ -387,12 +387,12 @@ TEST(SandboxRouter, StrictRunsWhatIsListedInACellAndNothingElse) {
                              .warn = {}},
                             box);
   const ToolResult r = router.call("pid", {}, {"id", ""});
-  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_TRUE(r.ok()) << r.error;
   EXPECT_LT(r.output, 10) << "in a pid namespace of its own";
   EXPECT_EQ(r.call_id, "id");
   EXPECT_FALSE(r.report.enforced.empty());
   EXPECT_EQ(router.call("unknown", {}).report.outcome, Outcome::unknown_tool);
-  EXPECT_TRUE(router.call("other", {}).denied)
+  EXPECT_TRUE(router.call("other", {}).denied())
       << "not listed: the host's, and nobody runs it there";
 }
 
@@ -416,7 +416,7 @@ TEST(SandboxCommand, ItsOutputIsTheResult) {
 
 TEST(SandboxCommand, ItsFailureIsToldInItsOwnWords) {
   const ToolResult r = run_command({"sh", "-c", "echo partial; echo 'no such row' >&2; exit 3"});
-  EXPECT_FALSE(r.ok);
+  EXPECT_FALSE(r.ok());
   EXPECT_EQ(r.report.outcome, Outcome::exit);
   EXPECT_EQ(r.report.exit_code, 3);
   EXPECT_TRUE(r.output.is_null());
@@ -446,7 +446,7 @@ TEST(SandboxCommand, ItsFailureIsCutBetweenCharacters) {
 
 TEST(SandboxCommand, OutputThatIsNotTextIsAnErrorAndKept) {
   const ToolResult r = run_command({"printf", "\\377\\376"});
-  EXPECT_FALSE(r.ok);
+  EXPECT_FALSE(r.ok());
   EXPECT_EQ(r.report.outcome, Outcome::tool_error);
   EXPECT_EQ(r.error, "the command's output is not UTF-8 text");
   EXPECT_EQ(r.report.out.bytes, "\xff\xfe");
@@ -482,7 +482,7 @@ TEST(SandboxCommand, ArgumentsThatWouldBeOptionsOrCanNotBePassedAreRefused) {
   const ToolResult option = run_command({"ls", "{x}"}, {{"x", "--version"}});
   EXPECT_EQ(option.report.outcome, Outcome::invalid_arguments);
   EXPECT_TRUE(contains(option.error, "/x: ")) << option.error;
-  EXPECT_TRUE(run_command({"echo", "--", "{x}"}, {{"x", "-n"}}).ok);
+  EXPECT_TRUE(run_command({"echo", "--", "{x}"}, {{"x", "-n"}}).ok());
   const ToolResult nul = run_command({"echo", "{x}"}, {{"x", std::string("a\0b", 3)}});
   EXPECT_EQ(nul.report.outcome, Outcome::invalid_arguments) << nul.error;
   const ToolResult large = run_command({"echo", "{x}"}, {{"x", std::string(200'000, 'x')}});

@@ -38,14 +38,14 @@ void expect_recovers(const char* part) {
     EXPECT_GE(kill_all(part), 1);
     thread.join();
     for (const ToolResult& r : {async.get(), sync}) {
-      EXPECT_FALSE(r.ok);
+      EXPECT_FALSE(r.ok());
       EXPECT_EQ(r.report.outcome, Outcome::internal) << r.error;
       EXPECT_TRUE(contains(r.error, "try again")) << r.error;
       EXPECT_EQ(r.report.out.bytes, "running\n");
     }
     EXPECT_LT(since(begin), kSoon) << "long before their deadline";
     // A cell that was ready and died may be handed out until that is noticed.
-    EXPECT_TRUE(comes_true([&] { return box.call("twice", {{"n", 1}}).ok; }));
+    EXPECT_TRUE(comes_true([&] { return box.call("twice", {{"n", 1}}).ok(); }));
     for (int i = 0; i < 5; ++i) {
       const ToolResult r = box.call("twice", {{"n", i}});
       EXPECT_EQ(r.output, 2 * i) << r.error;
@@ -138,7 +138,7 @@ TEST(SandboxDeath, OfPartsUnderLoadNeverHangsACall) {
         const ToolResult r =
             i % 2 ? box.call("twice", {{"n", i}}) : box.call_async("twice", {{"n", i}}).get();
         EXPECT_LT(since(begin), kSoon);
-        if (r.ok)
+        if (r.ok())
           good += r.output == 2 * i;
         else
           // A tool is called brig-init until it has its request: then it is the one that was killed.
@@ -156,7 +156,7 @@ TEST(SandboxDeath, OfPartsUnderLoadNeverHangsACall) {
   stop = true;
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(good, 0);
-  EXPECT_TRUE(comes_true([&] { return box.call("twice", {{"n", 1}}).ok; }));
+  EXPECT_TRUE(comes_true([&] { return box.call("twice", {{"n", 1}}).ok(); }));
 }
 
 // A host with a function and a command that run, in a process of its own.

@@ -48,7 +48,7 @@ TEST(SandboxForgery, GarbageIsNoResult) {
         std::string(8, '\0'), frame(99, "x"), frame(0, 0, ""), frame(1, 3, "abc"),
         frame(1, 5000, std::string(5000, 'x')), frame(2, 100, "1"), frame(3, 1 << 20, "{}")}) {
     const ToolResult r = forged(bytes);
-    EXPECT_FALSE(r.ok) << r.output;
+    EXPECT_FALSE(r.ok()) << r.output;
     EXPECT_EQ(r.report.outcome, Outcome::exit) << r.error;
     EXPECT_TRUE(contains(r.error, "result")) << r.error;
   }
@@ -93,7 +93,7 @@ TEST(SandboxForgery, AResultIsOnlyEverTheToolsOwn) {
                                    std::string("1 2"), std::string(100'000, '[')}) {
     const ToolResult r = forged(frame(2, wrong));
     EXPECT_EQ(r.report.outcome, Outcome::tool_error) << wrong.substr(0, 20);
-    EXPECT_FALSE(r.ok);
+    EXPECT_FALSE(r.ok());
   }
   const ToolResult error = forged(frame(3, R"({"type": 1, "message": ["x"]})"));
   EXPECT_EQ(error.report.outcome, Outcome::tool_error);
@@ -120,7 +120,7 @@ TEST(SandboxForgery, ATrueResultAfterAForgedOneChangesNothing) {
   for (int i = 0; i < 10; ++i) {
     const ToolResult r = box->call("tool", {});
     // Who had read its first result does not listen to a second: SIGPIPE, if that was sooner.
-    if (r.ok)
+    if (r.ok())
       EXPECT_EQ(r.output, 5);
     else
       EXPECT_EQ(r.report.signal, SIGPIPE) << r.error;

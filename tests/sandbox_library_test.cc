@@ -52,7 +52,7 @@ TEST(SandboxLibrary, ItsToolsAreListedAndCalled) {
   const Json paris{{"latitude", 48.8566}, {"longitude", 2.3522}};
   const Json rome{{"latitude", 41.9028}, {"longitude", 12.4964}};
   const ToolResult r = box.call("distance", {{"from", paris}, {"to", rome}});
-  ASSERT_TRUE(r.ok) << r.error;
+  ASSERT_TRUE(r.ok()) << r.error;
   EXPECT_NEAR(r.output.get<double>(), 1105, 5);
   const ToolResult bad = box.call("distance", {{"from", paris}, {"to", {{"latitude", "x"}}}});
   EXPECT_EQ(bad.report.outcome, Outcome::invalid_arguments);
@@ -90,7 +90,7 @@ TEST(SandboxLibrary, TellsProgress) {
   Sandbox box(std::move(tools), quick());
   const auto watch = box.watch();
   const Json here{{"latitude", 0}, {"longitude", 0}}, there{{"latitude", 0}, {"longitude", 1}};
-  ASSERT_TRUE(box.call("walk", {{"from", here}, {"to", there}}).ok);
+  ASSERT_TRUE(box.call("walk", {{"from", here}, {"to", there}}).ok());
   std::vector<double> told;
   while (const auto event = watch->next(0ms))
     if (event->kind == Event::Kind::progress) told.push_back(event->fraction);

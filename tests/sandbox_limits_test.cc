@@ -66,7 +66,7 @@ TEST(SandboxLimits, MemoryHoldsForThatCallAlone) {
   policy.limits.memory = 2_GiB;  // a thread sanitizer takes three bytes more for each
   const auto box = box_of_one(policy);
   const ToolResult before = box->call("touch", Json::object());
-  ASSERT_TRUE(before.ok) << before.error;
+  ASSERT_TRUE(before.ok()) << before.error;
   const ToolResult narrow = call(*box, "touch", {.memory = 64_MiB});
   if (has_memory_cgroup(before.report)) {
     EXPECT_EQ(narrow.report.outcome, Outcome::memory_limit) << narrow.error;
@@ -77,7 +77,7 @@ TEST(SandboxLimits, MemoryHoldsForThatCallAlone) {
   }
   for (int i = 0; i < 3; ++i) {
     const ToolResult after = box->call("touch", Json::object());
-    EXPECT_TRUE(after.ok) << "the limit of another call: " << after.error;
+    EXPECT_TRUE(after.ok()) << "the limit of another call: " << after.error;
   }
 }
 
@@ -88,10 +88,10 @@ TEST(SandboxLimits, MemoryOfACallWithProcessesHoldsForItAlone) {
   const auto box = box_of_one(policy);
   const ToolResult narrow = call(*box, "fork", {.memory = 128_MiB});
   if (narrow.report.outcome == Outcome::denied) GTEST_SKIP() << narrow.error;
-  ASSERT_TRUE(narrow.ok) << narrow.error;
+  ASSERT_TRUE(narrow.ok()) << narrow.error;
   for (int i = 0; i < 3; ++i) {
     const ToolResult after = box->call("touch", Json::object());
-    EXPECT_TRUE(after.ok) << "the limit of another call: " << after.error;
+    EXPECT_TRUE(after.ok()) << "the limit of another call: " << after.error;
   }
 }
 
@@ -155,10 +155,10 @@ TEST(SandboxLimits, ASlotWhoseLimitsCannotBeWidenedAgainIsGivenUp) {
       }
     EXPECT_EQ(covered.size(), 1u);
     write_file(host / "gate", "");
-    EXPECT_TRUE(narrow.get().ok);
+    EXPECT_TRUE(narrow.get().ok());
     for (int i = 0; i < 3; ++i) {
       const ToolResult after = box.call("fill", Json::object());
-      EXPECT_TRUE(after.ok) << "the limit of another call: " << after.error;
+      EXPECT_TRUE(after.ok()) << "the limit of another call: " << after.error;
     }
     for (const std::string& file : covered)
       (void)umount2(file.c_str(), MNT_DETACH);  // or it is gone
@@ -169,7 +169,7 @@ TEST(SandboxLimits, ASlotWhoseLimitsCannotBeWidenedAgainIsGivenUp) {
 TEST(SandboxLimits, OutputIsKeptAndCountedByTheCallsOwn) {
   const auto box = box_of_one();
   const ToolResult kept = call(*box, "print", {.output = 100}, {{"count", 10000}});
-  EXPECT_TRUE(kept.ok) << kept.error;
+  EXPECT_TRUE(kept.ok()) << kept.error;
   EXPECT_EQ(kept.report.out.bytes.size(), 100u);
   EXPECT_EQ(kept.report.out.total, 10000u);
   const ToolResult stopped = call(*box, "print", {.output_total = 1000}, {{"count", 10000}});

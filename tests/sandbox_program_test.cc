@@ -42,7 +42,7 @@ TEST(SandboxProgram, ALibrarysFunctionCantChangeTheLoader) {
     tools.add_library(guests() + "/libprogram.so");
     Sandbox box(std::move(tools));
     const ToolResult result = box.call("attack", Json::object());
-    EXPECT_TRUE(result.ok) << result.error;
+    EXPECT_TRUE(result.ok()) << result.error;
     EXPECT_EQ(result.output, "chmod utimensat setxattr ") << result.output;
   }
 }

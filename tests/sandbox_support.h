@@ -77,7 +77,7 @@ std::unique_ptr<Sandbox> sandbox(Callable callable, const std::vector<brig::Para
 
 inline Json output_of(Sandbox& box, const Json& arguments = Json::object()) {
   const ToolResult r = box.call("tool", arguments);
-  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_TRUE(r.ok()) << r.error;
   return r.output;
 }
 

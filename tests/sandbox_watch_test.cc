@@ -62,9 +62,9 @@ void expect_a_talk(const std::vector<Event>& events, const std::string& id) {
 TEST(SandboxWatch, TellsACallFromBeginningToEnd) {
   Sandbox box(talkers(), quick());
   const auto watch = box.watch();
-  EXPECT_TRUE(box.call("talk", {}, "sync").ok);
+  EXPECT_TRUE(box.call("talk", {}, "sync").ok());
   expect_a_talk(all(*watch), "sync");
-  EXPECT_TRUE(box.call_async("talk", {}, {"async", ""}).get().ok);
+  EXPECT_TRUE(box.call_async("talk", {}, {"async", ""}).get().ok());
   expect_a_talk(all(*watch), "async");
   // An id that was not given is the result's.
   const ToolResult r = box.call("talk", {});
@@ -105,7 +105,7 @@ TEST(SandboxWatch, BeganInTheMiddleTellsTheRestOfACall) {
   ASSERT_TRUE(await(*first, Kind::output));
   const auto watch = box.watch();
   write_file(place + "/open", "");
-  EXPECT_TRUE(future.get().ok);
+  EXPECT_TRUE(future.get().ok());
   const std::vector<Event> events = all(*watch);
   ASSERT_EQ(events.size(), 3u) << kinds(events);
   for (const Event& event : events) {
@@ -134,7 +134,7 @@ TEST(SandboxWatch, ProgressIsBetweenZeroAndOneAndItsTextIsCut) {
   });
   Sandbox box(std::move(tools), quick());
   const auto watch = box.watch();
-  EXPECT_TRUE(box.call("wild", {}).ok);
+  EXPECT_TRUE(box.call("wild", {}).ok());
   std::vector<Event> progress;
   for (const Event& event : all(*watch))
     if (event.kind == Kind::progress) progress.push_back(event);
@@ -167,19 +167,19 @@ TEST(SandboxWatch, TellsChangesOfTheToolbox) {
 TEST(SandboxWatch, ASlowOneLosesEventsAndIsToldHowMany) {
   Sandbox box(talkers(), quick());
   const auto slow = box.watch(4), fast = box.watch(1000);
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(box.call("quiet", {}).ok);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(box.call("quiet", {}).ok());
   std::vector<Event> events = all(*slow);
   ASSERT_EQ(kinds(events), "queued started finished queued lost ");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(events[static_cast<std::size_t>(i)].dropped, 0u);
   EXPECT_EQ(events[4].dropped, 20 * 3 - 4u);
-  EXPECT_TRUE(box.call("quiet", {}).ok);
+  EXPECT_TRUE(box.call("quiet", {}).ok());
   events = all(*slow);
   ASSERT_EQ(kinds(events), "queued started finished ") << "told once";
   EXPECT_EQ(events[0].dropped, 0u);
   // With the next one, if there is one.
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(box.call("quiet", {}).ok);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(box.call("quiet", {}).ok());
   EXPECT_TRUE(slow->next(0ms));
-  EXPECT_TRUE(box.call("quiet", {}).ok);
+  EXPECT_TRUE(box.call("quiet", {}).ok());
   events = all(*slow);
   ASSERT_EQ(kinds(events), "started finished queued queued lost ");
   EXPECT_EQ(events[3].dropped, 2u);
@@ -201,7 +201,7 @@ TEST(SandboxWatch, AFloodOfOutputDoesNotWaitForWhoDoesNotRead) {
   const auto idle = box.watch(2);
   const auto begin = Clock::now();
   const ToolResult r = box.call("flood", {});
-  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_TRUE(r.ok()) << r.error;
   EXPECT_EQ(r.report.out.total, 200u << 16);
   EXPECT_LT(since(begin), kSoon);
 }
@@ -216,7 +216,7 @@ TEST(SandboxWatch, ACallbackIsCalledOnAThreadOfItsOwnUntilItsHandleGoes) {
     events.push_back(event);
     thread = std::this_thread::get_id();
   });
-  EXPECT_TRUE(box.call("talk", {}, "id").ok);
+  EXPECT_TRUE(box.call("talk", {}, "id").ok());
   EXPECT_TRUE(comes_true([&] {
     const std::lock_guard lock(mutex);
     return !events.empty() && events.back().kind == Kind::finished;
@@ -225,7 +225,7 @@ TEST(SandboxWatch, ACallbackIsCalledOnAThreadOfItsOwnUntilItsHandleGoes) {
   EXPECT_NE(thread, std::this_thread::get_id());
   handle.reset();
   events.clear();
-  EXPECT_TRUE(box.call("talk", {}).ok);
+  EXPECT_TRUE(box.call("talk", {}).ok());
   EXPECT_TRUE(events.empty());
 }
 
@@ -243,7 +243,7 @@ TEST(SandboxWatch, ASlowCallbackNeverDelaysACall) {
       },
       2);
   // It stays in its first event until all calls have ended.
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(box.call("quiet", {}).ok);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(box.call("quiet", {}).ok());
   EXPECT_EQ(told, 0);
   calls_are_over.set_value();
   // What it has seen and lost is all that there was, once it has caught up.
@@ -260,7 +260,7 @@ TEST(SandboxWatch, EndsWithTheSandboxWhenAllIsRead) {
   std::thread reader([&] {
     while (watch->next()) ++seen;
   });
-  EXPECT_TRUE(box->call("quiet", {}).ok);
+  EXPECT_TRUE(box->call("quiet", {}).ok());
   EXPECT_FALSE(watch->ended());
   box.reset();
   reader.join();

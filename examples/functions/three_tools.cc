@@ -53,6 +53,6 @@ int main() {
   for (const auto& [tool, arguments] : calls) {
     const brig::ToolResult result = box.call(tool, arguments);
     std::printf("%s(%s): %s\n", tool, arguments.dump().c_str(),
-                result.ok ? result.output.dump().c_str() : result.error.c_str());
+                result.ok() ? result.output.dump().c_str() : result.error.c_str());
   }
 }

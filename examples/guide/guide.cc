@@ -75,7 +75,7 @@ void tools() {
 
   brig::Sandbox box(std::move(toolbox), brig::Policy{.limits = {.memory = 64_MiB}});
   const brig::ToolResult sum = box.call("add", {{"a", 2}, {"b", 3}});
-  std::printf("%d %s\n", sum.ok, sum.output.dump().c_str());  // 1 5
+  std::printf("%d %s\n", sum.ok(), sum.output.dump().c_str());  // 1 5
 
   const brig::ToolResult wrong = box.call("add", {{"a", "two"}});
   std::printf("%s: %s\n", brig::to_string(wrong.report.outcome), wrong.error.c_str());

@@ -4,7 +4,7 @@
 //   tools.add("add", "Adds two integers.", {"a", "b"},
 //             [](std::int64_t a, std::int64_t b) { return a + b; });
 //   brig::Sandbox box(std::move(tools), brig::Policy{.limits = {.timeout = 5s, .memory = 64_MiB}});
-//   brig::ToolResult r = box.call("add", {{"a", 2}, {"b", 3}});  // r.ok, r.output == 5
+//   brig::ToolResult r = box.call("add", {{"a", 2}, {"b", 3}});  // r.ok(), r.output == 5
 #pragma once
 
 #include <brig/policy.h>
@@ -23,18 +23,18 @@ namespace brig {
 
 struct ToolResult {
   std::string call_id;
-  bool ok = false;
   // Of a call that is ok. The server's run_command and run_python have one beside an error, too, if they were run: what was
   // written until then, and the files that are left.
   Json output;
   std::string error;  // of one that isn't: "Type: message" of what the tool threw, or a sentence
   std::string error_type;  // the type alone, of what the tool threw
   std::string traceback;   // where it was thrown, if the tool's language tells
-  bool denied = false;
-  std::string reason;  // of a denial
   std::chrono::microseconds duration{0};
   std::chrono::system_clock::time_point started_at;
-  Report report;
+  Report report;  // its outcome is how the call ended
+
+  bool ok() const { return report.ok(); }
+  bool denied() const { return report.outcome == Outcome::denied; }
 };
 
 struct SandboxOptions {

@@ -167,7 +167,7 @@ int print(const ToolResult& result, bool json, int signals) {
   if (json) {
     text = to_json(result, indent) + "\n";
     if (isatty(1)) text = printable_json(text);
-  } else if (result.ok) {
+  } else if (result.ok()) {
     text =
         result.output.is_string() ? result.output.get<std::string>() : result.output.dump(indent);
     if (!text.empty() && !text.ends_with('\n')) text += '\n';

@@ -201,15 +201,15 @@ void add_stream_parts(std::vector<Part>& parts, const Report& report, bool name_
 void add_builtin(ResultContent& content, ToolResult& result) {
   const Json& output = result.output;
   std::vector<Part> parts;
-  if (!result.ok) parts = failure_parts(result);
+  if (!result.ok()) parts = failure_parts(result);
   Shown shown;
   std::vector<Output> pieces;
   if (const Json* displays = list_in(output, "displays")) {
-    shown = add_shown(parts, result.report, *displays, !result.ok, pieces);
+    shown = add_shown(parts, result.report, *displays, !result.ok(), pieces);
     if (result.report.err.total > 0)
       add_part(parts, stream_text("stderr:\n", "stderr", result.report.err));
   } else {
-    add_stream_parts(parts, result.report, !result.ok);
+    add_stream_parts(parts, result.report, !result.ok());
   }
   if (const auto value = output.is_object() ? output.find("value") : output.end();
       output.is_object() && value != output.end() && !value->is_null()) {

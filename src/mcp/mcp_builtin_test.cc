@@ -28,7 +28,6 @@ Output cut_stream(const std::string& head, std::uint64_t missing, const std::str
 
 ToolResult python_result(const std::string& out, const Json& displays, Json value = nullptr) {
   ToolResult result;
-  result.ok = true;
   result.report.outcome = Outcome::ok;
   result.report.out = stream_with(out);
   result.output = {{"value", std::move(value)}, {"displays", displays}};
@@ -127,7 +126,6 @@ TEST(McpBuiltIn, PiecesOfAStreamAreAllOfIt) {
 TEST(McpBuiltIn, AFailureKeepsWhatWasDisplayedAndLeft) {
   ToolResult result =
       python_result("before\n", {{{"at", 7}, {"data", {{"image/png", kShownPng}}}}});
-  result.ok = false;
   result.report.outcome = Outcome::tool_error;
   result.error = "ValueError: bad";
   result.traceback = "Traceback";

@@ -115,10 +115,10 @@ Json mcp_result(ToolResult result, const Tool* tool, bool builtin, const McpView
             {"brig/call_id", result.call_id}};
   if (result.report.exit_code) meta["brig/exit_code"] = *result.report.exit_code;
   ResultContent content(view);
-  if (!result.ok) answer["isError"] = true;
+  if (!result.ok()) answer["isError"] = true;
   if (builtin) {
     add_builtin(content, result);
-  } else if (!result.ok) {
+  } else if (!result.ok()) {
     add_failure(content, result);
   } else if (is_content(result.output)) {
     add_content(content, answer, meta, std::move(result.output), view);
@@ -128,7 +128,7 @@ Json mcp_result(ToolResult result, const Tool* tool, bool builtin, const McpView
   // What the tool coped with is listed in _meta, and is not in the way of its result.
   // Behind all that may be cut.
   if (const auto lines = violation_lines(result.report, content.message_is_shown());
-      !result.ok && !lines.empty()) {
+      !result.ok() && !lines.empty()) {
     std::string text = "violations:";
     for (const std::string& each : lines) text += "\n- " + each;
     content.add_note(std::move(text));

@@ -20,7 +20,6 @@ Tool result_tool(std::optional<Json> output_schema = {}) {
 
 ToolResult good(Json output) {
   ToolResult result;
-  result.ok = true;
   result.output = std::move(output);
   result.call_id = "c1";
   result.report.outcome = Outcome::ok;

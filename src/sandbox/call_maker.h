@@ -44,7 +44,6 @@ struct CallMaker {
 
 // The call has failed, for that reason.
 inline void fail_call(ToolResult& result, Outcome outcome, std::string message) {
-  result.ok = false;
   result.report.outcome = outcome;
   result.report.message = message;
   result.error = std::move(message);

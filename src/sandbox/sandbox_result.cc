@@ -105,14 +105,14 @@ void read_result(const SandboxCall& call, CellResult cell, ToolResult& result) {
            fmt::format("the tool's result is not what its schema says: {}: expected {}",
                        faults[0].path.empty() ? "the result" : faults[0].path, faults[0].expected));
   }
-  result.ok = result.report.outcome == Outcome::ok;
-  if (!result.ok) result.output = nullptr;
+  if (!result.ok()) result.output = nullptr;
   // Of a call that failed there is something to say if it was run; of one that was cancelled nobody wants to know.
-  if (!call.output || !(result.ok || cell.workspace) || result.report.outcome == Outcome::cancelled)
+  if (!call.output || !(result.ok() || cell.workspace) ||
+      result.report.outcome == Outcome::cancelled)
     return;
-  const bool was_ok = result.ok;
+  const bool was_ok = result.ok();
   call.output(result, cell.workspace.get());
-  if (!was_ok || result.ok || !cell.made) return;
+  if (!was_ok || result.ok() || !cell.made) return;
   // It said so itself: the cell knew of no failure, and has not looked for what stood in the way.
   conclude(result.report, tool.warden->settings(), cell.made->view, tool.limits.scratch, {},
            result.error);
@@ -130,10 +130,10 @@ std::string head_of(const ToolResult& result) {
   return fmt::format(
       R"({{"call_id":{},"ok":{},"output":{},"error":{},"error_type":{},"traceback":{},"denied":{},)"
       R"("reason":{},"duration_ms":{:.3f},"started_at":"{}")",
-      quoted(result.call_id), result.ok, json_text(result.output, fault).value_or("null"),
-      quoted(result.error, !result.ok), quoted(result.error_type, !result.error_type.empty()),
-      quoted(result.traceback, !result.traceback.empty()), result.denied,
-      quoted(result.reason, result.denied), static_cast<double>(result.duration.count()) / 1000,
+      quoted(result.call_id), result.ok(), json_text(result.output, fault).value_or("null"),
+      quoted(result.error, !result.ok()), quoted(result.error_type, !result.error_type.empty()),
+      quoted(result.traceback, !result.traceback.empty()), result.denied(),
+      quoted(result.error, result.denied()), static_cast<double>(result.duration.count()) / 1000,
       time_text(result.started_at));
 }
 

@@ -8,11 +8,9 @@ namespace brig {
 namespace {
 
 ToolResult denied(ToolResult result, std::string reason) {
-  result.denied = true;
   result.report.outcome = Outcome::denied;
   result.report.message = reason;
-  result.error = reason;
-  result.reason = std::move(reason);
+  result.error = std::move(reason);
   return result;
 }
 
@@ -80,7 +78,6 @@ ToolResult Router::call_on_host(const ExecutionDecision& decision, const Json& a
   const auto begin = std::chrono::steady_clock::now();
   try {
     result.output = config_.host(decision.tool_name, arguments);
-    result.ok = true;
     result.report.outcome = Outcome::ok;
     result.report.message = "the tool succeeded, on the host";
   } catch (const std::exception& error) {

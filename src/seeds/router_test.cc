@@ -59,11 +59,10 @@ TEST(Router, WithoutASandboxAToolThatNeedsOneIsDenied) {
   RouterConfig config = config_of(RouterMode::strict);
   config.host = [&](const std::string&, const Json&) -> Json { return ++ran; };
   const ToolResult r = Router(config).call("shell", {}, {.call_id = "id", .caller = ""});
-  EXPECT_FALSE(r.ok);
-  EXPECT_TRUE(r.denied);
-  EXPECT_EQ(r.reason,
+  EXPECT_FALSE(r.ok());
+  EXPECT_TRUE(r.denied());
+  EXPECT_EQ(r.error,
             "Tool 'shell' requires sandbox execution, but no sandbox backend is configured");
-  EXPECT_EQ(r.error, r.reason);
   EXPECT_EQ(r.call_id, "id");
   EXPECT_EQ(r.report.outcome, Outcome::denied);
   EXPECT_EQ(ran, 0) << "fell back to the host";
@@ -74,15 +73,15 @@ TEST(Router, WhatIsTheHostsIsDeniedUnlessTheOperatorRunsIt) {
     SCOPED_TRACE(to_string(mode));
     const Router router(config_of(mode));
     const ToolResult r = router.call("deploy", {});
-    EXPECT_TRUE(r.denied);
-    EXPECT_FALSE(r.ok);
-    EXPECT_EQ(r.reason,
+    EXPECT_TRUE(r.denied());
+    EXPECT_FALSE(r.ok());
+    EXPECT_EQ(r.error,
               "Tool is marked as elevated: brig never runs a tool on the host; run 'deploy' "
               "yourself, or set RouterConfig::host");
-    EXPECT_TRUE(router.call("other", {}).denied);
+    EXPECT_TRUE(router.call("other", {}).denied());
   }
-  EXPECT_TRUE(Router(config_of(RouterMode::off)).call("shell", {}).denied);
-  EXPECT_TRUE(Router(config_of(RouterMode::warn)).call("shell", {}).denied);
+  EXPECT_TRUE(Router(config_of(RouterMode::off)).call("shell", {}).denied());
+  EXPECT_TRUE(Router(config_of(RouterMode::warn)).call("shell", {}).denied());
 }
 
 TEST(Router, TheOperatorsFunctionRunsWhatIsTheHosts) {
@@ -94,14 +93,14 @@ TEST(Router, TheOperatorsFunctionRunsWhatIsTheHosts) {
   };
   const Router router(config);
   const ToolResult r = router.call("deploy", {{"to", " here"}}, {.call_id = "7", .caller = ""});
-  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_TRUE(r.ok()) << r.error;
   EXPECT_EQ(r.output, "deploy here");
   EXPECT_EQ(r.call_id, "7");
-  EXPECT_FALSE(r.denied);
+  EXPECT_FALSE(r.denied());
   EXPECT_TRUE(r.report.enforced.empty()) << "nothing isolated it, and nothing says so";
   const ToolResult thrown = router.call("other", {});
-  EXPECT_FALSE(thrown.ok);
-  EXPECT_FALSE(thrown.denied);
+  EXPECT_FALSE(thrown.ok());
+  EXPECT_FALSE(thrown.denied());
   EXPECT_EQ(thrown.report.outcome, Outcome::tool_error);
   EXPECT_EQ(thrown.error, "no such host tool");
   EXPECT_EQ(router.call("third", {}).report.outcome, Outcome::tool_error);
@@ -112,8 +111,8 @@ TEST(Router, AWarningThatThrowsDeniesTheCall) {
   config.warn = [](const std::string&) { throw std::runtime_error("log is full"); };
   config.host = [](const std::string&, const Json&) -> Json { return 1; };
   const ToolResult r = Router(config).call("shell", {});
-  EXPECT_TRUE(r.denied);
-  EXPECT_EQ(r.reason, "RouterConfig::warn failed: log is full");
+  EXPECT_TRUE(r.denied());
+  EXPECT_EQ(r.error, "RouterConfig::warn failed: log is full");
 }
 
 }  // namespace

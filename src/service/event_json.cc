@@ -40,7 +40,7 @@ Json data_of(const ToolResult& result) {
   const Report& report = result.report;
   Json data{
       {"outcome", to_string(report.outcome)},
-      {"message", result.ok ? report.message : result.error},
+      {"message", result.ok() ? report.message : result.error},
       {"duration_ms", milliseconds_of(result.duration)},
       {"steps",
        {{"queue_ms", milliseconds_of(report.steps.queue)},

@@ -72,7 +72,7 @@ TEST(EventJson, AnEndHasAllThatTheConsoleShows) {
       "violations": [{"code": "syscall.refused", "what": "mount", "target": "", "rule": "", "grant": "",
                       "retry": "never", "count": 3, "certain": true}],
       "stdout_bytes": 10, "stderr_bytes": 20})"));
-  result.ok = true;
+  result.report.outcome = Outcome::ok;
   EXPECT_EQ(data_of(result)["message"], "other");
   result.report.usage.processes_peak.reset();
   EXPECT_FALSE(data_of(result)["usage"].contains("processes_peak"));

@@ -267,7 +267,8 @@ class TasksOf : public JobsOf {
       CallObserver observer;
       observer.on_event = [this, id](const Event& event) { jobs_->receive(*id, event); };
       observer.on_done = [this, id](const ToolResult& result) {
-        jobs_->finish(*id, {"{}", result.report.outcome == Outcome::cancelled, !result.ok, "why"});
+        jobs_->finish(*id,
+                      {"{}", result.report.outcome == Outcome::cancelled, !result.ok(), "why"});
       };
       job.kind = JobKind::task;
       job.tool = request.tool;

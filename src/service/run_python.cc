@@ -73,11 +73,11 @@ void read_end(ToolResult& result, const Json& answer) {
 void present(ToolResult& result, const Workspace* workspace, const GivenFiles& given) {
   Json answer = std::exchange(result.output, nullptr);
   Json output = Json::object();
-  if (result.ok && !answer.is_object()) {
+  if (result.ok() && !answer.is_object()) {
     fail_call(result, Outcome::tool_error, "the cell's answer is not an object");
-  } else if (result.ok) {
+  } else if (result.ok()) {
     read_end(result, answer);
-    if (result.ok) output["value"] = std::move(answer["value"]);
+    if (result.ok()) output["value"] = std::move(answer["value"]);
   } else if (result.report.outcome == Outcome::tool_error) {
     result.report.exit_code.reset();  // of the interpreter's process, not the code's
   }

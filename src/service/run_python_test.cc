@@ -16,8 +16,7 @@ const std::string kTinyPng = base64("\x89PNG\r\n\x1a\n rest");
 // What comes of a cell's answer, if the call went well; of another outcome there is none.
 ToolResult presented(Json answer, Report report = {}, Outcome outcome = Outcome::ok) {
   ToolResult result;
-  result.ok = outcome == Outcome::ok;
-  if (result.ok)
+  if (outcome == Outcome::ok)
     result.output = std::move(answer);
   else
     result.error = "no";
@@ -25,8 +24,8 @@ ToolResult presented(Json answer, Report report = {}, Outcome outcome = Outcome:
   result.report.outcome = outcome;
   Json arguments{{"code", ""}};
   run_python_maker()->make(arguments).output(result, nullptr);
-  EXPECT_EQ(result.ok, result.report.outcome == Outcome::ok);
-  EXPECT_EQ(result.ok, result.error.empty()) << result.error;
+  EXPECT_EQ(result.ok(), result.report.outcome == Outcome::ok);
+  EXPECT_EQ(result.ok(), result.error.empty()) << result.error;
   return result;
 }
 
@@ -77,7 +76,7 @@ TEST(RunPython, AFailureKeepsWhatWasWrittenAndDisplayed) {
   EXPECT_EQ(exited.report.exit_code, 3);
   EXPECT_EQ(exited.output["stdout"], "before\n");
   EXPECT_FALSE(exited.output.contains("value"));
-  EXPECT_TRUE(presented({{"exit_code", 0}, {"value", 1}}).ok);
+  EXPECT_TRUE(presented({{"exit_code", 0}, {"value", 1}}).ok());
   EXPECT_EQ(presented(nullptr, report, Outcome::timeout).output["stdout"], "before\n");
 }
 
@@ -88,7 +87,7 @@ TEST(RunPython, AnAnswerOfAnyShapeIsTaken) {
                            R"({"exit_code": "3"})", R"({"exit_code": 256})", R"({"exit_code": -1})",
                            R"({"exit_code": 1e99})", R"({"exit_code": 1.5})"})
     EXPECT_EQ(presented(Json::parse(text)).report.outcome, Outcome::tool_error) << text;
-  EXPECT_TRUE(presented({{"not_run", 7}}).ok);
+  EXPECT_TRUE(presented({{"not_run", 7}}).ok());
   EXPECT_EQ(presented(Json::array()).output["stdout"], "") << "what it wrote is told, too";
   const Json output = presented({{"value", 0},
                                  {"images", {{{"path", "x"}, {"data", "AAAA"}}}},
