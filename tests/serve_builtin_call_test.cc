@@ -140,8 +140,8 @@ TEST_F(ServeBuiltinCall, CodeHasVariablesADirectoryAndInputOfItsCall) {
                         .value("output", Json());
   EXPECT_EQ(next["value"], (Json{false, true})) << "of that call alone";
   EXPECT_EQ(python("input()")["error_type"], "EOFError") << "without, there is none";
-  for (const Json& wrong : {Json{{"env", {{"A=B", "x"}}}}, Json{{"env", {{"A", 7}}}},
-                            Json{{"stdin", 7}}}) {
+  for (const Json& wrong :
+       {Json{{"env", {{"A=B", "x"}}}}, Json{{"env", {{"A", 7}}}}, Json{{"stdin", 7}}}) {
     Json arguments = wrong;
     arguments["code"] = "print('ran')";
     const Answer refused = call_python(arguments);

@@ -19,6 +19,10 @@ struct CallLimit {
   Own Limits::*policys;
   Value least;  // 0: none at all is a limit too
 };
+// clang 14 deduces none for an aggregate.
+template <typename Value, typename Own>
+CallLimit(const char*, std::optional<Value> CallLimits::*, Own Limits::*, Value)
+    -> CallLimit<Value, Own>;
 
 inline constexpr std::tuple kCallLimits{
     CallLimit{"timeout", &CallLimits::timeout, &Limits::timeout, std::chrono::milliseconds(1)},

@@ -152,7 +152,8 @@ void Warden::stop_zygote() {
 void Warden::retire_zygote() {
   std::vector<unsigned> unused;
   bool is_used = false;
-  for (const auto& [id, slot] : slots_) {
+  for (const auto& entry : slots_) {
+    const Slot& slot = entry.second;
     if (is_retired(slot)) continue;
     const std::lock_guard lock(mutex_);
     const bool has_call = (slot.state == Slot::State::ready || slot.state == Slot::State::busy) &&
@@ -161,7 +162,7 @@ void Warden::retire_zygote() {
     if (has_call)
       is_used = true;
     else
-      unused.push_back(id);
+      unused.push_back(slot.id);
   }
   for (const unsigned id : unused) lose_slot(id);
   if (!is_used) {

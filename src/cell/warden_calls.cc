@@ -47,9 +47,13 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
   async.waiting = false;
   const unsigned slot = cell.slot;
   const bool stale = is_stale(cell);
-  if (stale) refuse_cell(std::move(cell));
+  bool started = false;
+  if (stale)
+    refuse_cell(std::move(cell));
+  else
+    started = async.call->start(std::move(cell));
   // It is of no use, or died before it was asked: the next one, first in line.
-  if (stale || !async.call->start(std::move(cell))) {
+  if (!started) {
     async.waiting = true;
     if (!stale) release(slot, {});
     const std::lock_guard lock(mutex_);

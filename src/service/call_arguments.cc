@@ -116,7 +116,8 @@ void check_that_all_can_be_made(std::span<const InputFile> files) {
     if (!paths.insert(file.path).second)
       throw_error(ErrorKind::config, "files: {} is given twice", in_quotes(file.path));
   for (const std::string_view path : paths)
-    for (std::size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
+    for (std::size_t slash = path.find('/'); slash != std::string_view::npos;
+         slash = path.find('/', slash + 1))
       if (paths.contains(path.substr(0, slash)))
         throw_error(ErrorKind::config, "files: {} lies below {}, which is a file, too",
                     in_quotes(path), in_quotes(path.substr(0, slash)));

@@ -38,7 +38,9 @@ std::string limit_names() {
 
 std::string read_limits(const Json& json, CallLimits& limits) {
   if (json.is_null()) return "";
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& member : json.items()) {
+    const std::string& key = member.key();
+    const Json& value = member.value();
     bool known = false, good = false;
     for_each_call_limit([&](const auto& each) {
       if (key != each.name) return;
