@@ -190,7 +190,9 @@ TEST(RunCommand, SeesNoOtherProcessOfItsCellButItsInit) {
         "ls /proc/1/fd 2>/dev/null; kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; "
         "ls /proc/self/fd | wc -l");
     EXPECT_EQ(reached["stdout"], "4\n") << "three descriptors, and that of ls itself";
-    if (user) EXPECT_EQ(output_of_line(*box, "id -u")["stdout"], "0\n");
+    if (user) {
+      EXPECT_EQ(output_of_line(*box, "id -u")["stdout"], "0\n");
+    }
   }
 }
 
