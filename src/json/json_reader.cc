@@ -1,25 +1,19 @@
-#include "json/json_text.h"
-
+// The value of a JSON text.
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <bit>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <functional>
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "json/json_plain.h"
+#include "json/json_text.h"
 
 namespace brig {
 namespace {
 
-constexpr std::string_view kTooDeep = "it is nested deeper than";
 constexpr std::string_view kTooMany = "it holds too many values";
-
-std::string too_deep_text() { return fmt::format("{} {}", kTooDeep, kMaxJsonDepth); }
 
 std::string too_many_text() {
   return fmt::format(
@@ -40,61 +34,6 @@ void give_back(std::size_t text_size) {
   if (text_size >= kWorthIt) malloc_trim(0);
 #endif
 }
-
-// The high bit of each byte that can't be copied as it is: '"', '\\', control characters, and what is not
-// ASCII. The lowest such byte is exact; those above it may be wrong, for the borrows of the subtractions.
-std::uint64_t not_plain(std::uint64_t word) {
-  constexpr std::uint64_t kEach = 0x0101010101010101ull;
-  return (word | (word - 0x20 * kEach) | ((word ^ '"' * kEach) - kEach) |
-          ((word ^ '\\' * kEach) - kEach)) &
-         0x80 * kEach;
-}
-
-// The same of 16 bytes, a vector of every machine: is there any?
-constexpr std::size_t kBlock = 16;
-bool is_plain_block(const char* at) {
-  using Bytes = std::uint8_t __attribute__((vector_size(kBlock)));
-  Bytes bytes;
-  std::memcpy(&bytes, at, sizeof bytes);
-  const auto found = (bytes < 0x20) | (bytes == '"') | (bytes == '\\') | (bytes >= 0x80);
-  std::uint64_t words[kBlock / 8];
-  std::memcpy(words, &found, sizeof words);
-  return (words[0] | words[1]) == 0;
-}
-
-// Where the text stops being the same inside and outside of JSON: at a '"', a '\\', a control character,
-// or something that is not UTF-8.
-const char* plain_end(const char* at, const char* const end) {
-  for (;;) {
-    while (static_cast<std::size_t>(end - at) >= kBlock && is_plain_block(at)) at += kBlock;
-    std::uint64_t word;
-    while (static_cast<std::size_t>(end - at) >= sizeof word) {
-      std::memcpy(&word, at, sizeof word);
-      const std::uint64_t found = not_plain(word);
-      if (found) {
-        if constexpr (std::endian::native == std::endian::little) at += std::countr_zero(found) / 8;
-        break;
-      }
-      at += sizeof word;
-    }
-    if (at == end) return at;
-    const auto byte = static_cast<unsigned char>(*at);
-    if (byte < 0x80) {
-      if (byte < 0x20 || byte == '"' || byte == '\\') return at;
-      ++at;
-      continue;
-    }
-    // Text that has one such character mostly has many.
-    while (at != end && static_cast<unsigned char>(*at) >= 0x80) {
-      const std::size_t length = utf8_length(at, end);
-      if (length == 0) return at;
-      at += length;
-    }
-  }
-}
-
-// Stands in an outline on both sides of a gap's size. Text can't hold it: JSON has it as \u0001.
-constexpr char kGap = '\x01';
 
 // Says whether, not why not: that is rare, and nlohmann says it well.
 class Reader {
@@ -363,121 +302,6 @@ std::string why_not(std::string_view text, const char* at) {
   return finder.fault.empty() ? "it is not JSON" : finder.fault;
 }
 
-class Writer {
- public:
-  // Runs of that many bytes are told to `on_run` instead of copied.
-  explicit Writer(std::size_t long_run = SIZE_MAX,
-                  std::function<void(std::size_t at, std::string_view run)> on_run = {})
-      : long_run_(long_run), on_run_(std::move(on_run)) {}
-
-  std::string out, fault;
-
-  bool value(const Json& value, unsigned depth) {
-    switch (value.type()) {
-      case Json::value_t::null: out += "null"; return true;
-      case Json::value_t::boolean: out += value.get<bool>() ? "true" : "false"; return true;
-      case Json::value_t::string: return string(value.get_ref<const std::string&>());
-      case Json::value_t::number_integer: return whole(value.get_ref<const std::int64_t&>());
-      case Json::value_t::number_unsigned: return whole(value.get_ref<const std::uint64_t&>());
-      case Json::value_t::number_float: return real(value.get_ref<const double&>());
-      case Json::value_t::object: return object(value, depth + 1);
-      case Json::value_t::array: return array(value, depth + 1);
-      default: return refuse("a binary value, which JSON has not");
-    }
-  }
-
- private:
-  bool refuse(std::string why) {
-    fault = std::move(why);
-    return false;
-  }
-
-  bool object(const Json& value, unsigned depth) {
-    if (depth > kMaxJsonDepth) return refuse("a value that is too deep: " + too_deep_text());
-    out += '{';
-    for (const auto& [key, member] : value.get_ref<const Json::object_t&>()) {
-      if (out.back() != '{') out += ',';
-      if (!string(key)) return false;
-      out += ':';
-      if (!this->value(member, depth)) return false;
-    }
-    out += '}';
-    return true;
-  }
-
-  bool array(const Json& value, unsigned depth) {
-    if (depth > kMaxJsonDepth) return refuse("a value that is too deep: " + too_deep_text());
-    out += '[';
-    for (const Json& each : value) {
-      if (out.back() != '[') out += ',';
-      if (!this->value(each, depth)) return false;
-    }
-    out += ']';
-    return true;
-  }
-
-  bool string(const std::string& text) {
-    // At once, with room for what mostly follows: growing means copying.
-    if (text.size() < long_run_) out.reserve(out.size() + text.size() + 16);
-    out += '"';
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    for (;;) {
-      const char* const run = at;
-      at = plain_end(at, end);
-      if (const auto size = static_cast<std::size_t>(at - run); size < long_run_)
-        out.append(run, size);
-      else
-        on_run_(out.size(), {run, size});
-      if (at == end) break;
-      if (static_cast<unsigned char>(*at) >= 0x80)
-        return refuse("text that is not UTF-8 (bytes must go as base64)");
-      escape(*at++);
-    }
-    out += '"';
-    return true;
-  }
-
-  void escape(char c) {
-    const auto with = [&](char letter) {
-      const char text[] = {'\\', letter};
-      out.append(text, sizeof text);
-    };
-    switch (c) {
-      case '"': return with('"');
-      case '\\': return with('\\');
-      case '\b': return with('b');
-      case '\f': return with('f');
-      case '\n': return with('n');
-      case '\r': return with('r');
-      case '\t': return with('t');
-      default: break;
-    }
-    out += c < 0x10 ? "\\u000" : "\\u001";
-    out += "0123456789abcdef"[c & 0xF];
-  }
-
-  template <typename T>
-  bool whole(T number) {
-    char text[24];
-    out.append(text, std::to_chars(text, text + sizeof text, number).ptr);
-    return true;
-  }
-
-  bool real(double number) {
-    if (!std::isfinite(number))
-      return refuse(
-          fmt::format("a number that JSON has not: {}", std::isnan(number) ? "NaN" : "infinity"));
-    // What dump() uses; std::to_chars gives other digits for the same number now and then.
-    char text[64];
-    out.append(text, nlohmann::detail::to_chars(text, text + sizeof text, number));
-    return true;
-  }
-
-  const std::size_t long_run_;
-  const std::function<void(std::size_t, std::string_view)> on_run_;
-};
-
 }  // namespace
 
 std::optional<Json> json_from(std::string_view text, std::string& fault, const GapFiller& filler) {
@@ -511,64 +335,6 @@ std::optional<Json> json_taken_from(std::string text, std::string& fault) {
   text.pop_back();
   text.erase(0, 1);
   return Json(std::move(text));
-}
-
-std::optional<std::string> json_text(const Json& value, std::string& fault) {
-  Writer writer;
-  if (writer.value(value, 0)) return std::move(writer.out);
-  fault = std::move(writer.fault);
-  return std::nullopt;
-}
-
-std::optional<JsonPieces> json_pieces(const Json& value, std::string& fault) {
-  constexpr std::size_t kLongRun = 16 * 1024;
-  JsonPieces pieces;
-  Writer writer(kLongRun, [&](std::size_t at, std::string_view run) {
-    pieces.runs_.push_back({at, run});
-  });
-  if (!writer.value(value, 0)) {
-    fault = std::move(writer.fault);
-    return std::nullopt;
-  }
-  pieces.text_ = std::move(writer.out);
-  return pieces;
-}
-
-std::vector<std::string_view> JsonPieces::list() const {
-  std::vector<std::string_view> list;
-  list.reserve(2 * runs_.size() + 1);
-  const std::string_view text = text_;
-  std::size_t at = 0;
-  for (const Run& run : runs_) {
-    list.push_back(text.substr(at, run.at - at));
-    list.push_back(run.bytes);
-    at = run.at;
-  }
-  list.push_back(text.substr(at));
-  return list;
-}
-
-std::string JsonPieces::outline() const {
-  std::string outline;
-  std::size_t at = 0;
-  for (const Run& run : runs_) {
-    outline.append(text_, at, run.at - at);
-    outline += fmt::format("{}{}{}", kGap, run.bytes.size(), kGap);
-    at = run.at;
-  }
-  return outline.append(text_, at);
-}
-
-std::vector<std::string_view> JsonPieces::runs() const {
-  std::vector<std::string_view> list;
-  for (const Run& run : runs_) list.push_back(run.bytes);
-  return list;
-}
-
-std::size_t JsonPieces::size() const {
-  std::size_t size = text_.size();
-  for (const Run& run : runs_) size += run.bytes.size();
-  return size;
 }
 
 }  // namespace brig
