@@ -10,16 +10,13 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/fd.h"
+#include "policy/seccomp_builder.h"
 
 namespace brig {
 namespace {
@@ -133,54 +130,9 @@ scmp_arg_cmp compare(unsigned argument, scmp_compare how, scmp_datum_t a, scmp_d
   return {argument, how, a, b};
 }
 
-class Builder {
- public:
-  explicit Builder(std::uint32_t default_action) : context_(seccomp_init(default_action)) {
-    if (!context_) throw Error(ErrorKind::resource, "seccomp: seccomp_init: out of memory");
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2),
-          "optimize");  // a binary tree
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)),
-          "bad_arch");
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_NNP, 0), "no_new_privs");
-  }
-
-  // A name this architecture does not have needs no rule.
-  void rule(std::uint32_t action, const char* name, std::initializer_list<scmp_arg_cmp> args = {}) {
-    const int number = seccomp_syscall_resolve_name(name);
-    if (number < 0) return;
-    rule(action, number, name, args);
-  }
-  void rule(std::uint32_t action, int number, const char* name,
-            std::initializer_list<scmp_arg_cmp> args = {}) {
-    check(seccomp_rule_add_array(context_.get(), action, number, static_cast<unsigned>(args.size()),
-                                 args.begin()),
-          name);
-  }
-
-  FilterProgram take() {
-    UniqueFd file(memfd_create("brig-filter", MFD_CLOEXEC));
-    if (!file) throw_sys("seccomp: memfd_create");
-    check(seccomp_export_bpf(context_.get(), file.get()), "export");
-    const off_t size = lseek(file.get(), 0, SEEK_END);
-    FilterProgram program(static_cast<std::size_t>(size) / sizeof(std::uint64_t));
-    if (pread(file.get(), program.data(), static_cast<std::size_t>(size), 0) != size)
-      throw_sys("seccomp: reading the program");
-    return program;
-  }
-
- private:
-  static void check(int result, const char* what) {
-    if (result < 0) throw_error(ErrorKind::internal, "seccomp: {}: {}", what, errno_text(-result));
-  }
-  struct Release {
-    void operator()(void* context) const { seccomp_release(context); }
-  };
-  std::unique_ptr<void, Release> context_;
-};
-
 // Creating set-user-ID or set-group-ID files: nosuid protects the cell, not the host that later finds
 // them on a writable path, owned by the directory's owner.
-void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denied) {
+void refuse_set_id_modes(FilterBuilder& builder, const std::vector<std::string>& denied) {
   struct Call {
     const char* name;
     unsigned mode;
@@ -212,7 +164,7 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
 // core limit is, unless it is 1. So a cell keeps that 1: not even 0 may take its place. Programs that
 // turn core dumps off (agents of keys do, and end if they can't) are answered as if they had: they have
 // none. A call that also asks for the old limit can't be answered so, and is refused.
-void keep_core_limit(Builder& builder, const std::vector<std::string>& denied) {
+void keep_core_limit(FilterBuilder& builder, const std::vector<std::string>& denied) {
   const scmp_arg_cmp core_first = compare(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
   const scmp_arg_cmp core_second = compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
   const scmp_arg_cmp sets = compare(2, SCMP_CMP_NE, 0);
@@ -225,7 +177,7 @@ void keep_core_limit(Builder& builder, const std::vector<std::string>& denied) {
 // A lease delays whoever opens the file, for lease-break-time; a notice tells of what others do in a
 // directory. Both can be had of files that are only readable. What is newer than F_SET_FILE_RW_HINT
 // (delegations of directories are) nobody has looked at; there a dirty upper half is refused too.
-void refuse_leases(Builder& builder) {
+void refuse_leases(FilterBuilder& builder) {
   constexpr scmp_datum_t kFirstUnknown = F_SET_FILE_RW_HINT + 1;
   for (const scmp_datum_t command : std::initializer_list<scmp_datum_t>{F_SETLEASE, F_NOTIFY})
     builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, command)});
@@ -234,7 +186,7 @@ void refuse_leases(Builder& builder) {
 
 // Without namespaces of its own a cell could leave IPC objects behind, and change the limits and
 // priorities of other processes with its user id.
-void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denied) {
+void refuse_reaching_out(FilterBuilder& builder, const std::vector<std::string>& denied) {
   for (const char* name : {"shmget", "msgget", "semget", "mq_open"})
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name);
   for (const char* name :
@@ -249,7 +201,7 @@ void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denie
 // looks at all of MAP_TYPE; /dev/zero, which makes such a mapping too, is Landlock's business.)
 constexpr scmp_datum_t kMapType = 0xf;
 constexpr const char* kSharedObjects[] = {"shmget", "msgget", "semget"};
-void ask_for_memory(Builder& builder, const FilterRules& rules) {
+void ask_for_memory(FilterBuilder& builder, const FilterRules& rules) {
   const auto denied = [&](const char* name) { return contains(rules.deny, name); };
   if (!contains(rules.allow, "memfd_create") && !denied("memfd_create"))
     builder.rule(SCMP_ACT_ERRNO(ENOSYS), "memfd_create");
@@ -268,7 +220,7 @@ void ask_for_memory(Builder& builder, const FilterRules& rules) {
 
 // The machine's pool of huge pages is nobody's memory: no limit of memory counts them. As if it were empty, as it
 // mostly is: programs that would like some take others.
-void refuse_huge_pages(Builder& builder, const FilterRules& rules) {
+void refuse_huge_pages(FilterBuilder& builder, const FilterRules& rules) {
   const auto denied = [&](const char* name) { return contains(rules.deny, name); };
   const auto refuse = [&](const char* name, unsigned argument, scmp_datum_t bit) {
     builder.rule(SCMP_ACT_ERRNO(ENOMEM), name, {compare(argument, SCMP_CMP_MASKED_EQ, bit, bit)});
@@ -283,7 +235,7 @@ void refuse_huge_pages(Builder& builder, const FilterRules& rules) {
 // which is bounded as it grows, not as it is mapped or remapped: nothing may be mapped so, and the one
 // that is, the stack of the first thread, may not be remapped. A page that was given to a pipe stays when it
 // is unmapped, and a huge page as a whole.
-void refuse_uncounted_memory(Builder& builder, const FilterRules& rules) {
+void refuse_uncounted_memory(FilterBuilder& builder, const FilterRules& rules) {
   const auto denied = [&](const char* name) { return contains(rules.deny, name); };
   builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mmap",
                {compare(3, SCMP_CMP_MASKED_EQ, MAP_GROWSDOWN, MAP_GROWSDOWN)});
@@ -319,7 +271,7 @@ bool may_allow(const std::string& name) { return contains(kReturnable, name); }
 
 FilterProgram build_filter(const FilterRules& asked) {
   const FilterRules rules = settled(asked);
-  Builder builder(SCMP_ACT_ERRNO(ENOSYS));
+  FilterBuilder builder(SCMP_ACT_ERRNO(ENOSYS));
   for (int number = 0; number <= kLastKnown; ++number) {
     char* raw = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
     if (!raw) continue;
@@ -343,7 +295,7 @@ FilterProgram build_filter(const FilterRules& asked) {
 
 FilterProgram build_lock_filter(const FilterRules& asked) {
   const FilterRules rules = settled(asked);
-  Builder builder(SCMP_ACT_ALLOW);
+  FilterBuilder builder(SCMP_ACT_ALLOW);
   for (const char* name : kRefused)
     if (!contains(rules.allow, name)) builder.rule(SCMP_ACT_NOTIFY, name);
   for (const std::string& name : rules.deny)
@@ -387,59 +339,6 @@ std::vector<int> counted_calls(const FilterRules& rules) {
     if (!rules.shares_host && !contains(rules.deny, name))
       numbers.push_back(seccomp_syscall_resolve_name(name));
   return numbers;
-}
-
-std::uint64_t counted_memory(int number, const std::uint64_t* arguments) {
-  constexpr std::uint64_t kQueue = 2 << 20;  // 16384 empty messages, and what holds them
-  constexpr std::uint64_t kSemaphore = 128;
-  // So that the number of such calls, each of which the listener has to answer, is bounded too.
-  constexpr std::uint64_t kLeast = 64 << 10;
-  if (number == SCMP_SYS(msgget)) return kQueue;
-  const std::uint64_t size = number == SCMP_SYS(semget)
-                                 ? static_cast<std::uint32_t>(arguments[1]) * kSemaphore
-                                 : arguments[1];
-  return std::max(size, kLeast);
-}
-
-int refusal_errno(int number) {
-  if (number == SCMP_SYS(socket)) return EACCES;
-  // Programs that watch files look at them from time to time if the kernel "can't" watch.
-  const bool watches = number == SCMP_SYS(inotify_init) || number == SCMP_SYS(inotify_init1) ||
-                       number == SCMP_SYS(inotify_add_watch);
-  return watches ? ENOSYS : EPERM;
-}
-
-std::string describe_refusal(int number, const std::uint64_t* arguments) {
-  char* raw = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
-  std::string name = raw ? raw : fmt::format("syscall {}", number);
-  free(raw);
-  if (name == "socket") {
-    switch (static_cast<int>(arguments[0])) {
-      case AF_INET: return "socket(AF_INET)";
-      case AF_INET6: return "socket(AF_INET6)";
-      case AF_NETLINK: return "socket(AF_NETLINK)";
-      default: return fmt::format("socket({})", static_cast<int>(arguments[0]));
-    }
-  }
-  if (name == "clone") return "clone(CLONE_NEW*)";
-  if (name == "ioctl") {
-    switch (static_cast<std::uint32_t>(arguments[1])) {
-      case TIOCSTI: return "ioctl(TIOCSTI)";
-      case TIOCSETD: return "ioctl(TIOCSETD)";
-      default: return "ioctl(TIOCLINUX)";
-    }
-  }
-  if (name == "fcntl") {
-    switch (static_cast<std::uint32_t>(arguments[1])) {
-      case F_SETLEASE: return "fcntl(F_SETLEASE)";
-      case F_NOTIFY: return "fcntl(F_NOTIFY)";
-      default: return name;
-    }
-  }
-  if (name == "prlimit64" && static_cast<int>(arguments[1]) == RLIMIT_CORE)
-    return "prlimit64(RLIMIT_CORE)";
-  if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";
-  return name;
 }
 
 }  // namespace brig
