@@ -53,6 +53,60 @@ bool mount_held(int root, dev_t device, const RootStep& step, const Plan& plan,
   return ok;
 }
 
+// A detached copy of the mount at the step's source.
+int copy_of_source(const Plan& plan, const RootStep& step, int old_root) {
+  const char* path = text(plan, step.source);
+  const unsigned how = sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive;
+  if (step.flags & (kBindFollow | kBindDevice)) return sys::open_tree(old_root, path + 1, how);
+  const int source = open_below(old_root, path, O_PATH);
+  if (source < 0) return -1;
+  const int tree = sys::open_tree(source, "", AT_EMPTY_PATH | how);
+  const int error = errno;
+  close(source);
+  errno = error;
+  return tree;
+}
+
+// Whether the source is what the host saw at its path when the plan was made.
+bool is_as_planned(const Plan& plan, const RootStep& step, const struct stat& info) {
+  // The map was made for the owner that the host saw at this path. Someone who may rename there may have
+  // put another directory in its place since: then the cell would act as an owner that this one has not.
+  if (step.id_map >= 0) {
+    const IdMap& map = begin_of(plan, plan.id_maps)[step.id_map];
+    if (info.st_uid != map.uid || info.st_gid != map.gid ||
+        !((step.flags & kBindWritable) || S_ISREG(info.st_mode))) {
+      errno = ESTALE;
+      return false;
+    }
+  }
+  if ((step.flags & kBindDevice) &&
+      (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(step.mode >> 8, step.mode & 255))) {
+    errno = ENODEV;  // something else stands where the device should be
+    return false;
+  }
+  return true;
+}
+
+// Returns the stage that failed, or none.
+Stage set_attributes(const RootStep& step, int tree, const int* id_map_fds) {
+  sys::MountAttr attributes{.set = sys::kAttrNosuid, .clear = 0, .propagation = 0, .userns_fd = 0};
+  if (!(step.flags & kBindWritable)) attributes.set |= sys::kAttrRdonly;
+  if (!(step.flags & kBindDevice)) attributes.set |= sys::kAttrNodev;
+  if (step.flags & (kBindDevice | kBindNoexec)) attributes.set |= sys::kAttrNoexec;
+  if (step.flags & kBindDevice) attributes.set &= ~sys::kAttrRdonly;
+  if (step.id_map >= 0) {
+    sys::MountAttr id_map{.set = sys::kAttrIdmap,
+                          .clear = 0,
+                          .propagation = 0,
+                          .userns_fd = static_cast<uint64_t>(id_map_fds[step.id_map])};
+    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &id_map) != 0)
+      return Stage::id_mapped_mount;
+  }
+  if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) != 0)
+    return Stage::bind_attributes;
+  return Stage::none;
+}
+
 }  // namespace
 
 int new_mount(const char* type, const char* size, unsigned attributes) {
@@ -101,57 +155,16 @@ bool write_held(int root, dev_t device, const RootStep& step, const Plan& plan) 
 
 bool bind(const Plan& plan, const RootStep& step, unsigned index, int old_root, int root,
           dev_t device, const int* id_map_fds, Failure& failure) {
-  const char* path = text(plan, step.source);
-  const unsigned how = sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive;
-  int tree = -1;
-  if (step.flags & (kBindFollow | kBindDevice)) {
-    tree = sys::open_tree(old_root, path + 1, how);
-  } else if (const int source = open_below(old_root, path, O_PATH); source >= 0) {
-    tree = sys::open_tree(source, "", AT_EMPTY_PATH | how);
-    const int error = errno;
-    close(source);
-    errno = error;
-  }
+  const int tree = copy_of_source(plan, step, old_root);
   if (tree < 0 && errno == ENOENT && (step.flags & kBindOptional)) return true;
   if (tree < 0) return fail(failure, Stage::bind_source, index);
   struct stat info;
-  bool ok = fstat(tree, &info) == 0;
-  // The map was made for the owner that the host saw at this path. Someone who may rename there may have
-  // put another directory in its place since: then the cell would act as an owner that this one has not.
-  if (ok && step.id_map >= 0) {
-    const IdMap& map = begin_of(plan, plan.id_maps)[step.id_map];
-    ok = info.st_uid == map.uid && info.st_gid == map.gid &&
-         ((step.flags & kBindWritable) || S_ISREG(info.st_mode));
-    if (!ok) errno = ESTALE;
-  }
-  if (ok && (step.flags & kBindDevice) &&
-      (!S_ISCHR(info.st_mode) || info.st_rdev != makedev(step.mode >> 8, step.mode & 255))) {
-    errno = ENODEV;  // something else stands where the device should be
-    ok = false;
-  }
-  if (!ok) {
+  if (fstat(tree, &info) != 0 || !is_as_planned(plan, step, info)) {
     fail(failure, Stage::bind_source, index);
     close(tree);
     return false;
   }
-
-  sys::MountAttr attributes{.set = sys::kAttrNosuid, .clear = 0, .propagation = 0, .userns_fd = 0};
-  if (!(step.flags & kBindWritable)) attributes.set |= sys::kAttrRdonly;
-  if (!(step.flags & kBindDevice)) attributes.set |= sys::kAttrNodev;
-  if (step.flags & (kBindDevice | kBindNoexec)) attributes.set |= sys::kAttrNoexec;
-  if (step.flags & kBindDevice) attributes.set &= ~sys::kAttrRdonly;
-  Stage stage = Stage::none;
-  if (step.id_map >= 0) {
-    sys::MountAttr id_map{.set = sys::kAttrIdmap,
-                          .clear = 0,
-                          .propagation = 0,
-                          .userns_fd = static_cast<uint64_t>(id_map_fds[step.id_map])};
-    if (sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &id_map) != 0)
-      stage = Stage::id_mapped_mount;
-  }
-  if (stage == Stage::none &&
-      sys::mount_setattr(tree, "", AT_EMPTY_PATH | sys::kAtRecursive, &attributes) != 0)
-    stage = Stage::bind_attributes;
+  Stage stage = set_attributes(step, tree, id_map_fds);
   if (stage == Stage::none && !make_node(root, device, step, plan, S_ISDIR(info.st_mode)))
     stage = Stage::bind_target;
   if (stage == Stage::none && !attach(tree, root, text(plan, step.target), is_own(step)))
