@@ -77,6 +77,55 @@ void narrow(CallLimits& limits, const CallLimits& more) {
   });
 }
 
+// The arguments as the tool's function reads them: JSON text. Returns what is wrong, or "".
+std::string pass_as_json(CellRequest& request, const Json& arguments) {
+  std::string fault;
+  const std::optional<JsonPieces> text = json_pieces(arguments, fault);
+  if (!text) return "the arguments hold " + fault;
+  const auto runs = text->runs();
+  if (std::string outline;
+      !runs.empty() && (outline = text->outline()).size() <= wire::kInlineArguments)
+    stow_outline(request, std::move(outline), runs);
+  else
+    stow_arguments(request, text->list());
+  return "";
+}
+
+// What the tool's maker makes of them. Returns what is wrong, or "". Throws Error.
+std::string pass_by_maker(SandboxCall& call, Json& arguments) {
+  const Tool& tool = *call.tool->tool;
+  CellRequest& request = call.request;
+  MadeCall made = tool.maker->make(arguments);
+  take_out(call.tool->unset, tool, made, arguments);
+  if (std::string wide = wider(made.limits, call.tool->limits, ""); !wide.empty()) return wide;
+  call.own_time = made.limits.timeout &&
+                  (!request.limits.timeout || *made.limits.timeout <= *request.limits.timeout);
+  narrow(request.limits, made.limits);
+  stow_files(request, made.files);
+  request.command = std::move(made.command);
+  request.variables = std::move(made.variables);
+  request.directory = std::move(made.directory);
+  call.output = std::move(made.output);
+  return "";
+}
+
+// Judges the arguments, and fills in the request. Returns what is wrong with them, or "". Throws Error.
+std::string pass_arguments(SandboxCall& call, Json arguments) {
+  const Tool& tool = *call.tool->tool;
+  if (arguments.is_null()) arguments = Json::object();
+  if (tool.options.coerce) call.tool->input.coerce(arguments);
+  if (const auto faults = call.tool->input.check(arguments); !faults.empty()) return told(faults);
+  if (call.tool->command) {
+    call.request.command.argv = call.tool->command->expand(arguments);
+    return "";
+  }
+  if (tool.maker)
+    if (std::string fault = pass_by_maker(call, arguments); !fault.empty()) return fault;
+  if (tool.maker && !tool.python) return "";
+  call.request.command.argv = {call.tool_name};
+  return pass_as_json(call.request, arguments);
+}
+
 }  // namespace
 
 std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json arguments,
@@ -110,43 +159,11 @@ std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json 
   if (const std::string wide = wider(options.limits, call->tool->limits, "limits."); !wide.empty())
     return refused(Outcome::invalid_arguments, wide);
   call->request.limits = options.limits;
-  if (arguments.is_null()) arguments = Json::object();
-  const Tool& tool = *call->tool->tool;
+  call->request.asked = call->asked;
+  call->request.interrupted = std::move(options.interrupted);
   try {
-    if (tool.options.coerce) call->tool->input.coerce(arguments);
-    const auto faults = call->tool->input.check(arguments);
-    if (!faults.empty()) return refused(Outcome::invalid_arguments, told(faults));
-    CellRequest& request = call->request;
-    request.asked = call->asked;
-    request.interrupted = std::move(options.interrupted);
-    if (call->tool->command) {
-      request.command.argv = call->tool->command->expand(arguments);
-    } else if (tool.maker) {
-      MadeCall made = tool.maker->make(arguments);
-      take_out(call->tool->unset, tool, made, arguments);
-      if (const std::string wide = wider(made.limits, call->tool->limits, ""); !wide.empty())
-        return refused(Outcome::invalid_arguments, wide);
-      call->own_time = made.limits.timeout &&
-                       (!request.limits.timeout || *made.limits.timeout <= *request.limits.timeout);
-      narrow(request.limits, made.limits);
-      stow_files(request, made.files);
-      request.command = std::move(made.command);
-      request.variables = std::move(made.variables);
-      request.directory = std::move(made.directory);
-      call->output = std::move(made.output);
-    }
-    if (!call->tool->command && (!tool.maker || tool.python)) {
-      request.command.argv = {name};
-      std::string fault;
-      const std::optional<JsonPieces> text = json_pieces(arguments, fault);
-      if (!text) return refused(Outcome::invalid_arguments, "the arguments hold " + fault);
-      const auto runs = text->runs();
-      if (std::string outline;
-          !runs.empty() && (outline = text->outline()).size() <= wire::kInlineArguments)
-        stow_outline(request, std::move(outline), runs);
-      else
-        stow_arguments(request, text->list());
-    }
+    if (std::string fault = pass_arguments(*call, std::move(arguments)); !fault.empty())
+      return refused(Outcome::invalid_arguments, std::move(fault));
   } catch (const Error& error) {
     return refused(
         error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
