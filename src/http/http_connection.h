@@ -9,63 +9,15 @@
 
 #include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <deque>
 #include <type_traits>
-#include <unordered_set>
 
 #include "base/fair_share.h"
 #include "http/http_exchange.h"
-#include "http/http_places.h"
 #include "http/http_reader.h"
-#include "http/http_server.h"
-#include "http/loop_impl.h"
+#include "http/http_server_impl.h"
 
 namespace brig::serve {
-
-namespace asio = boost::asio;
-using boost::system::error_code;
-using Socket = asio::generic::stream_protocol::socket;
-using TlsStream = asio::ssl::stream<Socket>;
-
-// What the connections share.
-struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
-  Impl(Loop& loop_, HeadCheck check_, Handler handler_, HttpLimits limits_, AnswerWatch watch_)
-      : loop(loop_),
-        check(std::move(check_)),
-        handler(std::move(handler_)),
-        watch(std::move(watch_)),
-        limits(limits_),
-        places(limits_.connections) {}
-
-  Loop& loop;
-  HeadCheck check;
-  Handler handler;
-  AnswerWatch watch;
-  const HttpLimits limits;
-  Places places;
-  HttpCounts counts;
-  std::size_t bodies = 0, unsent = 0;
-  bool draining = false, shedding = false;
-  std::unordered_set<AnyConnection*> connections;
-  struct Listener {
-    UniqueFd socket;
-    std::unique_ptr<asio::ssl::context> tls;
-    std::shared_ptr<void> readable;
-  };
-  std::deque<Listener> listeners;
-  Loop::Timer sweep, pause;
-
-  void accept(Listener& listener);
-  // Closes a stranger's connection, for another to come. False: there is none.
-  bool make_room();
-  // One that goes takes others along.
-  void for_each(const std::function<void(AnyConnection&)>& job);
-  // Drops clients until the rest leaves no more unsent than may be: of the caller that has most of it, the one with most goes
-  // first. Not while somebody sends, who may be going through a list that a client which leaves is taken from.
-  void shed_soon();
-};
 
 template <typename Stream>
 class Connection final : public AnyConnection,
