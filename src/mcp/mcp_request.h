@@ -6,6 +6,9 @@
 
 namespace brig::serve {
 
+// How long a client may keep a list, in milliseconds: a reload may come at any time.
+inline constexpr int kListLifetime = 5000;
+
 struct Mcp::Request {
   Json id, params;
   std::string method;

@@ -1,0 +1,102 @@
+// What a client of MCP can list and read: tools and resources.
+#include <algorithm>
+
+#include "base/text.h"
+#include "mcp/mcp_request.h"
+#include "mcp/mcp_tool.h"
+
+namespace brig::serve {
+namespace {
+
+constexpr std::size_t kPage = 100;
+
+}  // namespace
+
+void Mcp::list_tools(Request& request) {
+  const auto tools = service_.tools(request.caller());
+  std::size_t first = 0;
+  if (const auto cursor = request.params.find("cursor"); cursor != request.params.end()) {
+    // The name of the last that was given: it stays true when tools come and go.
+    const auto name =
+        cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
+    if (!name || name->empty())
+      return request.fail(rpc::kInvalidParams, "cursor: not one of this server's");
+    first = static_cast<std::size_t>(
+        std::find_if(tools.begin(), tools.end(),
+                     [&](const auto& tool) { return tool->name > *name; }) -
+        tools.begin());
+  }
+  const std::size_t end = std::min(first + kPage, tools.size());
+  Json list = Json::array();
+  for (std::size_t i = first; i < end; ++i) {
+    const Tool& tool = *tools[i];
+    list.push_back(
+        mcp_tool(tool, service_.policy_of(tool), request.modern, service_.is_own(tool.name)));
+    // Before 2025-06-18 there were neither output schemas nor what they are of.
+    if (!request.modern && request.origin.session->version < "2025-06-18")
+      list.back().erase("outputSchema");
+    if (!request.modern && request.has_tasks())
+      list.back()["execution"] = {{"taskSupport", "optional"}};
+  }
+  Json result{{"tools", std::move(list)}};
+  if (end < tools.size()) result["nextCursor"] = base64(tools[end - 1]->name);
+  if (request.modern) {
+    result["ttlMs"] = kListLifetime;
+    result["cacheScope"] = "private";
+  }
+  request.answer(std::move(result));
+}
+
+void Mcp::list_resources(Request& request) {
+  std::string after;
+  if (const auto cursor = request.params.find("cursor"); cursor != request.params.end()) {
+    const auto uri =
+        cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
+    if (!uri || uri->empty())
+      return request.fail(rpc::kInvalidParams, "cursor: not one of this server's");
+    after = *uri;
+  }
+  bool more = false;
+  auto list = resources_.list(request.origin.caller, after, more);
+  if (!list)
+    return request.fail(rpc::kInvalidParams,
+                        "cursor: what it stands for is not kept any more; begin anew");
+  Json result{{"resources", std::move(*list)}};
+  if (more) result["nextCursor"] = base64(result["resources"].back()["uri"].get<std::string>());
+  if (request.modern) {
+    result["ttlMs"] = kListLifetime;
+    result["cacheScope"] = "private";
+  }
+  request.answer(std::move(result));
+}
+
+void Mcp::list_templates(Request& request) {
+  Json result{{"resourceTemplates", Json::array()}};
+  if (request.modern) {
+    result["ttlMs"] = kListLifetime;
+    result["cacheScope"] = "private";
+  }
+  request.answer(std::move(result));
+}
+
+void Mcp::read_resource(Request& request) {
+  const auto uri = request.params.find("uri");
+  if (uri == request.params.end() || !uri->is_string())
+    return request.fail(rpc::kInvalidParams, "uri: a string");
+  std::string fault;
+  auto result = is_short_text(*uri) ? resources_.read(request.origin.caller,
+                                                      uri->get_ref<const std::string&>(), fault)
+                                    : std::nullopt;
+  if (!result) {
+    if (fault.empty()) fault = "There is no such resource: its uri is too long.";
+    return request.fail(request.modern ? rpc::kInvalidParams : rpc::kNoResource, fault, 200,
+                        {{"uri", is_short_text(*uri) ? *uri : Json()}});
+  }
+  if (request.modern) {
+    (*result)["ttlMs"] = kListLifetime;
+    (*result)["cacheScope"] = "private";
+  }
+  request.answer(std::move(*result));
+}
+
+}  // namespace brig::serve
