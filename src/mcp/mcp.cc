@@ -61,13 +61,9 @@ Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr&
   return stop;
 }
 
-Mcp::Stop Mcp::legacy(Request& request) {
+Mcp::Stop Mcp::either(Request& request) {
   const std::string& method = request.method;
-  if (method == "initialize") {
-    initialize(request);
-  } else if (method == "ping") {
-    request.answer(Json::object());
-  } else if (method == "tools/list") {
+  if (method == "tools/list") {
     list_tools(request);
   } else if (method == "tools/call") {
     return call_tool(request);
@@ -79,6 +75,18 @@ Mcp::Stop Mcp::legacy(Request& request) {
     read_resource(request);
   } else if (method.starts_with("tasks/")) {
     return ask_task(request);
+  } else {
+    request.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
+  }
+  return {};
+}
+
+Mcp::Stop Mcp::legacy(Request& request) {
+  const std::string& method = request.method;
+  if (method == "initialize") {
+    initialize(request);
+  } else if (method == "ping") {
+    request.answer(Json::object());
   } else if (method == "logging/setLevel") {
     set_level(request);
   } else if (method == "server/discover") {
@@ -86,7 +94,7 @@ Mcp::Stop Mcp::legacy(Request& request) {
     request.fail(rpc::kInvalidParams,
                  "params._meta: io.modelcontextprotocol/protocolVersion is missing");
   } else {
-    request.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)));
+    return either(request);
   }
   return {};
 }
@@ -107,22 +115,10 @@ Mcp::Stop Mcp::modern(Request& request) {
         {{"supported", {kModern}}, {"requested", is_short_text(*version) ? *version : Json()}});
   } else if (method == "server/discover") {
     discover(request);
-  } else if (method == "tools/list") {
-    list_tools(request);
-  } else if (method == "tools/call") {
-    return call_tool(request);
   } else if (method == "subscriptions/listen") {
     return listen(request);
-  } else if (method.starts_with("tasks/")) {
-    return ask_task(request);
-  } else if (method == "resources/list") {
-    list_resources(request);
-  } else if (method == "resources/templates/list") {
-    list_templates(request);
-  } else if (method == "resources/read") {
-    read_resource(request);
   } else {
-    request.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
+    return either(request);
   }
   return {};
 }

@@ -14,18 +14,13 @@ constexpr std::size_t kPage = 100;
 
 void Mcp::list_tools(Request& request) {
   const auto tools = service_.tools(request.caller());
-  std::size_t first = 0;
-  if (const auto cursor = request.params.find("cursor"); cursor != request.params.end()) {
-    // The name of the last that was given: it stays true when tools come and go.
-    const auto name =
-        cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
-    if (!name || name->empty())
-      return request.fail(rpc::kInvalidParams, "cursor: not one of this server's");
-    first = static_cast<std::size_t>(
-        std::find_if(tools.begin(), tools.end(),
-                     [&](const auto& tool) { return tool->name > *name; }) -
-        tools.begin());
-  }
+  // The name of the last that was given: it stays true when tools come and go.
+  const auto after = request.cursor();
+  if (!after) return;
+  const auto first =
+      static_cast<std::size_t>(std::find_if(tools.begin(), tools.end(),
+                                            [&](const auto& tool) { return tool->name > *after; }) -
+                               tools.begin());
   const std::size_t end = std::min(first + kPage, tools.size());
   Json list = Json::array();
   for (std::size_t i = first; i < end; ++i) {
@@ -40,43 +35,24 @@ void Mcp::list_tools(Request& request) {
   }
   Json result{{"tools", std::move(list)}};
   if (end < tools.size()) result["nextCursor"] = base64(tools[end - 1]->name);
-  if (request.modern) {
-    result["ttlMs"] = kListLifetime;
-    result["cacheScope"] = "private";
-  }
-  request.answer(std::move(result));
+  request.answer_list(std::move(result));
 }
 
 void Mcp::list_resources(Request& request) {
-  std::string after;
-  if (const auto cursor = request.params.find("cursor"); cursor != request.params.end()) {
-    const auto uri =
-        cursor->is_string() ? base64_decoded(cursor->get<std::string>()) : std::nullopt;
-    if (!uri || uri->empty())
-      return request.fail(rpc::kInvalidParams, "cursor: not one of this server's");
-    after = *uri;
-  }
+  const auto after = request.cursor();
+  if (!after) return;
   bool more = false;
-  auto list = resources_.list(request.origin.caller, after, more);
+  auto list = resources_.list(request.origin.caller, *after, more);
   if (!list)
     return request.fail(rpc::kInvalidParams,
                         "cursor: what it stands for is not kept any more; begin anew");
   Json result{{"resources", std::move(*list)}};
   if (more) result["nextCursor"] = base64(result["resources"].back()["uri"].get<std::string>());
-  if (request.modern) {
-    result["ttlMs"] = kListLifetime;
-    result["cacheScope"] = "private";
-  }
-  request.answer(std::move(result));
+  request.answer_list(std::move(result));
 }
 
 void Mcp::list_templates(Request& request) {
-  Json result{{"resourceTemplates", Json::array()}};
-  if (request.modern) {
-    result["ttlMs"] = kListLifetime;
-    result["cacheScope"] = "private";
-  }
-  request.answer(std::move(result));
+  request.answer_list({{"resourceTemplates", Json::array()}});
 }
 
 void Mcp::read_resource(Request& request) {
@@ -92,11 +68,7 @@ void Mcp::read_resource(Request& request) {
     return request.fail(request.modern ? rpc::kInvalidParams : rpc::kNoResource, fault, 200,
                         {{"uri", is_short_text(*uri) ? *uri : Json()}});
   }
-  if (request.modern) {
-    (*result)["ttlMs"] = kListLifetime;
-    (*result)["cacheScope"] = "private";
-  }
-  request.answer(std::move(*result));
+  request.answer_list(std::move(*result));
 }
 
 }  // namespace brig::serve

@@ -1,6 +1,7 @@
 // A request of MCP, taken apart. Only for mcp*.cc.
 #pragma once
 
+#include "base/text.h"
 #include "mcp/mcp.h"
 #include "mcp/mcp_tasks.h"
 
@@ -21,10 +22,28 @@ struct Mcp::Request {
     if (modern) value["resultType"] = "complete";
     reply->answer(rpc::result(id, std::move(value)), status);
   }
+  // In the modern era the client may keep it for a while.
+  void answer_list(Json value) const {
+    if (modern) {
+      value["ttlMs"] = kListLifetime;
+      value["cacheScope"] = "private";
+    }
+    answer(std::move(value));
+  }
   // Its status is HTTP's in the modern era; in the other an error is an answer like any.
   void fail(int code, const std::string& message, unsigned status = 400,
             Json data = nullptr) const {
     reply->answer(rpc::error(id, code, message, std::move(data)), modern ? status : 200);
+  }
+  // What the cursor stands for: the last entry that was given. "" without a cursor. Nothing if it is malformed, which the
+  // client has then been told.
+  std::optional<std::string> cursor() const {
+    const auto found = params.find("cursor");
+    if (found == params.end()) return "";
+    auto entry = found->is_string() ? base64_decoded(found->get<std::string>()) : std::nullopt;
+    if (entry && !entry->empty()) return entry;
+    fail(rpc::kInvalidParams, "cursor: not one of this server's");
+    return {};
   }
   const Json* meta(const char* key) const {
     const auto meta = params.find("_meta");
