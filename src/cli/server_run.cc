@@ -167,6 +167,106 @@ Tokens tokens_of(const ServerOptions& options) {
   }
 }
 
+void check_origins(const ServerOptions& options) {
+  for (const std::string& origin : options.gate.origins)
+    if (!is_origin(origin))
+      throw_error(
+          ErrorKind::config,
+          "--allow-origin {}: an origin as browsers send it, such as https://example.org or "
+          "http://localhost:3000; no path, no '*'",
+          in_quotes(origin));
+}
+
+HttpLimits limits_of(const ServerOptions& options) {
+  HttpLimits limits;
+  const auto body = parse_size(options.max_body);
+  if (!body || *body < 1024 || *body > 1_GiB)
+    throw_error(ErrorKind::config, "--max-body {}: 1K to 1G", in_quotes(options.max_body));
+  // Callers are refused in turn, and strangers sent away, only while there are descriptors to accept others with.
+  limits.connections = std::min<unsigned>(limits.connections, most_descriptors() / 2);
+  limits.body = *body;
+  limits.bodies = std::max<std::size_t>(limits.bodies, 4 * limits.body);
+  return limits;
+}
+
+std::chrono::milliseconds drain_time_of(const ServerOptions& options) {
+  const auto time = parse_duration(options.drain);
+  if (!time)
+    throw_error(ErrorKind::config, "--drain {}: a time such as 30s", in_quotes(options.drain));
+  return *time;
+}
+
+// Where the server listens: on sockets that it was given, or on one of its own.
+struct Listening {
+  Listening(const ServerOptions& options, const Tokens& tokens, bool secure)
+      : sockets(inherited_sockets()) {
+    addresses.reserve(sockets.size() + 1);
+    for (const UniqueFd& socket : sockets) addresses.push_back(address_of(socket));
+    if (sockets.empty()) addresses.push_back(parse_listen_address(options.listen));
+    for (const ListenAddress& address : addresses)
+      if (!address.is_local() && !tokens.required())
+        throw_error(ErrorKind::config,
+                    "--listen {}: whoever can reach that address could call tools. Give "
+                    "--token-file FILE, or listen on 127.0.0.1 or a Unix socket",
+                    address.url(secure));
+    if (!sockets.empty()) return;
+    sockets.push_back(listen_on(addresses[0]));
+    own_socket.emplace(addresses[0].unix_path);
+  }
+
+  std::vector<UniqueFd> sockets;
+  std::vector<ListenAddress> addresses;
+  std::optional<SocketName> own_socket;  // removed at the end, whichever that is
+};
+
+// What signals ask of a server. Goes before it does.
+struct Signals {
+  void on_signal(int which) {
+    if (which == SIGHUP) return reload();
+    if (++asked == 2) return end_calls();
+    if (asked > 2) return parts.loop.stop();
+    notify_manager("STOPPING=1");
+    note("stopping: calls that run may end; again: at once");
+    server.http().drain();
+    parts.service->drain([this] {
+      // What they answered may still be on its way.
+      last = parts.loop.after(std::chrono::milliseconds(100), [this] { parts.loop.stop(); });
+    });
+    if (!last) patience = parts.loop.after(drain_time, [this] { end_calls(); });
+  }
+
+  void reload() {
+    if (!options.token_file.empty()) try {
+        server.replace_tokens(tokens_of(options));
+      } catch (const Error& error) {
+        note(std::string("the tokens stay as they were: ") + error.what());
+      }
+    if (!parts.service->audit().reopen()) note("the audit log could not be opened anew");
+    if (parts.service->has_manifest()) parts.reload();
+  }
+
+  // Calls that are ended are still noted in the audit log and answered. A cell that can't be ended holds up nothing.
+  void end_calls() {
+    parts.service->cancel_all();
+    if (!last) last = parts.loop.after(kToEndCalls, [this] { parts.loop.stop(); });
+  }
+
+  const ServerOptions& options;
+  Parts& parts;
+  Server& server;
+  const std::chrono::milliseconds drain_time;
+  Loop::Timer patience = {}, last = {};
+  int asked = 0;  // to stop
+};
+
+void tell_listening(const std::vector<ListenAddress>& addresses, bool secure) {
+  for (const ListenAddress& address : addresses) {
+    note("listening on " + address.url(secure));
+    if (isatty(STDERR_FILENO) && address.unix_path.empty())
+      note("MCP at " + address.url(secure) + "/mcp, console at " + address.url(secure) + "/");
+  }
+}
+
 }  // namespace
 
 int run_mcp(const ServerOptions& options) {
@@ -195,87 +295,23 @@ int run_mcp(const ServerOptions& options) {
 
 int run_serve(const ServerOptions& options) {
   if (has_manager()) move_into_own_leaf();
-  for (const std::string& origin : options.gate.origins)
-    if (!is_origin(origin))
-      throw_error(
-          ErrorKind::config,
-          "--allow-origin {}: an origin as browsers send it, such as https://example.org or "
-          "http://localhost:3000; no path, no '*'",
-          in_quotes(origin));
+  check_origins(options);
   Parts parts(options);
   Tokens tokens = tokens_of(options);
   if (options.certificate.empty() != options.key.empty())
     throw Error(ErrorKind::config, "--tls-cert and --tls-key belong together");
   const TlsFiles tls{options.certificate, options.key};
   const bool secure = !options.certificate.empty();
-  HttpLimits limits;
-  const auto body = parse_size(options.max_body);
-  const auto drain_time = parse_duration(options.drain);
-  if (!body || *body < 1024 || *body > 1_GiB)
-    throw_error(ErrorKind::config, "--max-body {}: 1K to 1G", in_quotes(options.max_body));
-  if (!drain_time)
-    throw_error(ErrorKind::config, "--drain {}: a time such as 30s", in_quotes(options.drain));
-  // Callers are refused in turn, and strangers sent away, only while there are descriptors to accept others with.
-  limits.connections = std::min<unsigned>(limits.connections, most_descriptors() / 2);
-  limits.body = *body;
-  limits.bodies = std::max<std::size_t>(limits.bodies, 4 * limits.body);
-
-  std::vector<UniqueFd> sockets = inherited_sockets();
-  std::vector<ListenAddress> addresses;
-  addresses.reserve(sockets.size() + 1);
-  for (const UniqueFd& socket : sockets) addresses.push_back(address_of(socket));
-  if (sockets.empty()) addresses.push_back(parse_listen_address(options.listen));
-  for (const ListenAddress& address : addresses)
-    if (!address.is_local() && !tokens.required())
-      throw_error(ErrorKind::config,
-                  "--listen {}: whoever can reach that address could call tools. Give "
-                  "--token-file FILE, or listen on 127.0.0.1 or a Unix socket",
-                  address.url(secure));
-  std::optional<SocketName> own_socket;  // removed at the end, whichever that is
-  if (sockets.empty()) {
-    sockets.push_back(listen_on(addresses[0]));
-    own_socket.emplace(addresses[0].unix_path);
-  }
-
+  const HttpLimits limits = limits_of(options);
+  const std::chrono::milliseconds drain_time = drain_time_of(options);
+  Listening listening(options, tokens, secure);
   Server server(parts.loop, *parts.service, tokens, options.gate, limits);
-  for (UniqueFd& socket : sockets) server.http().listen(std::move(socket), secure ? &tls : nullptr);
+  for (UniqueFd& socket : listening.sockets)
+    server.http().listen(std::move(socket), secure ? &tls : nullptr);
   signal(SIGPIPE, SIG_IGN);
-
-  Loop::Timer patience, last;
-  int asked = 0;  // to stop
-  // Calls that are ended are still noted in the audit log and answered. A cell that can't be ended holds up nothing.
-  const auto end_calls = [&] {
-    parts.service->cancel_all();
-    if (!last) last = parts.loop.after(kToEndCalls, [&] { parts.loop.stop(); });
-  };
-  parts.loop.on_signal({SIGTERM, SIGINT, SIGHUP}, [&](int which) {
-    if (which == SIGHUP) {
-      if (!options.token_file.empty()) try {
-          server.replace_tokens(tokens_of(options));
-        } catch (const Error& error) {
-          note(std::string("the tokens stay as they were: ") + error.what());
-        }
-      if (!parts.service->audit().reopen()) note("the audit log could not be opened anew");
-      if (parts.service->has_manifest()) parts.reload();
-      return;
-    }
-    if (++asked == 2) return end_calls();
-    if (asked > 2) return parts.loop.stop();
-    notify_manager("STOPPING=1");
-    note("stopping: calls that run may end; again: at once");
-    server.http().drain();
-    parts.service->drain([&] {
-      // What they answered may still be on its way.
-      last = parts.loop.after(std::chrono::milliseconds(100), [&] { parts.loop.stop(); });
-    });
-    if (!last) patience = parts.loop.after(*drain_time, end_calls);
-  });
-
-  for (const ListenAddress& address : addresses) {
-    note("listening on " + address.url(secure));
-    if (isatty(STDERR_FILENO) && address.unix_path.empty())
-      note("MCP at " + address.url(secure) + "/mcp, console at " + address.url(secure) + "/");
-  }
+  Signals signals{options, parts, server, drain_time};
+  parts.loop.on_signal({SIGTERM, SIGINT, SIGHUP}, [&](int which) { signals.on_signal(which); });
+  tell_listening(listening.addresses, secure);
   notify_manager("READY=1");
   parts.loop.run(tell_defect);
   return 0;
