@@ -55,6 +55,11 @@ void told(Report& report, std::string_view code) {
     if (each.code == code) each.told = true;
 }
 
+void say(Report& report, Outcome outcome, std::string message) {
+  report.outcome = outcome;
+  report.message = std::move(message);
+}
+
 // Tells it, as the last one; its sentence.
 std::string tell(Report& report, Violation violation) {
   violation.told = true;
@@ -184,125 +189,136 @@ std::string Call::why_not_there(Report& report) const {
 }
 
 void Call::judge(Report& report, const CgroupUsage& usage) {
-  const Limits& limits = limits_;
   if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
   if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
   if (!ended_ && kills_ == 2) report.signal = SIGKILL;
-  const char* it = request_.arguments ? "tool" : "command";
-  const auto say = [&](Outcome outcome, std::string message) {
-    report.outcome = outcome;
-    report.message = std::move(message);
-  };
-  const auto out_of_memory = [&] {
-    told(report, "memory.killed");
-    say(Outcome::memory_limit,
-        fmt::format("the {} was killed because its processes together used more than {} of memory; "
-                    "raise limits.memory or make it use less",
-                    it, format_size(limits.memory)));
-  };
-  if (request_error_) {
-    report.exit_code.reset();
-    if (request_error_ == ENOMEM && request_.arguments)
-      return say(Outcome::memory_limit,
-                 fmt::format("the arguments do not fit into the {} that the tool may use; it was "
-                             "not run, raise limits.memory",
-                             format_size(limits.memory)));
-    if (request_error_ == ESTALE)
-      return say(Outcome::internal,
-                 fmt::format("a path that files.hide or files.protect names, or that is listed "
-                             "below another one, was replaced on the host just now; the {} was "
-                             "not run, try again",
-                             it));
-    return say(Outcome::internal,
-               fmt::format("the cell could not take the command: {}; it was not run, try again",
-                           errno_text(request_error_)));
-  }
-  if (files_error_) return judge_files(report);
-  if (directory_error_) {
-    report.exit_code.reset();
-    return say(Outcome::invalid_arguments, why_not_there(report));
-  }
-  if (exec_error_) {
+  if (request_error_ || directory_error_ || files_error_ || exec_error_)
     report.exit_code.reset();  // of brig's own code, which was to become the program
+  if (request_error_) return judge_request(report);
+  if (files_error_) return judge_files(report);
+  if (directory_error_) return say(report, Outcome::invalid_arguments, why_not_there(report));
+  if (exec_error_) {
     report.exec_error = exec_error_;
-    say(Outcome::invalid_arguments, why_not_run(report));
-    return;
+    return say(report, Outcome::invalid_arguments, why_not_run(report));
   }
+  if (ending_ != Ending::none) return judge_ending(report);
+  if (early_) return judge_function(report);
+  if (!ended_ || end_.killed || hearing_error_) return judge_lost(report, usage);
+  if (report.signal) return judge_signal(report, usage);
+  judge_exit(report, usage);
+}
+
+const char* Call::what() const { return request_.arguments ? "tool" : "command"; }
+
+void Call::judge_memory(Report& report) const {
+  told(report, "memory.killed");
+  say(report, Outcome::memory_limit,
+      fmt::format("the {} was killed because its processes together used more than {} of memory; "
+                  "raise limits.memory or make it use less",
+                  what(), format_size(limits_.memory)));
+}
+
+// The cell could not take the request.
+void Call::judge_request(Report& report) const {
+  if (request_error_ == ENOMEM && request_.arguments)
+    return say(report, Outcome::memory_limit,
+               fmt::format("the arguments do not fit into the {} that the tool may use; it was "
+                           "not run, raise limits.memory",
+                           format_size(limits_.memory)));
+  if (request_error_ == ESTALE)
+    return say(report, Outcome::internal,
+               fmt::format("a path that files.hide or files.protect names, or that is listed "
+                           "below another one, was replaced on the host just now; the {} was "
+                           "not run, try again",
+                           what()));
+  return say(report, Outcome::internal,
+             fmt::format("the cell could not take the command: {}; it was not run, try again",
+                         errno_text(request_error_)));
+}
+
+// The host ended it.
+void Call::judge_ending(Report& report) const {
   switch (ending_) {
     case Ending::wall:
-      return say(Outcome::timeout, fmt::format("the {} was ended after its wall time limit of {}; "
-                                               "raise limits.timeout or make it faster",
-                                               it, format_duration(limits.timeout)));
+      return say(report, Outcome::timeout,
+                 fmt::format("the {} was ended after its wall time limit of {}; "
+                             "raise limits.timeout or make it faster",
+                             what(), format_duration(limits_.timeout)));
     case Ending::cpu:
-      return say(Outcome::timeout,
+      return say(report, Outcome::timeout,
                  fmt::format("the {} was ended after it had used its CPU time limit of {}; "
                              "raise limits.cpu_time or make it compute less",
-                             it, format_duration(*limits.cpu_time)));
+                             what(), format_duration(*limits_.cpu_time)));
     case Ending::output:
-      return say(Outcome::output_limit,
+      return say(report, Outcome::output_limit,
                  fmt::format("the {} was ended after it had written more than {}; raise "
                              "limits.output_total or make it write less",
-                             it, format_size(*limits.output_total)));
+                             what(), format_size(*limits_.output_total)));
     case Ending::result:
-      return say(Outcome::output_limit,
+      return say(report, Outcome::output_limit,
                  fmt::format("the tool's result of {} is larger than {}; raise limits.result or "
                              "make it answer less",
-                             format_size(answer_.answer().size), format_size(limits.result)));
-    case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
+                             format_size(answer_.answer().size), format_size(limits_.result)));
+    case Ending::cancelled: return say(report, Outcome::cancelled, "the call was cancelled");
     case Ending::none: break;
   }
-  if (early_) return judge_function(report);
+}
+
+// The cell has not reported how the call ended.
+void Call::judge_lost(Report& report, const CgroupUsage& usage) const {
   if (ended_ && end_.killed)
-    return say(Outcome::internal,
+    return say(report, Outcome::internal,
                "the cell was ended because a process of brig's was killed; try again");
   if (hearing_error_)
-    return say(Outcome::internal, fmt::format("the cell could not be heard: {}; it was ended",
-                                              errno_text(hearing_error_)));
-  if (!ended_) {
-    if (usage.oom_kills) return out_of_memory();
-    if (settings_.init_exposed) {
-      report.signal = SIGKILL;
-      return say(
-          Outcome::signal,
-          fmt::format("the cell's own init was killed, which on this floor the {} can do itself; "
-                      "all that it had started was ended",
-                      it));
-    }
-    return say(Outcome::internal,
-               "the cell ended without a report: its init was killed from outside, or the zygote "
-               "ended; try again");
+    return say(
+        report, Outcome::internal,
+        fmt::format("the cell could not be heard: {}; it was ended", errno_text(hearing_error_)));
+  if (usage.oom_kills) return judge_memory(report);
+  if (settings_.init_exposed) {
+    report.signal = SIGKILL;
+    return say(
+        report, Outcome::signal,
+        fmt::format("the cell's own init was killed, which on this floor the {} can do itself; "
+                    "all that it had started was ended",
+                    what()));
   }
-  if (report.signal) {
-    if (usage.oom_kills && *report.signal == SIGKILL) return out_of_memory();
-    if (*report.signal == SIGXCPU && limits.cpu_time)
-      return say(
-          Outcome::timeout,
-          fmt::format("the {} was ended after a process of it had used its CPU time limit of {}; "
-                      "raise limits.cpu_time or make it compute less",
-                      it, format_duration(*limits.cpu_time)));
-    if (*report.signal == SIGXFSZ && limits.file_size)
-      return say(
-          Outcome::signal,
-          fmt::format(
-              "the {} was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}", it,
-              format_size(*limits.file_size)));
-    return say(Outcome::signal,
-               fmt::format("the {} was ended by {} ({}){}", it, signal_name(*report.signal),
-                           sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown",
-                           guess(report)));
-  }
+  return say(report, Outcome::internal,
+             "the cell ended without a report: its init was killed from outside, or the zygote "
+             "ended; try again");
+}
+
+void Call::judge_signal(Report& report, const CgroupUsage& usage) const {
+  if (usage.oom_kills && *report.signal == SIGKILL) return judge_memory(report);
+  if (*report.signal == SIGXCPU && limits_.cpu_time)
+    return say(
+        report, Outcome::timeout,
+        fmt::format("the {} was ended after a process of it had used its CPU time limit of {}; "
+                    "raise limits.cpu_time or make it compute less",
+                    what(), format_duration(*limits_.cpu_time)));
+  if (*report.signal == SIGXFSZ && limits_.file_size)
+    return say(
+        report, Outcome::signal,
+        fmt::format("the {} was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}",
+                    what(), format_size(*limits_.file_size)));
+  return say(report, Outcome::signal,
+             fmt::format("the {} was ended by {} ({}){}", what(), signal_name(*report.signal),
+                         sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown",
+                         guess(report)));
+}
+
+void Call::judge_exit(Report& report, const CgroupUsage& usage) {
   if (*report.exit_code == 0 && request_.arguments) return judge_function(report);
-  if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
-  if (usage.oom_kills) return out_of_memory();
+  if (*report.exit_code == 0) return say(report, Outcome::ok, "the command succeeded");
+  if (usage.oom_kills) return judge_memory(report);
   if (usage.fork_failures) {
     told(report, "processes.refused");
-    return say(Outcome::process_limit,
+    return say(report, Outcome::process_limit,
                fmt::format("the {} failed with exit code {} after it was refused more than {} "
                            "processes; raise limits.processes or make it start fewer",
-                           it, *report.exit_code, limits.processes));
+                           what(), *report.exit_code, limits_.processes));
   }
   const std::string hint = guess(report);
-  say(Outcome::exit,
+  say(report, Outcome::exit,
       request_.arguments
           ? fmt::format("the tool exited with code {} without giving a result{}", *report.exit_code,
                         hint)
