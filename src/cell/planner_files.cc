@@ -26,10 +26,11 @@ constexpr std::uint64_t kWrite = kRead | sys::kFsWriteFile | sys::kFsRemoveDir |
 constexpr std::uint64_t kDeviceUse =
     sys::kFsReadFile | sys::kFsWriteFile | sys::kFsReadDir | sys::kFsTruncate | sys::kFsIoctlDev;
 
-constexpr const char* kSystem[] = {"/usr",   "/bin",   "/sbin",   "/lib",
-                                   "/lib32", "/lib64", "/libx32", "/proc"};
+constexpr const char* kSystemPlaces[] = {"/usr",   "/bin",   "/sbin",   "/lib",
+                                         "/lib32", "/lib64", "/libx32", "/proc"};
 // The jail writes its own of these; elsewhere the host's must do.
-constexpr const char* kOfHost[] = {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"};
+constexpr const char* kHostFiles[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
+                                      "/etc/nsswitch.conf"};
 
 }  // namespace
 
@@ -166,16 +167,16 @@ void Planner::landlock_devices() {
 
 // What a cell needs of the host's own files.
 void Planner::landlock_of_host() {
-  for (const char* path : kSystem) landlock_rule(path, kRead, true);
+  for (const char* path : kSystemPlaces) landlock_rule(path, kRead, true);
   for (const std::string& path : shared_etc()) landlock_rule(path, kRead, true);
-  for (const char* path : kOfHost) landlock_rule(path, kRead, true);
+  for (const char* path : kHostFiles) landlock_rule(path, kRead, true);
   if (policy_.network == Network::host) landlock_rule("/etc/resolv.conf", kRead, true);
   landlock_devices();
   landlock_rule("", kWrite, false);
-  for (const char* path : kSystem) built_.view.system.emplace_back(path);
+  for (const char* path : kSystemPlaces) built_.view.system.emplace_back(path);
   built_.view.system.emplace_back("/dev");
   for (const std::string& path : shared_etc()) built_.view.system.push_back(path);
-  for (const char* path : kOfHost) built_.view.system.emplace_back(path);
+  for (const char* path : kHostFiles) built_.view.system.emplace_back(path);
 }
 
 void Planner::landlock_of_listed() {
