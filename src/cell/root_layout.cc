@@ -15,7 +15,7 @@ namespace brig {
 namespace {
 
 // The owner is looked up here so that the janitor can make a namespace for it; that what is mounted has
-// this owner the mount sees to (root_builder.cc).
+// this owner the mount sees to (root_mounts.cc).
 int id_map_of(RootLayout& layout, const std::string& path, const char* field) {
   struct stat info;
   const UniqueFd fd = open_listed(path, O_PATH, field);
@@ -86,6 +86,155 @@ std::vector<std::string> kept_places(const std::vector<ListedEntry>& entries,
   return places;
 }
 
+class LayoutBuilder {
+ public:
+  LayoutBuilder(const Policy& policy, const std::string& home, bool as_root, bool for_zygote,
+                const std::vector<std::string>& held)
+      : policy_(policy),
+        home_(home),
+        as_root_(as_root),
+        for_zygote_(for_zygote),
+        held_(held),
+        entries_(listed_entries(policy.files)) {}
+
+  RootLayout build() {
+    add_system();
+    find_kept_and_hidden();
+    add_scratch();
+    for (const auto& [place, mounted] : mounted_places(entries_, hidden_, layout_.kept))
+      if (mounted.entry)
+        add_listed(place, *mounted.entry);
+      else
+        add_onto_itself(place, mounted.writable);
+    add_covers();
+    add_guards();
+    return std::move(layout_);
+  }
+
+ private:
+  bool listed(const std::string& place) const { return entry_over(entries_, place) != nullptr; }
+
+  bool below_scratch(const std::string& path) const {
+    return std::any_of(layout_.scratch.begin(), layout_.scratch.end(),
+                       [&](const auto& part) { return is_at_or_below(path, part.second); });
+  }
+
+  // Where the zygote keeps what cells see at `place`, below a listed path that it keeps aside; "": nowhere.
+  std::string aside(const std::string& place) const {
+    const auto holder =
+        std::find_if(layout_.late.rbegin(), layout_.late.rend(),
+                     [&](const auto& late) { return is_at_or_below(place, late.second); });
+    return holder == layout_.late.rend() ? "" : holder->first + place.substr(holder->second.size());
+  }
+
+  void add_system() {
+    if (policy_.files.root.empty())
+      add_host_system(layout_, policy_, home_, entries_, as_root_);
+    else
+      add_root_directory(layout_, normal_path(policy_.files.root));
+    add_devices(layout_);
+    for (const char* path : {"/proc", "/tmp", kWorkspace})
+      layout_.steps.push_back({RootOp::directory, "", path});
+  }
+
+  void find_kept_and_hidden() {
+    if (!policy_.files.protect.empty()) {
+      ProtectedPaths paths = protected_paths(policy_.files, entries_);
+      layout_.kept = kept_places(entries_, paths.present);
+      layout_.missing = std::move(paths.missing);
+    }
+    for (const std::string& path : policy_.files.hide) {
+      const std::vector<std::string> places = places_of(entries_, normal_path(path));
+      hidden_.insert(hidden_.end(), places.begin(), places.end());
+    }
+  }
+
+  void add_scratch() {
+    // A place that the policy lists, or lists a parent of, is the host's; the others are private. The
+    // workspace comes last: it covers the stage of the scratch space.
+    for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"},
+                                      {"shm", "/dev/shm"},
+                                      {"home", home_},
+                                      {"workspace", kWorkspace}}) {
+      if (listed(place)) continue;
+      if (name == "home") layout_.steps.push_back({RootOp::directory, "", place});
+      layout_.scratch.emplace_back(name, place);
+    }
+  }
+
+  void add_onto_itself(const std::string& place, bool writable) {
+    LayoutStep step{RootOp::onto_itself, "", place, writable ? kBindWritable : 0u};
+    if (below_scratch(place)) {
+      if (for_zygote_) layout_.steps.push_back(step);
+      step.target = aside(place);
+    }
+    layout_.steps.push_back(std::move(step));
+  }
+
+  void add_listed(const std::string& place, const ListedEntry& entry) {
+    LayoutStep step{RootOp::bind, entry.path, place,
+                    (entry.writable ? kBindWritable : 0u) | (entry.executable ? 0u : kBindNoexec)};
+    const auto own = std::find(held_.begin(), held_.end(), entry.path);
+    const bool is_held = !entry.writable && !entry.is_moved() && own != held_.end();
+    if (is_held)
+      step = {RootOp::held, "", place, 0, static_cast<std::uint32_t>(own - held_.begin())};
+    else if (as_root_ && (entry.writable || is_private_file(entry.path)))
+      step.id_map = id_map_of(layout_, entry.path, entry.writable ? "files.write" : "files.read");
+    if (below_scratch(place)) {
+      // What is held is loaded, and while it loads a zygote has what cells have.
+      if (for_zygote_ && !is_held) layout_.steps.push_back(step);
+      // One below another goes along with it, so that no cell has to find its place among the host's names.
+      step.target = aside(place);
+      if (step.target.empty()) {
+        step.target = fmt::format("{}/{}", kAside, layout_.late.size());
+        layout_.late.emplace_back(step.target, place);
+      }
+    }
+    layout_.steps.push_back(std::move(step));
+  }
+
+  void cover(const std::string& place, std::uint32_t flags) {
+    std::string target = place;
+    if (below_scratch(place)) {
+      target = aside(place);
+      if (target.empty()) return;  // private already: nothing of the host's is there
+      if (for_zygote_) layout_.steps.push_back({RootOp::cover, "", place, flags});
+    }
+    layout_.steps.push_back({RootOp::cover, "", std::move(target), flags});
+  }
+
+  void add_covers() {
+    // Below a listed path it must be there to be covered: one that was moved away may come back.
+    for (const std::string& place : hidden_) cover(place, 0);
+    for (const std::string& each : policy_.files.hide)
+      if (const std::string place = normal_path(each); !listed(place)) cover(place, kBindOptional);
+  }
+
+  void add_guards() {
+    layout_.guards = hidden_;
+    for (const std::string& each : policy_.files.hide)
+      if (const std::string place = normal_path(each); !listed(place))
+        layout_.guards.push_back(place);
+    for (const ListedEntry& each : entries_) {
+      const ListedEntry* over = entry_over(entries_, parent_of(each.at));
+      if (!over) continue;
+      // What is missing below a writable path a tool could make, for the host to find and for the next cell to mount on.
+      if (over->writable)
+        layout_.needed.push_back(each.at);
+      else if (differs(each, *over))
+        layout_.guards.push_back(each.at);
+    }
+  }
+
+  const Policy& policy_;
+  const std::string& home_;
+  const bool as_root_, for_zygote_;
+  const std::vector<std::string>& held_;
+  const std::vector<ListedEntry> entries_;
+  RootLayout layout_;
+  std::vector<std::string> hidden_;  // places in the cell
+};
+
 }  // namespace
 
 bool needs_id_maps(const Files& files) {
@@ -97,111 +246,7 @@ bool needs_id_maps(const Files& files) {
 
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root, bool for_zygote,
                        const std::vector<std::string>& held) {
-  RootLayout layout;
-  const std::vector<ListedEntry> entries = listed_entries(policy.files);
-  if (policy.files.root.empty())
-    add_host_system(layout, policy, home, entries, as_root);
-  else
-    add_root_directory(layout, normal_path(policy.files.root));
-  add_devices(layout);
-  for (const char* path : {"/proc", "/tmp", kWorkspace})
-    layout.steps.push_back({RootOp::directory, "", path});
-
-  if (!policy.files.protect.empty()) {
-    ProtectedPaths paths = protected_paths(policy.files, entries);
-    layout.kept = kept_places(entries, paths.present);
-    layout.missing = std::move(paths.missing);
-  }
-  std::vector<std::string> hidden;
-  for (const std::string& path : policy.files.hide) {
-    const std::vector<std::string> places = places_of(entries, normal_path(path));
-    hidden.insert(hidden.end(), places.begin(), places.end());
-  }
-  const auto mounts = mounted_places(entries, hidden, layout.kept);
-  const auto listed = [&](const std::string& place) {
-    return entry_over(entries, place) != nullptr;
-  };
-  // A place that the policy lists, or lists a parent of, is the host's; the others are private. The
-  // workspace comes last: it covers the stage of the scratch space.
-  for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"},
-                                    {"shm", "/dev/shm"},
-                                    {"home", home},
-                                    {"workspace", kWorkspace}}) {
-    if (listed(place)) continue;
-    if (name == "home") layout.steps.push_back({RootOp::directory, "", place});
-    layout.scratch.emplace_back(name, place);
-  }
-  const auto below_scratch = [&](const std::string& path) {
-    return std::any_of(layout.scratch.begin(), layout.scratch.end(),
-                       [&](const auto& part) { return is_at_or_below(path, part.second); });
-  };
-  // Where the zygote keeps what cells see at `place`, below a listed path that it keeps aside; "": nowhere.
-  const auto aside = [&](const std::string& place) {
-    const auto holder =
-        std::find_if(layout.late.rbegin(), layout.late.rend(),
-                     [&](const auto& late) { return is_at_or_below(place, late.second); });
-    return holder == layout.late.rend() ? "" : holder->first + place.substr(holder->second.size());
-  };
-
-  for (const auto& [place, mounted] : mounts) {
-    if (!mounted.entry) {
-      LayoutStep step{RootOp::onto_itself, "", place, mounted.writable ? kBindWritable : 0u};
-      if (below_scratch(place)) {
-        if (for_zygote) layout.steps.push_back(step);
-        step.target = aside(place);
-      }
-      layout.steps.push_back(std::move(step));
-      continue;
-    }
-    const ListedEntry& entry = *mounted.entry;
-    LayoutStep step{RootOp::bind, entry.path, place,
-                    (entry.writable ? kBindWritable : 0u) | (entry.executable ? 0u : kBindNoexec)};
-    const auto own = std::find(held.begin(), held.end(), entry.path);
-    const bool is_held = !entry.writable && !entry.is_moved() && own != held.end();
-    if (is_held)
-      step = {RootOp::held, "", place, 0, static_cast<std::uint32_t>(own - held.begin())};
-    else if (as_root && (entry.writable || is_private_file(entry.path)))
-      step.id_map = id_map_of(layout, entry.path, entry.writable ? "files.write" : "files.read");
-    if (below_scratch(place)) {
-      // What is held is loaded, and while it loads a zygote has what cells have.
-      if (for_zygote && !is_held) layout.steps.push_back(step);
-      // One below another goes along with it, so that no cell has to find its place among the host's names.
-      step.target = aside(place);
-      if (step.target.empty()) {
-        step.target = fmt::format("{}/{}", kAside, layout.late.size());
-        layout.late.emplace_back(step.target, place);
-      }
-    }
-    layout.steps.push_back(std::move(step));
-  }
-
-  const auto cover = [&](const std::string& place, std::uint32_t flags) {
-    std::string target = place;
-    if (below_scratch(place)) {
-      target = aside(place);
-      if (target.empty()) return;  // private already: nothing of the host's is there
-      if (for_zygote) layout.steps.push_back({RootOp::cover, "", place, flags});
-    }
-    layout.steps.push_back({RootOp::cover, "", std::move(target), flags});
-  };
-  // Below a listed path it must be there to be covered: one that was moved away may come back.
-  for (const std::string& place : hidden) cover(place, 0);
-  for (const std::string& each : policy.files.hide)
-    if (const std::string place = normal_path(each); !listed(place)) cover(place, kBindOptional);
-
-  layout.guards = hidden;
-  for (const std::string& each : policy.files.hide)
-    if (const std::string place = normal_path(each); !listed(place)) layout.guards.push_back(place);
-  for (const ListedEntry& each : entries) {
-    const ListedEntry* over = entry_over(entries, parent_of(each.at));
-    if (!over) continue;
-    // What is missing below a writable path a tool could make, for the host to find and for the next cell to mount on.
-    if (over->writable)
-      layout.needed.push_back(each.at);
-    else if (differs(each, *over))
-      layout.guards.push_back(each.at);
-  }
-  return layout;
+  return LayoutBuilder(policy, home, as_root, for_zygote, held).build();
 }
 
 }  // namespace brig

@@ -77,7 +77,7 @@ Reason workspace_fault(std::string_view normal) {
 
 // Walks a path one lstat at a time. A symlink on the way is refused, whoever owns it: a cell that may
 // write where it stands could point it elsewhere, and so write the next cell's policy. The mount
-// itself does not follow any either (root_builder.cc), which closes the race; this is for the words.
+// itself does not follow any either (root_mounts.cc), which closes the race; this is for the words.
 // `may_lack`: it need not be there.
 Reason walk(std::string_view path, mode_t& mode, bool may_lack = false) {
   std::string here;
