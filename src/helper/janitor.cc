@@ -244,10 +244,8 @@ void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
   }
 }
 
-}  // namespace
-
-void janitor_main(int host_socket, int host_pidfd) {
-  set_name("brig-janitor");
+// What is not to be inherited from the host, by this process or by cells.
+void leave_the_hosts_ways() {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   // The host's ignored signals (Python ignores SIGPIPE) must not reach the tools.
   // By the system call: the library keeps a few of them to itself.
@@ -263,61 +261,74 @@ void janitor_main(int host_socket, int host_pidfd) {
   // Terminal signals are the host's to handle: a session of its own.
   setsid();
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // for floors without a pid namespace
+}
 
+// Those that a janitor watches, by descriptor: the host, and its own child, a zygote or a single cell.
+struct Watched {
+  int host_socket, host_pidfd;
+  int zygote_pidfd = -1, zygote_socket = -1;
+};
+
+// Starts the child, by what the host says first. Returns the plan.
+const Plan& start_child(Watched& watched) {
+  const int host_socket = watched.host_socket, host_pidfd = watched.host_pidfd;
   wire::Message message;
   Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
   if (packet.size == 0) _exit(1);  // the host gave up, and cleans up itself
   if (packet.size != sizeof message || packet.fd_count < 1 || packet.fd_count > 2)
     die(host_socket, Stage::plan);
-  int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
-  const Plan* known = nullptr;
+  int id_maps[kMaxIdMaps];
   if (message.tag == Tag::prepare) {
     g_cell_socket = packet.fds[0].release();
-    zygote_pidfd = start_single(nullptr, message, g_cell_socket, packet.fds[1].get(), host_socket,
-                                host_pidfd, id_maps);
+    watched.zygote_pidfd = start_single(nullptr, message, g_cell_socket, packet.fds[1].get(),
+                                        host_socket, host_pidfd, id_maps);
     packet.fds[1].reset();
-    known = &receive_plan(host_socket);  // a janitor that ends here takes the cell along
-  } else {
-    known = &map_plan(host_socket, packet.fds[0].release());
-    make_id_maps(*known, host_socket, id_maps);
-    if (known->single) {
-      Packet start = recv_packet(host_socket, &message, sizeof message, 0);
-      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count < 1 ||
-          start.fd_count > 2)
-        _exit(1);
-      g_cell_socket = start.fds[0].release();
-      zygote_pidfd = start_single(known, message, g_cell_socket, start.fds[1].get(), host_socket,
-                                  host_pidfd, id_maps);
-    } else {
-      start_zygote(*known, host_socket, host_pidfd, id_maps, packet.fds[1].get(), &zygote_pidfd,
-                   &zygote_socket);
-      packet.fds[1].reset();
-    }
-    for (unsigned i = 0; i < known->id_maps.count; ++i) close(id_maps[i]);
+    return receive_plan(host_socket);  // a janitor that ends here takes the cell along
   }
-  const Plan& plan = *known;
-  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
-  if (plan.single && plan.floor == Floor::jail) close(g_cell_socket);
+  const Plan& plan = map_plan(host_socket, packet.fds[0].release());
+  make_id_maps(plan, host_socket, id_maps);
+  if (plan.single) {
+    Packet start = recv_packet(host_socket, &message, sizeof message, 0);
+    if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count < 1 ||
+        start.fd_count > 2)
+      _exit(1);
+    g_cell_socket = start.fds[0].release();
+    watched.zygote_pidfd = start_single(&plan, message, g_cell_socket, start.fds[1].get(),
+                                        host_socket, host_pidfd, id_maps);
+  } else {
+    start_zygote(plan, host_socket, host_pidfd, id_maps, packet.fds[1].get(), &watched.zygote_pidfd,
+                 &watched.zygote_socket);
+  }
+  for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_maps[i]);
+  return plan;
+}
 
-  pollfd polls[] = {{host_socket, POLLIN, 0},
-                    {host_pidfd, POLLIN, 0},
-                    {zygote_socket, POLLIN, 0},
-                    {zygote_pidfd, POLLIN, 0}};
+// Does what the host asks for. False: the zygote has ended.
+bool obey(const Plan& plan, const Watched& watched) {
+  wire::Message message;
+  Packet asked = recv_packet(watched.host_socket, &message, sizeof message, MSG_DONTWAIT);
+  if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, watched.zygote_pidfd);
+  if (asked.size != sizeof message) return true;
+  if (message.tag == Tag::grow && asked.fd_count == 1)
+    return grow(plan, watched.zygote_socket, message.index, asked.fds[0].release());
+  if (message.tag == Tag::refresh_pids && message.index < kMaxSlots)
+    refresh(plan, watched.host_socket, message.index, static_cast<unsigned>(message.status));
+  return true;
+}
+
+[[noreturn]] void serve(const Plan& plan, const Watched& watched) {
+  pollfd polls[] = {{watched.host_socket, POLLIN, 0},
+                    {watched.host_pidfd, POLLIN, 0},
+                    {watched.zygote_socket, POLLIN, 0},
+                    {watched.zygote_pidfd, POLLIN, 0}};
   for (;;) {
-    if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
+    if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, watched.zygote_pidfd);
     // Its socket closes before its process is gone, which under load takes long.
     bool zygote_ended = !plan.single && ((polls[2].revents & POLLHUP) || polls[3].revents);
     // Its last words come before its end is looked at.
-    if ((polls[2].revents & POLLIN) && hand_on(zygote_socket, host_socket)) continue;
-    if (polls[0].revents & POLLIN) {
-      Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
-      if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
-      if (asked.size == sizeof message && message.tag == Tag::grow && asked.fd_count == 1)
-        zygote_ended |= !grow(plan, zygote_socket, message.index, asked.fds[0].release());
-      else if (asked.size == sizeof message && message.tag == Tag::refresh_pids &&
-               message.index < kMaxSlots)
-        refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
-    }
+    if ((polls[2].revents & POLLIN) && hand_on(watched.zygote_socket, watched.host_socket))
+      continue;
+    if ((polls[0].revents & POLLIN) && !obey(plan, watched)) zygote_ended = true;
     // A single cell is over when its call is: the host still reads its cgroups, then it hangs up.
     if (polls[3].revents && plan.single) {
       polls[3].fd = -1;
@@ -328,12 +339,25 @@ void janitor_main(int host_socket, int host_pidfd) {
     }
     if (zygote_ended) {
       // It may have said them after its socket was looked at.
-      while (hand_on(zygote_socket, host_socket)) {
+      while (hand_on(watched.zygote_socket, watched.host_socket)) {
       }
-      finish(plan, zygote_pidfd);
+      finish(plan, watched.zygote_pidfd);
     }
-    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents) finish(plan, zygote_pidfd);
+    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents)
+      finish(plan, watched.zygote_pidfd);
   }
+}
+
+}  // namespace
+
+void janitor_main(int host_socket, int host_pidfd) {
+  set_name("brig-janitor");
+  leave_the_hosts_ways();
+  Watched watched{.host_socket = host_socket, .host_pidfd = host_pidfd};
+  const Plan& plan = start_child(watched);
+  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
+  if (plan.single && plan.floor == Floor::jail) close(g_cell_socket);
+  serve(plan, watched);
 }
 
 }  // namespace brig::helper
