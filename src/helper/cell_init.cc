@@ -237,6 +237,50 @@ uint64_t micros(const timeval& time) {
   _exit(0);
 }
 
+// Only a process that is dumpable may open its own.
+int open_oom_score(int proc) {
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  const int oom = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  return oom;
+}
+
+// Descriptors that the host gets with the news that the cell is ready; -1: there is none.
+struct ForHost {
+  int listener, workspace, input, terminal[2];
+};
+
+[[noreturn]] void become_tool(const Plan& plan, int socket, const ForHost& for_host) {
+  Failure failure;
+  signal(SIGTERM, SIG_DFL);
+  signal(SIGUSR1, SIG_DFL);
+  const int hosts[] = {for_host.listener, for_host.workspace, for_host.input, for_host.terminal[0],
+                       for_host.terminal[1]};
+  for (const int fd : hosts)
+    if (fd >= 0) close(fd);
+  if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
+  tool_main(plan, socket);
+}
+
+// And lets go of them.
+void tell_ready(int socket, const ForHost& for_host) {
+  wire::Message message{};
+  message.tag = wire::Tag::cell_ready;
+  int fds[kMaxPacketFds], count = 0;
+  if (for_host.workspace >= 0) fds[count++] = for_host.workspace;
+  if (for_host.input >= 0) {
+    message.status |= wire::kExtraInput;
+    fds[count++] = for_host.input;
+  }
+  if (for_host.terminal[0] >= 0) {
+    message.status |= wire::kExtraTerminal;
+    for (const int side : for_host.terminal) fds[count++] = side;
+  }
+  if (for_host.listener >= 0) fds[count++] = for_host.listener;
+  if (!send_packet(socket, &message, sizeof message, fds, count)) _exit(1);
+  for (int i = 0; i < count; ++i) close(fds[i]);
+}
+
 }  // namespace
 
 volatile bool g_settled = false;
@@ -252,12 +296,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   g_killed = g_kill_all = false;
   g_keeper = getppid();
   // The out-of-memory killer must choose the tool before this process and the keeper.
-  int oom = -1;
-  if (proc >= 0) {
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    oom = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  }
+  const int oom = proc >= 0 ? open_oom_score(proc) : -1;
   const char* directory = plan.working_directory ? text(plan, plan.working_directory) : scratch;
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   setsid();  // fails where the process leads a session of its own already
@@ -276,37 +315,15 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   if (oom >= 0) (void)!write(oom, "1000", 4);
   const pid_t tool = fork_tool();
   if (tool < 0) die(socket, Stage::fork_tool);
-  if (tool == 0) {
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGUSR1, SIG_DFL);
-    if (listener >= 0) close(listener);
-    const int hosts[] = {workspace, extras.input, terminal[0], terminal[1]};
-    for (const int fd : hosts)
-      if (fd >= 0) close(fd);
-    if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
-    tool_main(plan, socket);
-  }
+  const ForHost for_host{listener, workspace, extras.input, {terminal[0], terminal[1]}};
+  if (tool == 0) become_tool(plan, socket, for_host);
   g_tool = tool;
   if (oom >= 0) {
     (void)!pwrite(oom, "0", 1, 0);
     close(oom);
   }
   g_settled = true;
-  wire::Message message{};
-  message.tag = wire::Tag::cell_ready;
-  int fds[kMaxPacketFds], count = 0;
-  if (workspace >= 0) fds[count++] = workspace;
-  if (extras.input >= 0) {
-    message.status |= wire::kExtraInput;
-    fds[count++] = extras.input;
-  }
-  if (extras.terminal) {
-    message.status |= wire::kExtraTerminal;
-    for (const int side : terminal) fds[count++] = side;
-  }
-  if (listener >= 0) fds[count++] = listener;
-  if (!send_packet(socket, &message, sizeof message, fds, count)) _exit(1);
-  for (int i = 0; i < count; ++i) close(fds[i]);
+  tell_ready(socket, for_host);
   reap(plan, socket, tool);
 }
 
