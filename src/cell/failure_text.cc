@@ -101,6 +101,7 @@ std::string proc_advice() {
                     "; in bubblewrap, show it this /proc (--bind /proc /proc), not a new one");
 }
 
+// One table of all stages: longer than a function should be, and the compiler says which one is missing.
 std::string describe(const Plan& plan, Stage stage, unsigned index) {
   switch (stage) {
     case Stage::none: return "nothing";
@@ -192,6 +193,7 @@ bool needs_namespace_rights(Stage stage) {
   }
 }
 
+// The same: one table of the stages for which there is advice.
 std::string fix_for(Stage stage, int error) {
   if (needs_namespace_rights(stage) && (error == EPERM || error == EACCES))
     if (const std::string advice = advice_on_apparmor(); !advice.empty())

@@ -212,6 +212,7 @@ class Schema::Compiler {
   std::map<std::string, std::string> anchors_;  // and where these are
 };
 
+// One table of all keywords: longer than a function should be.
 const std::map<std::string, Schema::Compiler::Keyword>& Schema::Compiler::keywords() {
   using C = Compiler;
   using At = const std::string&;

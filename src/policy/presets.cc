@@ -24,6 +24,7 @@ constexpr std::string_view kShared = ":shared", kCache = "{cache}";
 
 // What is not listed here, and why: ~/.npmrc, ~/.cargo/credentials.toml and config.toml, ~/.m2/settings.xml, ~/.gitconfig,
 // ~/.config/git and pip's configuration hold tokens and passwords; ~/.npm/_logs what was typed.
+// One table, whose rows are compared with each other: longer than a function should be.
 std::vector<Preset> make_presets() {
   return {
       {.name = "node",
