@@ -1,4 +1,4 @@
-// How a call of a Sandbox begins: its tool is found, its arguments are judged.
+// How a call of a Sandbox begins: the Sandbox finds its tool and checks its arguments.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -27,7 +27,8 @@ std::string limit_text(milliseconds value) { return format_duration(value); }
 std::string limit_text(std::uint64_t value) { return format_size(value); }
 std::string limit_text(std::uint32_t value) { return std::to_string(value); }
 
-// What the policy leaves open is bounded by nothing, or by what all its time can be of it.
+// The most that a call may ask for. A limit that the policy does not set has no bound, or the
+// largest value that its time limit allows.
 milliseconds most_allowed(const std::optional<milliseconds>& policys, const Limits& limits) {
   return policys.value_or(limits.timeout * 10'000);
 }
@@ -39,7 +40,8 @@ Value most_allowed(const Value& policys, const Limits&) {
   return policys;
 }
 
-// Which of a call's own limits is more than the policy has, or too little; empty: none is. `table`: where they stand.
+// Returns which of a call's own limits is above the policy's or too small, or "". `table` stands
+// before the limit's name in the message.
 std::string wider(const CallLimits& own, const Limits& policy, std::string_view table) {
   std::string text;
   for_each_call_limit([&](const auto& each) {
@@ -57,8 +59,8 @@ std::string wider(const CallLimits& own, const Limits& policy, std::string_view 
   return text;
 }
 
-// What the policy takes out, its caller does not put back. A Python function's process sets the variables of its
-// arguments by itself.
+// A call does not put back variables that the policy removes. The process of a Python function sets
+// the variables of its arguments itself.
 void take_out(const std::vector<std::string>& unset, const Tool& tool, MadeCall& made,
               Json& arguments) {
   const auto env = tool.python ? arguments.find("env") : arguments.end();
@@ -68,7 +70,7 @@ void take_out(const std::vector<std::string>& unset, const Tool& tool, MadeCall&
   }
 }
 
-// The narrower of both, of each.
+// Sets each limit to the narrower of the two.
 void narrow(CallLimits& limits, const CallLimits& more) {
   for_each_call_limit([&](const auto& each) {
     auto& mine = limits.*each.own;
@@ -77,7 +79,7 @@ void narrow(CallLimits& limits, const CallLimits& more) {
   });
 }
 
-// The arguments as the tool's function reads them: JSON text. Returns what is wrong, or "".
+// Sends the arguments as JSON text, which a tool's function reads. Returns what is wrong, or "".
 std::string pass_as_json(CellRequest& request, const Json& arguments) {
   std::string fault;
   const std::optional<JsonPieces> text = json_pieces(arguments, fault);
@@ -91,7 +93,7 @@ std::string pass_as_json(CellRequest& request, const Json& arguments) {
   return "";
 }
 
-// What the tool's maker makes of them. Returns what is wrong, or "". Throws Error.
+// Sends what the tool's maker makes of the arguments. Returns what is wrong, or "". Throws Error.
 std::string pass_by_maker(SandboxCall& call, Json& arguments) {
   const Tool& tool = *call.tool->tool;
   CellRequest& request = call.request;
@@ -109,7 +111,8 @@ std::string pass_by_maker(SandboxCall& call, Json& arguments) {
   return "";
 }
 
-// Judges the arguments, and fills in the request. Returns what is wrong with them, or "". Throws Error.
+// Checks the arguments and fills in the request. Returns what is wrong with them, or "". Throws
+// Error.
 std::string pass_arguments(SandboxCall& call, Json arguments) {
   const Tool& tool = *call.tool->tool;
   if (arguments.is_null()) arguments = Json::object();
@@ -145,7 +148,8 @@ std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json 
     result = std::move(call->result);
     return nullptr;
   };
-  // Not to be guessed: whoever may choose ids could otherwise have cancel() end this call too.
+  // An id must not be guessable: a caller that chooses ids could otherwise make cancel() end this
+  // call too.
   call->call_id = std::move(options.call_id);
   try {
     if (call->call_id.empty()) call->call_id = "call-" + random_hex(16);

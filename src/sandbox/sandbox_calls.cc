@@ -29,7 +29,7 @@ void Sandbox::Impl::request_progress(SandboxCall& call) {
 
 OutputCallback Sandbox::Impl::output_publisher(const SandboxCall& call) {
   return [this, &call](Stream stream, std::string_view text) {
-    if (!watchers_.any()) return;  // one may come while the call runs
+    if (!watchers_.any()) return;  // a watcher may come while the call runs
     Event event = event_of(call, Event::Kind::output);
     event.stream = stream;
     event.text = text;
@@ -60,7 +60,7 @@ void Sandbox::Impl::refuse(SandboxCall& call, Admission::Verdict verdict) {
   }
 }
 
-// The end of every call.
+// Every call ends here.
 void Sandbox::Impl::finish(SandboxCall& call, CellResult cell) {
   ToolResult& result = call.result;
   if (call.tool) {
@@ -80,7 +80,8 @@ void Sandbox::Impl::finish(SandboxCall& call, CellResult cell) {
 
 // --- the caller's thread drives it ---
 
-// Under the lock. Used again and again: making and closing one costs more than all else here.
+// Call it under the lock. Events are reused: making and closing one costs more than everything else
+// here.
 UniqueFd Sandbox::Impl::take_event() {
   if (idle_events_.empty()) return make_event();
   UniqueFd event = std::move(idle_events_.back());
@@ -108,7 +109,7 @@ Admission::Verdict Sandbox::Impl::await_turn(SandboxCall& call) {
   std::unique_lock lock(turn->mutex);
   const auto decided = [&] { return turn->verdict.has_value(); };
   const auto& interrupted = call.request.interrupted;
-  // No signal ends this wait: who wants to know is asked now and then.
+  // No signal ends this wait, so the caller's `interrupted` is asked from time to time.
   while (interrupted && !turn->decided.wait_for(lock, std::chrono::milliseconds(100), decided)) {
     lock.unlock();
     if (interrupted()) admission_->cancel(ticket);
@@ -165,9 +166,10 @@ struct Sandbox::Impl::Deciding {
 
 void Sandbox::Impl::call_async(const std::shared_ptr<SandboxCall>& call) {
   const auto entry = add(call);
-  // A small result is read at once, by the thread that drives the call: to wake another takes longer.
-  // Reading a large one takes a while, in which the other calls would wait.
-  // A call whose result is to be read keeps its place: results that nobody has read yet are as many as may run.
+  // The thread that drives the call reads a small result at once: waking another thread takes
+  // longer. Reading a large result takes a while, and other calls would wait for it. A call whose
+  // result is still to be read keeps its place, so there are never more unread results than running
+  // calls.
   const auto end = [this, entry](std::shared_ptr<SandboxCall> ending,
                                  std::function<void(SandboxCall&)> how,
                                  std::optional<std::size_t> to_read) {
@@ -181,8 +183,9 @@ void Sandbox::Impl::call_async(const std::shared_ptr<SandboxCall>& call) {
         ending->over = true;
       }
       ending->on_done(std::move(ending->result));
-      // Who ends the Sandbox may go on when it is off the list: nothing here may then be the last to hold
-      // a warden, whose thread this may be.
+      // The thread that ends the Sandbox may go on once this call is off the list. This function
+      // must not then hold the last reference to a warden, because it may run in that warden's
+      // thread.
       std::shared_ptr<const PreparedTool> tool;
       {
         const std::lock_guard lock(mutex_);
@@ -238,7 +241,7 @@ void Sandbox::Impl::remove(Calls::iterator entry) {
   std::shared_ptr<SandboxCall> last;  // released outside the lock: it may hold the last of a Warden
   const std::lock_guard lock(mutex_);
   last = std::move(entry->second);
-  // One that was written to is not used again.
+  // An event that was signalled is not reused.
   if (last->cancel_event && !last->cancelled && idle_events_.size() < 64)
     idle_events_.push_back(std::move(last->cancel_event));
   calls_.erase(entry);
@@ -254,13 +257,13 @@ void Sandbox::Impl::set_ticket(SandboxCall& call, std::uint64_t ticket) {
     deadlines_ = true;
     wake_.notify_all();
   }
-  if (cancelled) admission_->cancel(ticket);  // before it had one
+  if (cancelled) admission_->cancel(ticket);  // it was cancelled before it had a ticket
 }
 
 void Sandbox::Impl::stop(SandboxCall& call, bool at_once) {
   call.cancelled = true;
   call.at_once = at_once;
-  if (call.warden_call && call.tool)  // without one, it has just ended
+  if (call.warden_call && call.tool)  // a call without a tool has just ended
     call.tool->warden->cancel(call.warden_call, at_once);
   if (call.cancel_event) signal_event(call.cancel_event);
 }
