@@ -1,4 +1,4 @@
-// How the faults of a policy are gathered. Only for policy.cc and path_faults.cc.
+// How the faults of a policy are collected. Only for policy.cc and path_faults.cc.
 #pragma once
 
 #include <brig/policy.h>
@@ -24,7 +24,7 @@ inline void note_fault(Faults& faults, std::string field, std::string item, std:
         {std::move(field), std::move(item), fmt::format("{}: {}", in_quotes(value), *reason)});
 }
 
-// path_faults.cc: of all that is named in `files`. Looks at the disk.
+// In path_faults.cc. Checks everything that `files` names; looks at the disk.
 void find_file_faults(Faults& faults, const Files& files);
 
 }  // namespace brig

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxPaths = 1024;
 constexpr std::size_t kMaxPathBytes = 4096;
 
-// "/a//b/" is {"b", "a"}: a stack whose top is the next component.
+// Turns "/a//b/" into {"b", "a"}: a stack whose top is the next component.
 std::vector<std::string> reversed_components(std::string_view path) {
   std::vector<std::string> result;
   while (!path.empty()) {
@@ -31,7 +31,7 @@ std::vector<std::string> reversed_components(std::string_view path) {
   return result;
 }
 
-// What the text alone tells.
+// Checks the text alone, not the disk.
 Reason path_text_fault(std::string_view path) {
   if (path.empty()) return "the path is empty; remove it or write one";
   if (path.size() > kMaxPathBytes) return fmt::format("longer than {} bytes", kMaxPathBytes);
@@ -44,7 +44,7 @@ Reason path_text_fault(std::string_view path) {
   return std::nullopt;
 }
 
-// Places that a cell has of its own, or that hold the host's kernel and devices.
+// Refuses places that a cell has of its own, or that hold the host's kernel and devices.
 Reason reserved_fault(std::string_view normal) {
   if (is_at_or_below(normal, "/proc")) {
     return "the cell has a /proc of its own, and the host's shows the host's processes; remove it";
@@ -68,17 +68,17 @@ Reason missing_fault(std::string_view path, const std::string& at, int error) {
   return reason;
 }
 
-// Where a cell has its own, and no other path can be.
+// Refuses the place of the cell's own workspace, where no other path can be.
 Reason workspace_fault(std::string_view normal) {
   if (normal == "/workspace")
     return "the cell has a private workspace there; list another path, or one below it";
   return std::nullopt;
 }
 
-// Walks a path one lstat at a time. A symlink on the way is refused, whoever owns it: a cell that may
-// write where it stands could point it elsewhere, and so write the next cell's policy. The mount
-// itself does not follow any either (root_mounts.cc), which closes the race; this is for the words.
-// `may_lack`: it need not be there.
+// Walks a path one lstat at a time. A symlink on the way is refused, whoever owns it: a cell that
+// may write where it stands could point it elsewhere, and so write the next cell's policy. The
+// mount itself does not follow symlinks either (root_mounts.cc), which closes the race; this check
+// is for the message. `may_lack`: the path need not exist.
 Reason walk(std::string_view path, mode_t& mode, bool may_lack = false) {
   std::string here;
   mode = S_IFDIR;
@@ -111,7 +111,7 @@ Reason root_fault(std::string_view field) {
   return "is the host itself; leave it out to use the host's system directories";
 }
 
-// `mode` is set if nothing is wrong.
+// Sets `mode` if nothing is wrong.
 Reason host_path_fault(std::string_view field, std::string_view path, mode_t& mode,
                        bool may_lack = false) {
   if (Reason reason = path_text_fault(path)) return reason;
@@ -119,7 +119,7 @@ Reason host_path_fault(std::string_view field, std::string_view path, mode_t& mo
   return walk(path, mode, may_lack);
 }
 
-// A place that is not the path's own.
+// Checks a place in the cell that differs from the path on the host.
 Reason place_fault(std::string_view place) {
   if (Reason reason = path_text_fault(place)) return reason;
   const std::string normal = normal_path(place);
@@ -136,7 +136,7 @@ Reason place_fault(std::string_view place) {
   return std::nullopt;
 }
 
-// One of files.read, files.write, or their optional forms.
+// Checks an entry of files.read, files.write, or their optional forms.
 Reason listed_fault(std::string_view field, const std::string& text, bool may_lack) {
   const ListedPath listed = listed_path(text);
   mode_t mode = 0;
@@ -147,7 +147,7 @@ Reason listed_fault(std::string_view field, const std::string& text, bool may_la
   if (places_in(text) > 1)
     return "there is more than one ':/' in it; write '\\:' for those that are part of a name";
   if (Reason reason = host_path_fault(field, listed.path, mode, may_lack)) return reason;
-  // Somebody who may choose a name could mean another path by it than whoever lists it.
+  // Whoever may choose a file name could make the entry mean another path than its author meant.
   struct stat status;
   if (::lstat((listed.path + ":" + listed.at).c_str(), &status) == 0)
     return "there is a path of that very name, too; write '\\:' for each ':' if you mean that one, "
@@ -157,7 +157,7 @@ Reason listed_fault(std::string_view field, const std::string& text, bool may_la
   return place_fault(listed.at);
 }
 
-// What is listed by itself is sound; whether all of it is, together.
+// Each entry is correct by itself; this checks all of them together.
 void find_clashes(Faults& faults, const Files& files) {
   const std::vector<ListedEntry> entries = listed_entries(files);
   const bool any_moved = std::any_of(entries.begin(), entries.end(),
@@ -197,7 +197,7 @@ void find_clashes(Faults& faults, const Files& files) {
   });
 }
 
-// Of paths that are the host's, in a list whose paths may be anywhere in the cell.
+// For a path of the host in a list whose entries may be at any place in the cell.
 Reason other_place_fault(const std::vector<ListedEntry>& entries, const std::string& path) {
   const ListedEntry* over = entry_over(entries, normal_path(path));
   if (!over || !over->is_moved()) return std::nullopt;
@@ -282,7 +282,7 @@ void find_file_faults(Faults& faults, const Files& files) {
        [&](const std::string& path) { return noexec_fault(entries, path); });
   each("files.protect", files.protect,
        [&](const std::string& path) { return protect_fault(entries, path); });
-  // Only of paths that are sound themselves can one say more.
+  // Further checks make sense only for paths that are correct themselves.
   if (faults.size() == before && !entries.empty()) {
     find_clashes(faults, files);
     for (std::size_t i = 0; i < files.hide.size(); ++i)

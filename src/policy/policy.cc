@@ -15,9 +15,9 @@ constexpr std::size_t kMaxVariableBytes = 128_KiB;  // MAX_ARG_STRLEN: execve re
 constexpr std::size_t kMaxSyscalls = 1024;
 constexpr std::size_t kMaxPresets = 64;
 constexpr std::uint32_t kMostUser =
-    0x7FFFFFFF;  // what a signed number holds, in which many programs keep it
+    0x7FFFFFFF;  // the most that a signed number holds; many programs keep ids in one
 constexpr std::uint32_t kOverflowUser = 65534;  // what the kernel shows for ids that are not mapped
-// "And up" ends here, so that no sum of limits can overflow.
+// Limits without an upper bound end here, so that no sum of limits can overflow.
 constexpr std::uint64_t kNoEnd = 1024_GiB << 20;
 constexpr std::uint64_t kDay = 24 * 3600 * 1000;
 constexpr double kLeastCpus = 0.01;
@@ -40,7 +40,7 @@ constexpr std::array<LimitRange, 11> kRanges = {{
     {"result", Unit::bytes, 1_KiB, 1_GiB},
     {"scratch", Unit::bytes, 64_KiB, kNoEnd},
     {"file_size", Unit::bytes, 0, kNoEnd},
-    // Three streams, and one more for the loader to open its libraries with. The most is the
+    // Three for the streams, one for the loader to open its libraries with. The maximum is the
     // kernel's default of fs.nr_open.
     {"open_files", Unit::count, 16, 1'048'576},
 }};
@@ -65,7 +65,7 @@ void check_limit(Faults& faults, std::string_view name, std::uint64_t value) {
   }
 }
 
-// A negative duration wraps to more than any range has, and in_unit() wraps it back.
+// A negative duration wraps to a value above every range, and in_unit() wraps it back.
 void check_limit(Faults& faults, std::string_view name, std::chrono::milliseconds value) {
   check_limit(faults, name, static_cast<std::uint64_t>(value.count()));
 }
@@ -82,7 +82,7 @@ void find_limit_faults(Faults& faults, const Limits& limits) {
   check_limit(faults, "scratch", limits.scratch);
   if (limits.file_size) check_limit(faults, "file_size", *limits.file_size);
   check_limit(faults, "open_files", limits.open_files);
-  // Written so that NaN fails.
+  // The comparison is written so that NaN fails.
   if (limits.cpus && !(*limits.cpus >= kLeastCpus && *limits.cpus <= kMostCpus)) {
     faults.push_back(
         {"limits.cpus",
@@ -121,7 +121,8 @@ void find_environment_faults(Faults& faults, const Environment& environment) {
   }
   const auto name_fault = [](const std::string& name) {
     Reason reason = variable_fault(name, {});
-    // A name may hold a star, but whoever writes AWS_* means a glob, and would miss it silently.
+    // A name may contain a star, but whoever writes AWS_* means a glob, and would otherwise not
+    // notice that it matches nothing.
     if (!reason && name.find_first_of("*?") != std::string::npos)
       reason = "globs are not supported; list each name";
     return reason;
@@ -154,7 +155,7 @@ void find_preset_faults(Faults& faults, const std::vector<std::string>& entries)
     note_fault(faults, "preset", std::to_string(i), entries[i], preset_fault(entries[i]));
 }
 
-// Whether the kernel has the call is for the filter's maker to say.
+// This checks the spelling only. The filter's builder checks whether the kernel has the call.
 void find_syscall_faults(Faults& faults, const char* field, const std::vector<std::string>& names) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
   if (names.size() > kMaxSyscalls) {
@@ -202,7 +203,7 @@ std::vector<PolicyFault> find_faults(const Policy& policy) {
   Faults faults;
   find_limit_faults(faults, policy.limits);
   find_file_faults(faults, policy.files);
-  // An enum can hold what no name stands for: a cast, or memory that was never set.
+  // An enum can hold a value without a name, from a cast or from uninitialised memory.
   if (to_string(policy.network) == std::string_view("unknown")) {
     faults.push_back({"network", {}, "not a Network; use none, loopback or host"});
   }

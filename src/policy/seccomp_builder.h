@@ -1,4 +1,4 @@
-// A filter, as libseccomp builds it. Only for seccomp.cc.
+// Builds a filter with libseccomp. Only for seccomp.cc.
 #pragma once
 
 #include <seccomp.h>
@@ -26,7 +26,7 @@ class FilterBuilder {
     check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_NNP, 0), "no_new_privs");
   }
 
-  // A name this architecture does not have needs no rule.
+  // A name that this architecture does not have needs no rule.
   void rule(std::uint32_t action, const char* name, std::initializer_list<scmp_arg_cmp> args = {}) {
     const int number = seccomp_syscall_resolve_name(name);
     if (number < 0) return;

@@ -1,4 +1,4 @@
-// What the listener of a lock filter is asked for, and what it tells of it.
+// How the listener of a lock filter counts memory, and how it describes refusals.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <seccomp.h>
@@ -18,7 +18,8 @@ namespace brig {
 std::uint64_t counted_memory(int number, const std::uint64_t* arguments) {
   constexpr std::uint64_t kQueue = 2 << 20;  // 16384 empty messages, and what holds them
   constexpr std::uint64_t kSemaphore = 128;
-  // So that the number of such calls, each of which the listener has to answer, is bounded too.
+  // A minimum per call bounds the number of these calls too, each of which the listener has to
+  // answer.
   constexpr std::uint64_t kLeast = 64 << 10;
   if (number == SCMP_SYS(msgget)) return kQueue;
   const std::uint64_t size = number == SCMP_SYS(semget)
@@ -29,7 +30,7 @@ std::uint64_t counted_memory(int number, const std::uint64_t* arguments) {
 
 int refusal_errno(int number) {
   if (number == SCMP_SYS(socket)) return EACCES;
-  // Programs that watch files look at them from time to time if the kernel "can't" watch.
+  // Programs that watch files check them from time to time if the kernel "can't" watch.
   const bool watches = number == SCMP_SYS(inotify_init) || number == SCMP_SYS(inotify_init1) ||
                        number == SCMP_SYS(inotify_add_watch);
   return watches ? ENOSYS : EPERM;
