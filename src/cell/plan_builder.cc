@@ -18,21 +18,23 @@
 namespace brig {
 namespace {
 
-// The tools' ids outside when brig is started as root: such as no account has, and others for every zygote
-// and every slot, so that no cell can signal another's processes, or take what the kernel counts for a
-// user, by having its id. Then those for hosts that themselves have 65536 ids only, where no range is
-// wider that nobody uses. The last resort is kSpareId, for all.
+// The ids that tools have outside when brig is started as root. No account has them, and every
+// zygote and every slot has others, so that no cell can signal another cell's processes or use up
+// what the kernel counts for its user. The small ids are for hosts that themselves have only 65536
+// ids, where no wider range is free. If those are not mapped either, all cells have kSpareId.
 constexpr std::uint32_t kFirstHostId = 0x62000000, kHostIds = 0x1000000, kSlotIds = 1023;
 constexpr std::uint32_t kFirstSmallId = 60578, kSmallSlotIds = 511;
 
-// Address space without a memory cgroup: so many times the memory, and never less than Node and Java reserve.
+// Without a memory cgroup, address space is limited to this many times the memory, and never to
+// less than Node and Java reserve.
 constexpr std::uint64_t kAddressSpace = 128, kLeastAddressSpace = 16_GiB, kMost = 1ull << 60;
 
 }  // namespace
 
 BuiltPlan Planner::build() {
   plan_.floor = static_cast<Floor>(policy_.isolation);
-  // What is unset is taken out at the end: where HOME is does not depend on whether a tool is told.
+  // Unset variables are removed at the end: where HOME is does not depend on whether the tool sees
+  // the variable.
   built_.environment =
       cell_environment({policy_.environment.passthrough, policy_.environment.set, {}}, environ);
   built_.enforced = {"process", "environment"};
@@ -111,7 +113,7 @@ void Planner::seccomp() {
   }
   enforce("seccomp");
   built_.counted_calls = counted_calls(rules);
-  // Without Landlock /dev/zero is a way around.
+  // Without Landlock a tool can get uncounted shared memory from /dev/zero.
   if (rules.counts_memory && plan_.landlock_abi) enforce("shared_memory:counted");
 }
 
@@ -121,30 +123,34 @@ void Planner::rlimits() {
   const auto limit = [&](int resource, std::uint64_t value) {
     steps.push_back({static_cast<std::uint64_t>(resource), value});
   };
-  limit(RLIMIT_CORE, 1);  // 0 would not keep a program named by core_pattern from being started
+  limit(RLIMIT_CORE, 1);  // with 0, the kernel would still start a program that core_pattern names
   limit(RLIMIT_NOFILE, limits.open_files);
   limit(RLIMIT_RTPRIO, 0);
   limit(RLIMIT_NICE, 0);
   limit(RLIMIT_MEMLOCK, 64 << 10);
-  // Counted for the user above the cell too, whose own limits are mostly 60 times and 3 times these.
+  // The kernel counts these for the user outside the cell too, whose own limits are usually 60
+  // times and 3 times these.
   limit(RLIMIT_SIGPENDING, 1024);
   limit(RLIMIT_MSGQUEUE, 256 << 10);
   if (limits.file_size) limit(RLIMIT_FSIZE, *limits.file_size);
   if (limits.cpu_time)
     limit(RLIMIT_CPU, static_cast<std::uint64_t>((limits.cpu_time->count() + 999) / 1000));
-  // In a user namespace of its own the count is the cell's own; init is one of it.
-  // Where a pids cgroup counts too, this second lock stands back: only the cgroup tells of its refusals.
+  // In its own user namespace the count is the cell's own, and init is one of the processes. Where
+  // a pids cgroup counts too, this limit is set above the cgroup's, because only the cgroup reports
+  // its refusals.
   if (policy_.isolation == Isolation::jail)
     limit(RLIMIT_NPROC, limits.processes + (cgroups_.pids ? 16 : 1));
   if (cgroups_.memory) {
     limit(RLIMIT_STACK, 8 << 20);
   } else {
-    // Private memory that can be written; shared memory the host counts (FilterRules::counts_memory).
+    // This bounds private writable memory; the host counts shared memory
+    // (FilterRules::counts_memory).
     limit(RLIMIT_DATA, limits.memory);
-    // A thread's stack is such memory, all of it from the start: 64 threads of 8 MiB would be the default
-    // limit. A quarter of it is what an exec takes as arguments.
+    // A thread's stack counts in full from the start: with 8 MiB each, 64 threads would reach the
+    // default limit. An exec takes up to a quarter of the stack limit as arguments.
     limit(RLIMIT_STACK, 6 << 20);
-    // Page tables are neither: of what is only reserved or read they are a 512th.
+    // Page tables count for neither limit. They take a 512th of memory that is only reserved or
+    // read.
     limit(RLIMIT_AS,
           std::max(kLeastAddressSpace,
                    limits.memory > kMost / kAddressSpace ? kMost : limits.memory * kAddressSpace));
@@ -211,7 +217,8 @@ void Planner::cgroups() {
                              : "cpu_time:per_process");
 }
 
-// For the words of reports: what is to be seen where, whether or not it exists.
+// The view is for the messages of reports: it says what a cell sees where, whether or not it
+// exists.
 void Planner::view() {
   CellView& view = built_.view;
   view.all = policy_.isolation == Isolation::process;
@@ -220,7 +227,7 @@ void Planner::view() {
     (each.writable ? view.writable : view.readable).push_back(each.at);
     if (!each.executable) view.not_executable.push_back(each.at);
     if (each.is_moved()) view.moved.push_back({each.at, each.path});
-    // A listed path is a step of the layout, too.
+    // A listed path is also a step of the layout.
     std::erase(view.system, each.at);
   }
   for (const std::string& each : policy_.files.hide) {

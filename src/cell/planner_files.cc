@@ -28,7 +28,7 @@ constexpr std::uint64_t kDeviceUse =
 
 constexpr const char* kSystemPlaces[] = {"/usr",   "/bin",   "/sbin",   "/lib",
                                          "/lib32", "/lib64", "/libx32", "/proc"};
-// The jail writes its own of these; elsewhere the host's must do.
+// The jail writes its own versions of these files; the other floors need the host's.
 constexpr const char* kHostFiles[] = {"/etc/passwd", "/etc/group", "/etc/hosts",
                                       "/etc/nsswitch.conf"};
 
@@ -91,7 +91,7 @@ void Planner::private_directory() {
   if (!mkdtemp(path.data()))
     throw_sys("making a private directory (set TMPDIR to one that can be written to) '{}'", path);
   built_.scratch_directory = path;
-  // By descriptor: who may rename in that directory could have put a link in its place.
+  // Use a descriptor: a user who may rename in that directory could have put a link in its place.
   const UniqueFd made(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
   if (!made || fstat(made.get(), &info) != 0 || info.st_uid != geteuid())
@@ -102,7 +102,7 @@ void Planner::private_directory() {
   if (plan_.as_root && fchown(made.get(), plan_.host_uid, plan_.host_gid) != 0)
     throw_sys("chown '{}'", path);
   plan_.scratch_directory = writer_.text(path);
-  // Its tools' variables come with each call: these are for its imports alone.
+  // The variables of tools come with each call; these are only for the imports of a runtime.
   if (!payload_.runtime.empty()) load_directory_ = path + "/load";
   if (!load_directory_.empty()) plan_.load_scratch = writer_.text(load_directory_);
 }
@@ -110,7 +110,7 @@ void Planner::private_directory() {
 void Planner::landlock() {
   if (policy_.isolation == Isolation::process || !landlock_version()) return;
   if (is_jail()) {
-    // All that is mounted was given; this lock is about changing it.
+    // Everything that is mounted may be read: Landlock is here to prevent changes.
     landlock_rule("/", kRead, false);
     if (cgroups_.memory)
       landlock_rule("/dev", kDeviceUse, false);
@@ -126,7 +126,7 @@ void Planner::landlock() {
   if (plan_.landlock_abi >= 6) enforce("landlock_scope");
 }
 
-// False: the kernel has none, and the floor does not need it.
+// Returns false if the kernel has no Landlock and the floor does not need it.
 bool Planner::landlock_version() {
   const int abi = sys::landlock_abi();
   if (abi < 1) {
@@ -159,13 +159,13 @@ void Planner::landlock_rule(const std::string& path, std::uint64_t access, bool 
 void Planner::landlock_devices() {
   for (const char* path : {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
     landlock_rule(path, kDeviceUse, true);
-  // The cell's own; on the other floors they would be the host's.
+  // In the jail /dev/pts is the cell's own; on the other floors it would be the host's.
   if (policy_.isolation == Isolation::jail) landlock_rule("/dev/pts", kDeviceUse, true);
-  // Open for writing it gives shared memory, which only a cgroup counts.
+  // Opened for writing, /dev/zero gives shared memory, which only a cgroup counts.
   landlock_rule("/dev/zero", cgroups_.memory ? kDeviceUse : kDeviceUse & ~sys::kFsWriteFile, true);
 }
 
-// What a cell needs of the host's own files.
+// Allows what a cell needs of the host's own files.
 void Planner::landlock_of_host() {
   for (const char* path : kSystemPlaces) landlock_rule(path, kRead, true);
   for (const std::string& path : shared_etc()) landlock_rule(path, kRead, true);
@@ -180,14 +180,14 @@ void Planner::landlock_of_host() {
 }
 
 void Planner::landlock_of_listed() {
-  // In the jail by the place in the cell, where the rule finds what is mounted. Below a place that can be written none is
-  // needed, and it would be looked for by names that tools can change.
+  // In the jail a rule names the place in the cell, where it finds what is mounted. A place below a
+  // writable one needs no rule, and would be looked up by names that tools can change.
   const std::vector<ListedEntry> entries = listed_entries(policy_.files);
   for (const ListedEntry& each : entries) {
     const ListedEntry* over =
         entry_over(entries, std::string_view(each.at).substr(0, each.at.rfind('/')));
     if (each.writable ? over && over->writable : policy_.isolation == Isolation::jail) continue;
-    // The places that are not below another one are the jail's own, or links that it has made.
+    // Places that are not below another listed one are the jail's own, or links that it has made.
     landlock_rule(each.at, each.writable ? kWrite : kRead, false,
                   policy_.isolation == Isolation::jail && !over);
   }

@@ -11,20 +11,20 @@
 namespace brig {
 namespace {
 
-// What /proc tells about the machine beyond the cell. Most of it only root may read, which no cell is;
-// masking it does not rest on that. All of /proc is read-only.
+// What /proc shows of the machine beyond the cell. Only root may read most of it, and no cell is
+// root outside; masking does not depend on that. All of /proc is read-only.
 constexpr const char* kProcMasks[] = {"/proc/kcore",      "/proc/kmsg",       "/proc/keys",
                                       "/proc/key-users",  "/proc/timer_list", "/proc/sysrq-trigger",
                                       "/proc/kallsyms",   "/proc/interrupts", "/proc/cmdline",
                                       "/proc/sched_debug"};
 
-// What imports may write, in bytes, until their zygote has loaded its tools: caches, unpacked data. No
-// cgroup bounds a zygote, so this must.
+// How many bytes imports may write until their zygote has loaded its tools: caches, unpacked data.
+// No cgroup bounds a zygote, so this limit must.
 constexpr std::uint64_t kLoadScratch = 64 << 20;
 
 constexpr std::uint64_t kRootSize = 8 << 20;
 
-// Where the tool's HOME is: the host's, so that paths in it stay the same, if it can be one.
+// Returns the tool's HOME: the host's path where possible, so that paths in it stay the same.
 std::string home_of(const std::map<std::string, std::string>& environment) {
   const auto home = environment.find("HOME");
   if (home == environment.end()) return "/home/brig";
@@ -60,7 +60,7 @@ void Planner::jail() {
                 "policy: files.write: the paths have {} different owners, more than {}; list "
                 "paths of fewer owners",
                 layout.id_maps.size(), kMaxIdMaps);
-  // A writable path shows its owner as one id, and so all slots have that one (decision 025).
+  // A writable path shows its owner as one id, so all slots have that id (decision 025).
   if (layout.id_maps.empty() && !plan_.single) plan_.slot_ids = spare_ids_;
   root_steps(layout);
   scratch_space(layout);
@@ -85,7 +85,7 @@ void Planner::jail_environment(const std::string& home) {
   if (!named("USER")) environment["USER"] = plan_.user == 0 ? "root" : "brig";
 }
 
-// Returns their paths.
+// Writes the held files into the plan. Returns their paths.
 std::vector<std::string> Planner::held_files() {
   std::vector<std::string> paths;
   std::vector<PlanList<char>> held;
@@ -136,7 +136,7 @@ void Planner::guards(const RootLayout& layout) {
   plan_.kept = static_cast<std::uint32_t>(layout.kept.size() + layout.needed.size());
   built_.view.kept = layout.kept;
   built_.missing = layout.missing;
-  // What it can't keep, because it is not there, is for the report to tell.
+  // The report says which names can't be protected because they do not exist.
   if (!policy_.files.protect.empty())
     enforce(std::count(policy_.files.protect.begin(), policy_.files.protect.end(), kProtectDefault)
                 ? "protect:existing"

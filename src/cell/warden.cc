@@ -155,9 +155,9 @@ void Warden::step(Clock::time_point until) {
     is_stale = stale_zygote_ == zygote_;
   }
   if (thread_.joinable() && helper_->socket && is_stale) retire_zygote();
-  // Not dead, but no cell comes of it: calls that wait shall not do so until their time is over.
+  // The zygote is alive but makes no cell. Waiting calls must not wait until their time is over.
   if (making_ && thread_.joinable() && Clock::now() >= moved_ + hung_after()) {
-    helper_->janitor.kill(SIGKILL);  // asked nicely, one that is stopped would not hear it
+    helper_->janitor.kill(SIGKILL);  // a stopped process would not react to SIGTERM
     lose_zygote();
   }
   if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
@@ -199,13 +199,13 @@ void Warden::on_slot(unsigned id) {
   }
 }
 
-// Its keeper tells when it is gone, and makes another.
+// The keeper reports when the cell is gone, and makes another one.
 void Warden::discard_cell(Slot& slot) {
   sys::pidfd_send_signal(slot.cell.pidfd.get(), SIGKILL);
   slot.cell = ReadyCell();
 }
 
-// What a ready cell has on the host's side.
+// Makes what a ready cell has on the host's side.
 void Warden::equip(Slot& slot) {
   slot.cell.zygote = zygote_;
   slot.cell.made = helper_->as_made;
@@ -221,7 +221,7 @@ void Warden::equip(Slot& slot) {
   slot.cell.cgroup = slot.cgroup;
 }
 
-// The first word of a new cell: ready, or what failed.
+// Reads a new cell's first message: it is ready, or what failed.
 void Warden::on_made_cell(unsigned id) {
   const auto found = slots_.find(id);
   if (found == slots_.end() || found->second.state != Slot::State::making) return;
@@ -230,14 +230,14 @@ void Warden::on_made_cell(unsigned id) {
   Packet packet = recv_packet(slot.cell.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
-    // What hid a path is gone from the zygote too, and from all its cells; or what it keeps has lost its name, and can't be
-    // mounted any more. Another zygote has it again.
+    // Either the mount that hid a path is gone, from the zygote and from all its cells, or a
+    // protected file has lost its name and can't be mounted any more. A new zygote has both again.
     const bool is_stale = message.stage == wire::Stage::guard ||
                           (message.stage == wire::Stage::late_bind && message.error == ENOENT);
     if (packet.size == sizeof message && message.tag == Tag::failed && is_stale &&
         thread_.joinable())
       return lose_zygote();
-    drop_cell(slot);  // the keeper tells when it is gone
+    drop_cell(slot);  // the keeper reports when it is gone
     if (packet.size == sizeof message && message.tag == Tag::failed)
       set_up_failed(failure_text(helper_->plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
@@ -270,7 +270,7 @@ void Warden::on_made_cell(unsigned id) {
   hand_out();
 }
 
-// Gives ready cells to who waits.
+// Gives ready cells to waiting callers.
 void Warden::hand_out() {
   for (;;) {
     std::shared_ptr<Waiter> waiter;
@@ -297,8 +297,8 @@ void Warden::hand_out() {
   }
 }
 
-// Something could not be made. The constructor throws it; later, waiting calls are told after a few
-// tries, so that none waits for what will not come.
+// Notes that something could not be made. The constructor throws it. Later, waiting calls are told
+// after a few tries, so that none waits for a cell that will not come.
 void Warden::set_up_failed(const std::string& message, ErrorKind kind) {
   if (!thread_.joinable()) {
     if (!failure_) failure_.emplace(kind, message);

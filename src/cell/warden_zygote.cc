@@ -1,4 +1,4 @@
-// The zygote of a Warden: started, heard, retired for another one, lost.
+// How a Warden starts its zygote, hears it, retires it for another one, and notices its end.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using wire::Tag;
 
 namespace {
 
-constexpr milliseconds kHung{5000};  // a cell takes one millisecond, and on a bad day a hundred
+constexpr milliseconds kHung{5000};  // a cell takes one millisecond, or at worst a hundred
 
 }  // namespace
 
@@ -26,7 +26,8 @@ void Warden::start_zygote() try {
   ++zygote_;
   helper_->spawn(origin_);
   helper_->work_out(policy_, false, origin_);
-  // The same for every zygote of this policy, and calls refer to it: written once, before there are any.
+  // The settings are the same for every zygote of this policy, and calls refer to them. They are
+  // written once, before there are calls.
   if (settings_.enforced.empty()) {
     settings_ = call_settings(policy_, helper_->plan, false);
     settings_.functions = origin_.functions();
@@ -40,11 +41,11 @@ void Warden::start_zygote() try {
   proven_ = false;
   watch(helper_->socket.get(), {Topic::Kind::janitor, zygote_});
 } catch (...) {
-  helper_->stop();  // half of one would be taken for one that runs, and never tried again
+  helper_->stop();  // a half-started helper would pass for a running one and never be tried again
   throw;
 }
 
-// The memory is shared with the zygote: what it holds is copied once, then looked at.
+// The zygote shares this memory and could change it, so its content is copied once and then read.
 Answer Warden::read_catalog(std::string& doing) const {
   AnswerReader reader(kMaxCatalog);
   const auto note = [&](double, std::string_view what) { doing = what; };
@@ -71,8 +72,8 @@ void Warden::stop_zygote() {
   helper_->stop();
 }
 
-// A name that is to be kept came to be there: only another zygote can keep it. Calls that run in this one go on; all that is to come
-// is the next one's.
+// A name that must be protected now exists, and only a new zygote can protect it. Calls that run in
+// this zygote go on; all new cells come from the next one.
 void Warden::retire_zygote() {
   std::vector<unsigned> unused;
   bool is_used = false;
@@ -92,7 +93,7 @@ void Warden::retire_zygote() {
   if (!is_used) {
     stop_zygote();
   } else {
-    // Its janitor removes what is left of its cgroups, and its ids are not used again.
+    // The old zygote's janitor removes what is left of its cgroups, and its ids are not reused.
     retired_.clear();
     free_ids_.clear();
     retired_zygotes_.emplace(zygote_++, std::exchange(helper_, std::make_unique<HelperProcess>()));
@@ -160,17 +161,18 @@ void Warden::lose_zygote() {
   for (const unsigned id : ids) lose_slot(id);
   {
     const std::lock_guard lock(mutex_);
-    busy_ = static_cast<unsigned>(slots_.size());  // those of retired ones: all have a call
+    // Only slots of retired zygotes are left, and all of these have a call.
+    busy_ = static_cast<unsigned>(slots_.size());
   }
   stop_zygote();
-  // One loss, however many cells went with it.
+  // This counts as one loss, however many cells went with it.
   ++lost_zygotes_;
   if (failures_ < kMaxFailures) failures_ = 0;
   if (lost_zygotes_ >= 3 || !thread_.joinable()) {
     failures_ = kMaxFailures;
     set_up_failed("the zygote ended", ErrorKind::internal);
   }
-  // At once the first time; if that fails too, not in a tight loop.
+  // Retry at once the first time; if that fails too, wait, so that this is no tight loop.
   retry_at_ = Clock::now() + (lost_zygotes_ > 1 ? kRetry : milliseconds(0));
 }
 
