@@ -12,8 +12,9 @@
 namespace brig {
 namespace {
 
-// The high bit of each byte that can't be copied as it is: '"', '\\', control characters, and what is not
-// ASCII. The lowest such byte is exact; those above it may be wrong, for the borrows of the subtractions.
+// Sets the high bit of each byte that can't be copied as it is: '"', '\\', control characters, and
+// bytes that are not ASCII. The lowest such byte is exact; those above it may be wrong because the
+// subtractions borrow.
 std::uint64_t not_plain(std::uint64_t word) {
   constexpr std::uint64_t kEach = 0x0101010101010101ull;
   return (word | (word - 0x20 * kEach) | ((word ^ '"' * kEach) - kEach) |
@@ -21,7 +22,7 @@ std::uint64_t not_plain(std::uint64_t word) {
          0x80 * kEach;
 }
 
-// The same of 16 bytes, a vector of every machine: is there any?
+// The same for 16 bytes, a vector that every machine has: are they all plain?
 constexpr std::size_t kBlock = 16;
 bool is_plain_block(const char* at) {
   using Bytes = std::uint8_t __attribute__((vector_size(kBlock)));
@@ -55,7 +56,7 @@ const char* plain_end(const char* at, const char* const end) {
       ++at;
       continue;
     }
-    // Text that has one such character mostly has many.
+    // Text that has one such character usually has many.
     while (at != end && static_cast<unsigned char>(*at) >= 0x80) {
       const std::size_t length = utf8_length(at, end);
       if (length == 0) return at;

@@ -14,7 +14,8 @@ const char* plain_end(const char* at, const char* end);
 inline constexpr std::string_view kTooDeep = "it is nested deeper than";
 std::string too_deep_text();
 
-// Stands in an outline on both sides of a gap's size. Text can't hold it: JSON has it as \u0001.
+// In an outline this stands on both sides of a gap's size. JSON text can't contain it: there it is
+// \u0001.
 inline constexpr char kGap = '\x01';
 
 }  // namespace brig

@@ -1,4 +1,4 @@
-// The value of a JSON text.
+// Reads a value from JSON text.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -22,12 +22,13 @@ std::string too_many_text() {
       kTooMany, format_size(kJsonAllowance));
 }
 
-// What a value takes beside its strings' bytes, at the worst moment of reading and of destroying it: a
-// vector that grows has its elements twice, and nlohmann moves them all into another to destroy them.
+// What a value takes beside the bytes of its strings, at the worst moment of reading or destroying
+// it: a vector that grows has its elements twice, and nlohmann moves them all into another vector
+// to destroy them.
 constexpr std::size_t kElementCost = 48, kMemberCost = 128, kObjectCost = 80, kArrayCost = 32,
                       kStringCost = 64;
 
-// What small values took is not the kernel's again by itself.
+// Memory of small values does not go back to the kernel by itself.
 void give_back(std::size_t text_size) {
   constexpr std::size_t kWorthIt = 1 << 20;
 #ifdef __GLIBC__
@@ -35,7 +36,7 @@ void give_back(std::size_t text_size) {
 #endif
 }
 
-// Says whether, not why not: that is rare, and nlohmann says it well.
+// Says whether the text is JSON, but not why it is not: that is rare, and nlohmann words it well.
 class Reader {
  public:
   Reader(std::string_view text, const GapFiller& filler)
@@ -52,10 +53,11 @@ class Reader {
     return at_ == end_;
   }
   bool too_deep() const { return too_deep_; }
-  // The name that an object has twice: readers differ in which of the two they take.
+  // Returns the name that an object has twice: readers differ in which of the two members they
+  // take.
   const std::optional<std::string>& repeated() const { return repeated_; }
   bool too_many() const { return too_many_; }
-  // Where it stopped.
+  // Returns where the reader stopped.
   const char* at() const { return at_; }
 
  private:
@@ -73,7 +75,7 @@ class Reader {
     return true;
   }
 
-  // False if there is no room for so much more.
+  // Returns false if there is no room for that much more.
   bool charge(std::size_t cost) {
     if (cost > left_) return !(too_many_ = true);
     left_ -= cost;
@@ -137,7 +139,7 @@ class Reader {
     return skip(']');
   }
 
-  // What follows the quote that begins it.
+  // Reads what follows the opening quote.
   bool string(std::string& result) {
     for (;;) {
       const char* const run = at_;
@@ -206,7 +208,7 @@ class Reader {
 
   bool hex(std::uint32_t& code) {
     if (end_ - at_ < 4) return false;
-    // Takes no sign and no "0x".
+    // from_chars accepts no sign and no "0x" here.
     const auto read = std::from_chars(at_, at_ + 4, code, 16);
     if (read.ec != std::errc() || read.ptr != at_ + 4) return false;
     at_ += 4;
@@ -233,7 +235,7 @@ class Reader {
       (void)(skip('+') || skip('-'));
       if (!digits()) return false;
     }
-    // An integer that is too large for its type is a double.
+    // An integer that is too large for its type becomes a double.
     return (whole && (negative ? exact<std::int64_t>(begin, result)
                                : exact<std::uint64_t>(begin, result))) ||
            exact<double>(begin, result) || rounded(begin, result);
@@ -247,7 +249,8 @@ class Reader {
     return true;
   }
 
-  // from_chars does not tell what is too small, and thus zero or nearly so, from what is too large.
+  // from_chars does not distinguish a number that is too small, and so zero or nearly zero, from
+  // one that is too large.
   bool rounded(const char* begin, Json& result) const {
     result = Json::parse(begin, at_, nullptr, false);
     return !result.is_discarded();
@@ -261,7 +264,7 @@ class Reader {
   std::optional<std::string> repeated_;
 };
 
-// Keeps nothing of a text but what is wrong with it: its values would take memory once more.
+// Keeps nothing of a text except what is wrong with it: the values would take memory a second time.
 class FaultFinder final : public nlohmann::json_sax<Json> {
  public:
   std::string fault;
@@ -287,7 +290,8 @@ class FaultFinder final : public nlohmann::json_sax<Json> {
   }
 };
 
-// nlohmann shows what it read last, several times over while it says so: of a long text only the place is told.
+// nlohmann shows what it read last, and repeats it several times while it words the fault. For a
+// long text, only the position is told.
 std::string why_not(std::string_view text, const char* at) {
   constexpr std::size_t kShort = 16 * 1024, kLongestFault = 400;
   if (text.size() > kShort)

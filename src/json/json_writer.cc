@@ -1,4 +1,4 @@
-// The JSON text of a value.
+// Writes a value as JSON text.
 #include "json/json_text.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 class Writer {
  public:
-  // Runs of that many bytes are told to `on_run` instead of copied.
+  // Runs of at least that many bytes are passed to `on_run` instead of copied.
   explicit Writer(std::size_t long_run = SIZE_MAX,
                   std::function<void(std::size_t at, std::string_view run)> on_run = {})
       : long_run_(long_run), on_run_(std::move(on_run)) {}
@@ -67,7 +67,7 @@ class Writer {
   }
 
   bool string(const std::string& text) {
-    // At once, with room for what mostly follows: growing means copying.
+    // Reserve once, with room for what usually follows: growing means copying.
     if (text.size() < long_run_) out.reserve(out.size() + text.size() + 16);
     out += '"';
     const char* at = text.data();
@@ -118,7 +118,7 @@ class Writer {
     if (!std::isfinite(number))
       return refuse(
           fmt::format("a number that JSON has not: {}", std::isnan(number) ? "NaN" : "infinity"));
-    // What dump() uses; std::to_chars gives other digits for the same number now and then.
+    // dump() uses this function; std::to_chars sometimes gives other digits for the same number.
     char text[64];
     out.append(text, nlohmann::detail::to_chars(text, text + sizeof text, number));
     return true;
