@@ -19,7 +19,7 @@ std::string signal_name(int number) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-// What programs say when memory is refused to them, or a process or thread.
+// What programs print when memory, a process or a thread is refused to them.
 constexpr std::string_view kNoMemory[] = {
     "out of memory",    "cannot allocate",   "can't allocate",    "failed to allocate",
     "memoryerror",      "bad_alloc",         "not enough memory", "insufficient memory",
@@ -49,7 +49,7 @@ bool says(const std::string& text, std::span<const std::string_view> words) {
 
 namespace {
 
-// Those of that code are told by the message, in its own words.
+// Marks the violations of that code: the message words them already.
 void told(Report& report, std::string_view code) {
   for (Violation& each : report.violations)
     if (each.code == code) each.told = true;
@@ -60,7 +60,7 @@ void say(Report& report, Outcome outcome, std::string message) {
   report.message = std::move(message);
 }
 
-// Tells it, as the last one; its sentence.
+// Adds a violation that the message words already. Returns its sentence.
 std::string tell(Report& report, Violation violation) {
   violation.told = true;
   report.violations.push_back(std::move(violation));
@@ -78,14 +78,14 @@ void add_network(Report& report) {
 
 }  // namespace
 
-// Where a program complains: on stderr, unless that is its stdout.
+// Returns where a program complains: on stderr, unless that is joined to its stdout.
 const Output& Call::said_in(const Report& report) const {
   return request_.command.join_output ? report.out : report.err;
 }
 
-// Without a cgroup nobody is killed for memory, and nobody counts who is refused a process: a request fails,
-// and how the program ends then is its own affair. So this looks at what it said and used, and says no more
-// than what may be why.
+// Without a cgroup nothing is killed for memory, and nothing counts refused processes: a request
+// fails, and the program decides how it ends. So this looks at what the program printed and used,
+// and names only a possible reason.
 std::string Call::guess(Report& report) const {
   if (report.exit_code == 0 || ending_ != Ending::none || exec_error_ || request_error_) return "";
   std::string hint;
@@ -113,8 +113,9 @@ std::string Call::guess(Report& report) const {
   return hint;
 }
 
-// What else stood in the way, beside the cause: a limit can hide a refusal. What the kernel told, and what the plan tells
-// of the paths that the command named. Only of one that was run and did not end well.
+// Adds what else stood in the way beside the cause, since a limit can hide a refusal: what the
+// kernel reported, and what the plan says about the paths that the command named. Only for a
+// command that was run and did not end well.
 void Call::conclude(Report& report) const {
   switch (report.outcome) {
     case Outcome::ok:
@@ -152,7 +153,7 @@ void conclude(Report& report, const CallSettings& settings, const CellView& view
   }
 }
 
-// Why the program could not be executed.
+// Returns why the program could not be executed.
 std::string Call::why_not_run(Report& report) const {
   const std::string& program = request_.command.argv[0];
   const std::string name = in_quotes(program);
@@ -177,7 +178,7 @@ std::string Call::why_not_run(Report& report) const {
   return fmt::format("{} does not exist in the cell, or its interpreter doesn't", name);
 }
 
-// Why the directory that the request names could not be entered.
+// Returns why the directory that the request names could not be entered.
 std::string Call::why_not_there(Report& report) const {
   const std::string name = in_quotes(request_.directory);
   if (directory_error_ == ENOENT || directory_error_ == EACCES)
@@ -193,7 +194,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
   if (!ended_ && kills_ == 2) report.signal = SIGKILL;
   if (request_error_ || directory_error_ || files_error_ || exec_error_)
-    report.exit_code.reset();  // of brig's own code, which was to become the program
+    report.exit_code.reset();  // it is that of brig's own code, which was to become the program
   if (request_error_) return judge_request(report);
   if (files_error_) return judge_files(report);
   if (directory_error_) return say(report, Outcome::invalid_arguments, why_not_there(report));
@@ -236,7 +237,7 @@ void Call::judge_request(Report& report) const {
                          errno_text(request_error_)));
 }
 
-// The host ended it.
+// The host ended the call.
 void Call::judge_ending(Report& report) const {
   switch (ending_) {
     case Ending::wall:
@@ -353,7 +354,8 @@ void Call::judge_files(Report& report) const {
   report.message = fmt::format("files: {}; the command was not run", why);
 }
 
-// It ended by itself and well: what did it answer? (That a result is JSON is for the reader to see.)
+// The function ended by itself, without an error: what did it answer? (The reader of the result
+// checks that it is JSON.)
 void Call::judge_function(Report& report) {
   switch (answer_.answer().kind) {
     case Answer::Kind::result:

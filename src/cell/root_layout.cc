@@ -14,8 +14,8 @@
 namespace brig {
 namespace {
 
-// The owner is looked up here so that the janitor can make a namespace for it; that what is mounted has
-// this owner the mount sees to (root_mounts.cc).
+// Looks the owner up so that the janitor can make a namespace for it. The mount checks that what is
+// mounted has this owner (root_mounts.cc).
 int id_map_of(RootLayout& layout, const std::string& path, const char* field) {
   struct stat info;
   const UniqueFd fd = open_listed(path, O_PATH, field);
@@ -28,8 +28,8 @@ int id_map_of(RootLayout& layout, const std::string& path, const char* field) {
   return static_cast<int>(layout.id_maps.size()) - 1;
 }
 
-// Listed by itself, so it is meant to be read, but not by strangers, and a cell of root's is one. (In a listed
-// directory, private files stay private.)
+// The file is listed by itself, so it is meant to be read. It is not readable for strangers, and a
+// cell of root's is one. (In a listed directory, private files stay private.)
 bool is_private_file(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && !(info.st_mode & S_IROTH);
@@ -37,15 +37,16 @@ bool is_private_file(const std::string& path) {
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// What is mounted at a place.
+// What is mounted at a place in the cell.
 struct Mounted {
-  const ListedEntry* entry;  // or, null: what is there already, onto itself
+  const ListedEntry* entry;  // null: what is there already is mounted onto itself
   bool writable = false;
 };
 
-// Parents before children, so that each mount lands on the one it belongs to. A hidden path below a writable one, or another
-// listed one, could be moved out of the way with its parent, and something else, a link too, be put in its place, for this
-// cell or the next: so every directory between the two is mounted onto itself, which the kernel does not let a tool rename.
+// Returns parents before children, so that each mount lands on the one it belongs to. A tool could
+// move the parent of a hidden path below a writable one, or of another listed path, out of the way,
+// and put something else, a link too, in its place, for this cell or the next. So every directory
+// between the two is mounted onto itself, and the kernel does not let a tool rename a mount point.
 std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& entries,
                                               const std::vector<std::string>& hidden,
                                               const std::vector<std::string>& kept) {
@@ -59,7 +60,7 @@ std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& en
   guarded.insert(guarded.end(), kept.begin(), kept.end());
   for (const std::string& place : guarded)
     for (std::string at = parent_of(place); !at.empty(); at = parent_of(at)) {
-      // Where nothing can be written nothing can be renamed; and what is read-only is guarded itself.
+      // Below a read-only path a tool can rename nothing, and that path is guarded itself.
       const ListedEntry* over = entry_over(entries, at);
       if (!over || !over->writable) break;
       mounts.emplace(at, Mounted{nullptr, true});
@@ -67,20 +68,21 @@ std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& en
   return mounts;
 }
 
-// Whether the cell would see or may do something else at the entry's place, were its mount gone.
+// Returns whether the cell would see or may do something else at the entry's place if its mount
+// were gone.
 bool differs(const ListedEntry& entry, const ListedEntry& over) {
   return entry.writable != over.writable || entry.executable != over.executable ||
          entry.path != behind(over, entry.at);
 }
 
-// The places where the cell sees what files.protect names, and could write to it.
+// Returns the places where the cell sees what files.protect names and could write to it.
 std::vector<std::string> kept_places(const std::vector<ListedEntry>& entries,
                                      const std::vector<std::string>& paths) {
   std::vector<std::string> places;
   for (const std::string& path : paths)
     for (std::string& place : places_of(entries, path)) {
       const ListedEntry* over = entry_over(entries, place);
-      // One that is listed by itself is as its list says.
+      // A place that is listed by itself is as its list says.
       if (over->writable && over->at != place) places.push_back(std::move(place));
     }
   return places;
@@ -119,7 +121,8 @@ class LayoutBuilder {
                        [&](const auto& part) { return is_at_or_below(path, part.second); });
   }
 
-  // Where the zygote keeps what cells see at `place`, below a listed path that it keeps aside; "": nowhere.
+  // Returns where the zygote keeps what cells see at `place`, below a listed path that it keeps
+  // aside, or "".
   std::string aside(const std::string& place) const {
     const auto holder =
         std::find_if(layout_.late.rbegin(), layout_.late.rend(),
@@ -150,8 +153,8 @@ class LayoutBuilder {
   }
 
   void add_scratch() {
-    // A place that the policy lists, or lists a parent of, is the host's; the others are private. The
-    // workspace comes last: it covers the stage of the scratch space.
+    // A place that the policy lists, or whose parent it lists, is the host's; the others are
+    // private. The workspace comes last because it covers the stage of the scratch space.
     for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"},
                                       {"shm", "/dev/shm"},
                                       {"home", home_},
@@ -181,9 +184,10 @@ class LayoutBuilder {
     else if (as_root_ && (entry.writable || is_private_file(entry.path)))
       step.id_map = id_map_of(layout_, entry.path, entry.writable ? "files.write" : "files.read");
     if (below_scratch(place)) {
-      // What is held is loaded, and while it loads a zygote has what cells have.
+      // Held files are loaded tools. While a zygote loads them, it sees what cells see.
       if (for_zygote_ && !is_held) layout_.steps.push_back(step);
-      // One below another goes along with it, so that no cell has to find its place among the host's names.
+      // A path below another one moves along with it, so that no cell has to look up its place
+      // among the host's names.
       step.target = aside(place);
       if (step.target.empty()) {
         step.target = fmt::format("{}/{}", kAside, layout_.late.size());
@@ -197,14 +201,14 @@ class LayoutBuilder {
     std::string target = place;
     if (below_scratch(place)) {
       target = aside(place);
-      if (target.empty()) return;  // private already: nothing of the host's is there
+      if (target.empty()) return;  // the place is private already: nothing of the host's is there
       if (for_zygote_) layout_.steps.push_back({RootOp::cover, "", place, flags});
     }
     layout_.steps.push_back({RootOp::cover, "", std::move(target), flags});
   }
 
   void add_covers() {
-    // Below a listed path it must be there to be covered: one that was moved away may come back.
+    // A path below a listed one must exist to be covered: one that was moved away may come back.
     for (const std::string& place : hidden_) cover(place, 0);
     for (const std::string& each : policy_.files.hide)
       if (const std::string place = normal_path(each); !listed(place)) cover(place, kBindOptional);
@@ -218,7 +222,8 @@ class LayoutBuilder {
     for (const ListedEntry& each : entries_) {
       const ListedEntry* over = entry_over(entries_, parent_of(each.at));
       if (!over) continue;
-      // What is missing below a writable path a tool could make, for the host to find and for the next cell to mount on.
+      // A tool could make what is missing below a writable path, and the host would find it there,
+      // and the next cell mount on it.
       if (over->writable)
         layout_.needed.push_back(each.at);
       else if (differs(each, *over))

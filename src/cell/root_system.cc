@@ -20,14 +20,14 @@ namespace {
 
 constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
-// Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
-// Small files are copied into the root: no mount to make, and none to take down. Each was looked at: a rule
-// such as "what links of /usr lead to" would show /etc/environment and maven's settings.xml, where tokens
-// and passwords are kept. `make test-matrix` finds links that lead nowhere.
+// A cell sees only what programs need of /etc: hosts keep passwords and keys there. Small files are
+// copied into the root, which saves making and removing a mount. Each file in the list was
+// reviewed: a rule such as "what links of /usr lead to" would show /etc/environment and maven's
+// settings.xml, which hold tokens and passwords. `make test-matrix` finds links that lead nowhere.
 constexpr const char* kEtcFiles[] = {"/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf",
                                      "/etc/protocols", "/etc/services", "/etc/os-release"};
-// Of packages that many machines have not: only those that are there become steps, some 15 us each. (Mounts
-// would take longer, and every cell of a zygote gets a copy of each mount.)
+// Files of packages that many machines do not have. Only existing files become steps, at about 15
+// us each. (Mounts would take longer, and every cell of a zygote gets a copy of each mount.)
 constexpr const char* kPackagesFiles[] = {"/etc/mime.types",
                                           "/etc/locale.alias",
                                           "/etc/matplotlibrc",
@@ -53,8 +53,9 @@ std::string link_target(int dir, const char* name) {
   return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
 }
 
-// What is not there, or may not be looked at, is left out. Anything else that goes wrong (no descriptor, a bad disk) must not
-// pass for that: every cell of this Runner would miss it, and be told that it does not exist.
+// Leaves out what does not exist or may not be looked at. Any other error (no descriptor, a bad
+// disk) must not pass for that: every cell of this Runner would lack the file, and say that it does
+// not exist.
 void left_out_or_throw(const std::string& path) {
   if (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != EPERM && errno != ELOOP)
     throw_sys("the cell's root: looking at '{}'", path);
@@ -70,7 +71,7 @@ std::vector<std::string> names_in(const Directory& directory, const std::string&
   return names;
 }
 
-// One entry of the system directories or of files.root, `name` in `dir`.
+// Adds one entry of the system directories or of files.root, `name` in `dir`.
 void add_system(RootLayout& layout, int dir, const char* name, const std::string& source,
                 const std::string& target, std::uint32_t flags) {
   struct stat info;
@@ -87,10 +88,10 @@ bool is_there(const char* path) {
   return false;
 }
 
-// Debian's Java keeps what it can't start without in /etc/java-<version>.
+// Debian's Java keeps files in /etc/java-<version> that it can't start without.
 std::vector<std::string> java_directories() {
   std::vector<std::string> found;
-  // /etc is long, and read for every cell.
+  // /etc is long, and is read for every cell.
   if (!is_there("/usr/lib/jvm")) return found;
   const Directory etc(opendir("/etc"));
   if (!etc) {
@@ -122,11 +123,11 @@ void add_root_directory(RootLayout& layout, const std::string& root) {
   UniqueFd opened = open_listed(root, O_RDONLY | O_DIRECTORY, "files.root");
   const Directory stream(fdopendir(opened.get()));
   if (!stream) throw_sys("policy: files.root: opening '{}'", root);
-  const int dir = opened.release();  // the stream's now
+  const int dir = opened.release();  // the stream owns it now
   std::vector<std::string> names = names_in(stream, root);
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
-    // These are the cell's own.
+    // The cell has its own versions of these.
     if (name == "." || name == ".." || name == "proc" || name == "sys" || name == "dev" ||
         name == "tmp" || "/" + name == kWorkspace)
       continue;
@@ -158,13 +159,14 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   file("/etc/hostname", "brig\n");
   file("/etc/nsswitch.conf",
        "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
-  // A cell of root's is another user, to whom every readable file is somebody else's: git would refuse each repository.
-  // What it guards against, that a stranger's repository runs something as this user, is what a cell is for.
+  // A cell of root's runs as another user, for whom every readable file belongs to somebody else:
+  // git would refuse each repository. Git guards against a stranger's repository running something
+  // as this user; in a cell, the cell guards against that.
   if (as_root) file("/etc/gitconfig", "[safe]\n\tdirectory = *\n");
   if (policy.network == Network::host)
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
-  // A link, unless something is listed below it: mounts do not go through links.
+  // A link, unless something is listed below it: mounts do not follow links.
   if (std::none_of(entries.begin(), entries.end(),
                    [](const ListedEntry& each) { return is_at_or_below(each.at, "/var/tmp"); }))
     layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
