@@ -37,7 +37,8 @@ void end(int pidfd) {
   }
 }
 
-// A user namespace that shows files of `map` as the tool's. It lives on in the descriptor.
+// Makes a user namespace that shows files of `map` as the tool's. The namespace lives on in the
+// descriptor.
 int make_id_map(const Plan& plan, const IdMap& map) {
   int pidfd = -1;
   const pid_t pid = sys::clone_process(CLONE_NEWUSER | CLONE_PIDFD | SIGCHLD, &pidfd);
@@ -85,7 +86,7 @@ bool make_cgroup(const Plan& plan, const CgroupTree& tree, unsigned slot, unsign
   return true;
 }
 
-// Who holds it may enter, with the janitor's rights.
+// Any process that holds this descriptor may enter the cgroup with the janitor's rights.
 int open_entrance(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation) {
   char name[64], path[4096], file[4096];
   slot_name(name, slot, generation);
@@ -112,7 +113,8 @@ bool remove_cgroups(const Plan& plan, const CgroupTree& tree) {
   return true;
 }
 
-// False if there is no zygote any more. That is no failure of this slot: the host hears why it ended.
+// Returns false if there is no zygote any more. That is not a failure of this slot: the host hears
+// why the zygote ended.
 bool grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   wire::Message message{};
   message.tag = Tag::new_slot;
@@ -142,7 +144,8 @@ bool grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   return !ended;
 }
 
-// Hands on to the host what the zygote says: that it is ready, or why it is not. False if it says nothing.
+// Passes the zygote's message on to the host: the zygote is ready, or why it is not. Returns false
+// if there is no message.
 bool hand_on(int zygote_socket, int host_socket) {
   wire::Message message;
   const Packet packet = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
@@ -152,8 +155,8 @@ bool hand_on(int zygote_socket, int host_socket) {
   return true;
 }
 
-// pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup: its
-// keeper does, before it makes the next cell; then the host removes the old one.
+// pids.peak can't be reset. So a slot that used more than one process moves into a new cgroup: its
+// keeper enters it before it makes the next cell, and then the host removes the old one.
 void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generation) {
   wire::Message message{};
   message.tag = Tag::failed;
@@ -182,7 +185,7 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
   }
   for (unsigned i = 0; i < plan.cgroups.count; ++i)
     clean &= remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
-  _exit(clean ? 0 : 1);  // what could not be removed, the host tries again
+  _exit(clean ? 0 : 1);  // the host tries again to remove what is left
 }
 
 uint64_t zygote_flags(const Plan& plan) {
@@ -208,8 +211,8 @@ void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* 
   *socket = pair[0];
 }
 
-// One cell; its pidfd. Making namespaces takes long, so it is started before there is a plan, which then
-// comes over the cell's socket; `plan` is set if it was there first.
+// Starts a single cell. Returns its pidfd. Making namespaces takes long, so it can start before
+// there is a plan, which then comes over the cell's socket; `plan` is set if it came first.
 int start_single(const Plan* plan, const wire::Message& request, int cell_socket, int input,
                  int host_socket, int host_pidfd, const int* id_maps) {
   const SingleStart start{.namespaces = request.index,
@@ -219,7 +222,7 @@ int start_single(const Plan* plan, const wire::Message& request, int cell_socket
                           .input = input,
                           .terminal = (request.status & wire::kExtraTerminal) != 0};
   int pidfd = -1;
-  // The network namespace takes longest of all: a process of its own makes it.
+  // The network namespace takes longest, so a process of its own makes it.
   const pid_t pid = sys::clone_process(
       SIGCHLD | CLONE_PIDFD | (request.index & ~static_cast<unsigned>(CLONE_NEWNET)), &pidfd);
   if (pid < 0) die(host_socket, Stage::clone_zygote);
@@ -244,7 +247,7 @@ void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
   }
 }
 
-// What is not to be inherited from the host, by this process or by cells.
+// Drops what neither this process nor cells may inherit from the host.
 void leave_the_hosts_ways() {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   // The host's ignored signals (Python ignores SIGPIPE) must not reach the tools.
@@ -252,29 +255,31 @@ void leave_the_hosts_ways() {
   const unsigned long default_action[4] = {};
   for (int number = 1; number <= 64; ++number)
     syscall(SYS_rt_sigaction, number, default_action, nullptr, 8);
-  // A tool's core limit is 1, see plan_builder.cc: where the host's own is 0, only root can raise it.
+  // A tool's core limit is 1 (see plan_builder.cc). Where the host's own is 0, only root can raise
+  // it.
   const rlimit core{1, 1};
   setrlimit(RLIMIT_CORE, &core);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Terminal signals are the host's to handle: a session of its own.
+  // Terminal signals are for the host, so this process has a session of its own.
   setsid();
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // for floors without a pid namespace
 }
 
-// Those that a janitor watches, by descriptor: the host, and its own child, a zygote or a single cell.
+// The descriptors of what a janitor watches: the host, and its own child, which is a zygote or a
+// single cell.
 struct Watched {
   int host_socket, host_pidfd;
   int zygote_pidfd = -1, zygote_socket = -1;
 };
 
-// Starts the child, by what the host says first. Returns the plan.
+// Starts the child that the host's first message asks for. Returns the plan.
 const Plan& start_child(Watched& watched) {
   const int host_socket = watched.host_socket, host_pidfd = watched.host_pidfd;
   wire::Message message;
   Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
-  if (packet.size == 0) _exit(1);  // the host gave up, and cleans up itself
+  if (packet.size == 0) _exit(1);  // the host gave up and cleans up itself
   if (packet.size != sizeof message || packet.fd_count < 1 || packet.fd_count > 2)
     die(host_socket, Stage::plan);
   int id_maps[kMaxIdMaps];
@@ -283,7 +288,7 @@ const Plan& start_child(Watched& watched) {
     watched.zygote_pidfd = start_single(nullptr, message, g_cell_socket, packet.fds[1].get(),
                                         host_socket, host_pidfd, id_maps);
     packet.fds[1].reset();
-    return receive_plan(host_socket);  // a janitor that ends here takes the cell along
+    return receive_plan(host_socket);  // if the janitor ends here, the cell ends with it
   }
   const Plan& plan = map_plan(host_socket, packet.fds[0].release());
   make_id_maps(plan, host_socket, id_maps);
@@ -303,7 +308,7 @@ const Plan& start_child(Watched& watched) {
   return plan;
 }
 
-// Does what the host asks for. False: the zygote has ended.
+// Does what the host asks for. Returns false if the zygote has ended.
 bool obey(const Plan& plan, const Watched& watched) {
   wire::Message message;
   Packet asked = recv_packet(watched.host_socket, &message, sizeof message, MSG_DONTWAIT);
@@ -323,13 +328,13 @@ bool obey(const Plan& plan, const Watched& watched) {
                     {watched.zygote_pidfd, POLLIN, 0}};
   for (;;) {
     if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, watched.zygote_pidfd);
-    // Its socket closes before its process is gone, which under load takes long.
+    // The zygote's socket closes before its process is gone, which takes long under load.
     bool zygote_ended = !plan.single && ((polls[2].revents & POLLHUP) || polls[3].revents);
-    // Its last words come before its end is looked at.
+    // Pass its last messages on before looking at its end.
     if ((polls[2].revents & POLLIN) && hand_on(watched.zygote_socket, watched.host_socket))
       continue;
     if ((polls[0].revents & POLLIN) && !obey(plan, watched)) zygote_ended = true;
-    // A single cell is over when its call is: the host still reads its cgroups, then it hangs up.
+    // A single cell ends with its call. The host still reads its cgroups, and then hangs up.
     if (polls[3].revents && plan.single) {
       polls[3].fd = -1;
       if (plan.floor != Floor::jail) {
@@ -338,7 +343,7 @@ bool obey(const Plan& plan, const Watched& watched) {
       }
     }
     if (zygote_ended) {
-      // It may have said them after its socket was looked at.
+      // A last message may have come after its socket was looked at.
       while (hand_on(watched.zygote_socket, watched.host_socket)) {
       }
       finish(plan, watched.zygote_pidfd);
@@ -355,7 +360,8 @@ void janitor_main(int host_socket, int host_pidfd) {
   leave_the_hosts_ways();
   Watched watched{.host_socket = host_socket, .host_pidfd = host_pidfd};
   const Plan& plan = start_child(watched);
-  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
+  // Without a pid namespace the tool could kill its init, so this end of the socket then stays open
+  // until all processes are dead.
   if (plan.single && plan.floor == Floor::jail) close(g_cell_socket);
   serve(plan, watched);
 }

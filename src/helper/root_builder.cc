@@ -22,14 +22,14 @@ constexpr const char* kStage = "/proc";
 }  // namespace
 
 bool stage_root(RootStage& stage, Failure& failure, const char* size) {
-  // Nothing done here may propagate to the host, or the other way.
+  // Nothing done here may propagate to the host, and nothing of the host's to here.
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return fail(failure, Stage::private_mounts);
   stage.old_root = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   stage.root = new_mount("tmpfs", size, sys::kAttrNosuid | sys::kAttrNodev);
   if (stage.old_root < 0 || stage.root < 0) return fail(failure, Stage::root_tmpfs);
-  // The fresh proc is made before the stage covers the host's: the kernel lets a user namespace
-  // have one only while it can see another, unobscured.
+  // The fresh proc is made before the stage covers the host's: the kernel gives a user namespace a
+  // new proc only while it can see another one, unobscured.
   stage.proc = new_mount("proc", nullptr, sys::kAttrNosuid | sys::kAttrNodev | sys::kAttrNoexec);
   if (stage.proc < 0) return fail(failure, Stage::proc);
   return true;
@@ -42,8 +42,8 @@ int view_of(int proc, int input) {
   struct stat given, found;
   if (size <= 0 || path[0] != '/' || fstat(input, &given) != 0) return -1;
   path[size] = '\0';
-  // By its name, since a mount of another namespace, which the descriptor's is, can't be copied. Whatever else may stand
-  // there by now is not the same file, and not opened.
+  // Open it by its name: the descriptor's mount is of another namespace and can't be copied. If
+  // something else stands there by now, it is not the same file, and is not opened.
   const int tree = sys::open_tree(
       AT_FDCWD, path, sys::kOpenTreeClone | sys::kOpenTreeCloexec | AT_SYMLINK_NOFOLLOW);
   if (tree < 0) return -1;
@@ -58,8 +58,8 @@ int view_of(int proc, int input) {
       sys::mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) == 0) {
     strcpy(link, "self/fd/");
     strcat(link, decimal(number, static_cast<unsigned long>(tree)));
-    view = openat(proc, link,
-                  O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);  // a FIFO without a writer
+    // O_NONBLOCK: a FIFO may have no writer.
+    view = openat(proc, link, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   }
   close(tree);
   if (view < 0) return -1;

@@ -1,4 +1,4 @@
-// Mounts of the new root: each is made or copied while nobody can see it, and attached last.
+// Mounts of the new root: each is made or copied while no process can see it, and attached last.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -15,9 +15,10 @@ using wire::Stage;
 
 namespace {
 
-// Makes `name` of the bytes that the plan holds.
+// Makes the file `name` with bytes that the plan holds.
 bool write_bytes(int dir, const char* name, const Plan& plan, const PlanList<char>& bytes) {
-  // Executable: the linker asks for no more than reading, but a library may be a program too.
+  // The file is executable: the linker only needs to read a library, but a library may be a program
+  // too.
   const int to = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
   if (to < 0) return false;
   bool ok = true;
@@ -33,7 +34,8 @@ bool write_bytes(int dir, const char* name, const Plan& plan, const PlanList<cha
   return ok;
 }
 
-// On top of what a mount of the host's has there: a library in /usr, or in a listed directory.
+// Mounts a held file on top of what a mount of the host's has there: a library in /usr, or in a
+// listed directory.
 bool mount_held(int root, dev_t device, const RootStep& step, const Plan& plan,
                 const PlanList<char>& bytes) {
   constexpr const char* kHeld = ".brig-held";
@@ -48,12 +50,12 @@ bool mount_held(int root, dev_t device, const RootStep& step, const Plan& plan,
                   attach(tree, root, text(plan, step.target), false);
   const int error = errno;
   if (tree >= 0) close(tree);
-  unlinkat(root, kHeld, 0);  // last: what has no name can't be attached
+  unlinkat(root, kHeld, 0);  // last: a file without a name can't be attached
   errno = error;
   return ok;
 }
 
-// A detached copy of the mount at the step's source.
+// Returns a detached copy of the mount at the step's source, or -1.
 int copy_of_source(const Plan& plan, const RootStep& step, int old_root) {
   const char* path = text(plan, step.source);
   const unsigned how = sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive;
@@ -67,10 +69,12 @@ int copy_of_source(const Plan& plan, const RootStep& step, int old_root) {
   return tree;
 }
 
-// Whether the source is what the host saw at its path when the plan was made.
+// Returns whether the source is what the host saw at its path when the plan was made; if not, sets
+// errno.
 bool is_as_planned(const Plan& plan, const RootStep& step, const struct stat& info) {
-  // The map was made for the owner that the host saw at this path. Someone who may rename there may have
-  // put another directory in its place since: then the cell would act as an owner that this one has not.
+  // The map was made for the owner that the host saw at this path. Somebody who may rename there
+  // may have put another directory in its place since, and the cell would act as an owner that this
+  // directory does not have.
   if (step.id_map >= 0) {
     const IdMap& map = begin_of(plan, plan.id_maps)[step.id_map];
     if (info.st_uid != map.uid || info.st_gid != map.gid ||

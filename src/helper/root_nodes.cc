@@ -12,7 +12,7 @@
 namespace brig::helper {
 namespace {
 
-// A new small file with this text.
+// Makes a small new file with this text.
 bool write_new(int dir, const char* path, const char* content) {
   const int fd = openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
   if (fd < 0) return false;
@@ -25,7 +25,8 @@ bool write_new(int dir, const char* path, const char* content) {
   return ok;
 }
 
-// Most of brig's own nodes have their parent already: one call, without walking there.
+// The parent of most of brig's own nodes exists already: one call makes such a node, without
+// walking there.
 bool make_quickly(int root, const RootStep& step, const Plan& plan, bool directory) {
   if (!is_own(step)) return false;
   const char* path = text(plan, step.target) + 1;
@@ -105,7 +106,7 @@ bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const
   if (from < 0) return errno == ENOENT || errno == EACCES;
   struct stat info;
   if (fstat(from, &info) != 0 || !S_ISREG(info.st_mode) || !(info.st_mode & S_IROTH)) {
-    close(from);  // not for everyone's eyes: root's rights must not copy it
+    close(from);  // not everyone may read it, so root's rights must not copy it
     return true;
   }
   int to = openat(root, text(plan, step.target) + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
@@ -118,11 +119,12 @@ bool copy_file(int old_root, int root, dev_t device, const RootStep& step, const
     }
   }
   bool ok = to >= 0;
-  char buffer[16384];  // what these files mostly fit in, and a stack of 64 KiB (ulimit -s 64) too
+  // Most of these files fit in it, and it fits in a stack of 64 KiB (ulimit -s 64).
+  char buffer[16384];
   ssize_t size = 0;
   while (ok && (size = read(from, buffer, sizeof buffer)) > 0) {
     ok = write(to, buffer, static_cast<size_t>(size)) == size;
-    if (size == info.st_size) size = 0;  // all of it at once
+    if (size == info.st_size) size = 0;  // the whole file was read at once
     if (size == 0) break;
   }
   ok = ok && size == 0;

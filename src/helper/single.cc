@@ -1,5 +1,5 @@
-// One cell for one call: zygote, keeper and init in one process, without the nested namespaces that
-// only reuse needs. The locks and the result are the same.
+// Makes one cell for one call: zygote, keeper and init are one process, without the nested
+// namespaces that only reuse needs. The locks and the result are the same.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -21,8 +21,8 @@ constexpr uint64_t kNoNetwork = 1 << 20;  // and the errno
 
 namespace {
 
-// Making a network namespace takes as long as building the root: a child makes one meanwhile, opens
-// it in the descriptor table that both share, and says which descriptor it is.
+// Making a network namespace takes as long as building the root. So a child makes it meanwhile,
+// opens it in the descriptor table that both share, and reports the descriptor's number.
 struct NetworkMaker {
   pid_t pid = -1;
   int said = -1;
@@ -64,7 +64,7 @@ void join_network(int socket, const NetworkMaker& maker) {
 
 constexpr unsigned kMaxEntrances = 4;  // memory, pids, cpu, cpuacct
 
-// By path, so before the root changes.
+// Opens them by path, and so before the root changes.
 void open_entrances(const Plan& plan, int socket, int* entrances) {
   if (plan.cgroups.count > kMaxEntrances) {
     errno = EINVAL;
@@ -85,8 +85,8 @@ void enter_cgroups(const Plan& plan, int socket, const int* entrances) {
     if (!enter_cgroup(entrances[i])) die(socket, Stage::cgroup);
 }
 
-// The host decides twice whether it is root, before the plan and in it. Were the two not the same, the tool could
-// be left with root's id.
+// The host decides twice whether it is root: before the plan and in it. If the two differed, the
+// tool could be left with root's id.
 void check_user(const Plan& plan, int socket, const SingleStart& start) {
   if (plan.floor != Floor::jail ||
       ((plan.as_root != 0) != ((start.namespaces & CLONE_NEWUSER) != 0) && plan.user == start.user))
@@ -95,7 +95,7 @@ void check_user(const Plan& plan, int socket, const SingleStart& start) {
   die(socket, Stage::plan);
 }
 
-// Returns a /proc that may be written to. `network`: the maker of a network namespace, or null.
+// Enters the jail. Returns a writable /proc. `network`: the maker of a network namespace, or null.
 int enter_jail(const Plan& plan, int socket, const RootStage& stage, const int* id_map_fds,
                const NetworkMaker* network, int host_proc, const int* entrances, int* workspace) {
   Failure failure;
@@ -118,7 +118,7 @@ int enter_jail(const Plan& plan, int socket, const RootStage& stage, const int* 
   return proc;
 }
 
-// On the floors without mounts; `scratch`: set to the cell's directory.
+// Enters the cell's directory, on floors without mounts. Sets `scratch` to it.
 void enter_directory(const Plan& plan, int socket, const int* entrances, char* scratch) {
   Failure failure;
   enter_cgroups(plan, socket, entrances);
@@ -132,15 +132,15 @@ void enter_directory(const Plan& plan, int socket, const int* entrances, char* s
 
 void single_main(const Plan* known, int socket, const int* id_map_fds, const SingleStart& start) {
   set_name("brig-init");
-  // A janitor that gives up takes the cell along. That it was gone before this line the host notices,
-  // and sends no request.
+  // If the janitor gives up, the cell ends with it. If the janitor was gone before this line, the
+  // host notices and sends no request.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   umask(022);
   Failure failure;
   RootStage stage;
   const int host_proc = openat(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  // What needs no plan is done while the host works it out.
+  // Do what needs no plan while the host builds it.
   if (start.namespaces & CLONE_NEWUSER &&
       !map_ids(host_proc, start.user, start.uid, start.gid, failure))
     die(socket, failure);
