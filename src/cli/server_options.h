@@ -1,4 +1,4 @@
-// What brig-server is started with, and its two ways to run. Only for server_*.cc.
+// The options of brig-server, and its two commands. Only for server_*.cc.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@ namespace brig::cli {
 
 struct ServerOptions {
   std::string manifest, audit, arguments = "off", mcp_text = "25K";
-  PolicyOptions policy;  // of mcp
+  PolicyOptions policy;  // for `brig mcp`
   bool builtins = false;
-  std::vector<std::string> preload;  // of run_python
+  std::vector<std::string> preload;  // for run_python
   SandboxOptions sandbox;
-  // of serve
+  // For `brig serve`.
   std::string listen = "127.0.0.1:7070", token_file, certificate, key, drain = "30s",
               max_body = "16M";
   serve::GateOptions gate;
 };
 
-// Both return the exit code, and throw Error for what the options get wrong.
+// Each runs a command until it ends, and returns the exit code. Throws Error for bad options.
 int run_mcp(const ServerOptions& options);
 int run_serve(const ServerOptions& options);
 

@@ -35,10 +35,10 @@ void tell_defect(const std::exception& error) {
   complain(std::string("a defect, please report it: ") + error.what());
 }
 
-// Where a user's programs keep what they have done.
+// Returns the place where programs of a user keep what they have done.
 std::string default_audit() {
   std::string directory;
-  if (const char* state = std::getenv("STATE_DIRECTORY"))  // a service's
+  if (const char* state = std::getenv("STATE_DIRECTORY"))  // set for a service
     directory = state;
   else if (const char* user = std::getenv("XDG_STATE_HOME"); user && *user == '/')
     directory = std::string(user) + "/brig";
@@ -53,7 +53,8 @@ std::string default_audit() {
   return directory + "/audit.jsonl";
 }
 
-// How many descriptors this process may have, from now on as many as it can ask for. The other half is for cells.
+// Raises the limit of descriptors as far as it is allowed, and returns it. Half of them are for
+// cells.
 unsigned most_descriptors() {
   constexpr rlim_t kEnough = 16'384;
   rlimit limit{};
@@ -63,7 +64,7 @@ unsigned most_descriptors() {
   return static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
 }
 
-// The name of a socket that this process has made.
+// Removes the name of a socket that this process has made.
 class SocketName {
  public:
   explicit SocketName(std::string path) : path_(std::move(path)) {}
@@ -92,7 +93,7 @@ std::size_t mcp_text_of(const ServerOptions& options) {
   return *size;
 }
 
-// What both need, in the order in which it must be made.
+// What both commands need, in the order in which it must be made.
 struct Parts {
   explicit Parts(const ServerOptions& options) {
     Builtins builtins;
@@ -125,7 +126,7 @@ struct Parts {
     follow();
   }
 
-  // `file`: the one that has changed, unless it is the manifest.
+  // `file`: the file that has changed, unless it is the manifest.
   void reload(const std::string& file = "") {
     service->reload([this, file](const std::string& fault) {
       follow();
@@ -182,7 +183,8 @@ HttpLimits limits_of(const ServerOptions& options) {
   const auto body = parse_size(options.max_body);
   if (!body || *body < 1024 || *body > 1_GiB)
     throw_error(ErrorKind::config, "--max-body {}: 1K to 1G", in_quotes(options.max_body));
-  // Callers are refused in turn, and strangers sent away, only while there are descriptors to accept others with.
+  // Refusing callers in turn, and sending strangers away, works only while there are descriptors to
+  // accept other connections with.
   limits.connections = std::min<unsigned>(limits.connections, most_descriptors() / 2);
   limits.body = *body;
   limits.bodies = std::max<std::size_t>(limits.bodies, 4 * limits.body);
@@ -196,7 +198,7 @@ std::chrono::milliseconds drain_time_of(const ServerOptions& options) {
   return *time;
 }
 
-// Where the server listens: on sockets that it was given, or on one of its own.
+// Where the server listens: on inherited sockets, or on one of its own.
 struct Listening {
   Listening(const ServerOptions& options, const Tokens& tokens, bool secure)
       : sockets(inherited_sockets()) {
@@ -216,10 +218,10 @@ struct Listening {
 
   std::vector<UniqueFd> sockets;
   std::vector<ListenAddress> addresses;
-  std::optional<SocketName> own_socket;  // removed at the end, whichever that is
+  std::optional<SocketName> own_socket;  // its name is removed at the end, however that comes
 };
 
-// What signals ask of a server. Goes before it does.
+// Does what signals ask of a server. Is destroyed before the server.
 struct Signals {
   void on_signal(int which) {
     if (which == SIGHUP) return reload();
@@ -229,7 +231,7 @@ struct Signals {
     note("stopping: calls that run may end; again: at once");
     server.http().drain();
     parts.service->drain([this] {
-      // What they answered may still be on its way.
+      // The last answers may still be on their way.
       last = parts.loop.after(std::chrono::milliseconds(100), [this] { parts.loop.stop(); });
     });
     if (!last) patience = parts.loop.after(drain_time, [this] { end_calls(); });
@@ -245,7 +247,8 @@ struct Signals {
     if (parts.service->has_manifest()) parts.reload();
   }
 
-  // Calls that are ended are still noted in the audit log and answered. A cell that can't be ended holds up nothing.
+  // Calls that are ended are still noted in the audit log and answered. A cell that can't be ended
+  // must not delay the exit.
   void end_calls() {
     parts.service->cancel_all();
     if (!last) last = parts.loop.after(kToEndCalls, [this] { parts.loop.stop(); });
@@ -256,7 +259,7 @@ struct Signals {
   Server& server;
   const std::chrono::milliseconds drain_time;
   Loop::Timer patience = {}, last = {};
-  int asked = 0;  // to stop
+  int asked = 0;  // how often it was asked to stop
 };
 
 void tell_listening(const std::vector<ListenAddress>& addresses, bool secure) {

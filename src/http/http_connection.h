@@ -1,7 +1,7 @@
 // One connection of an HttpServer, on whatever stream carries it. Only for http_server.cc.
 //
-// There is always a read under way, even while a request is being answered: it is how a client that leaves is noticed.
-// What it brings then is the next request, which waits its turn.
+// There is always a read under way, even while a request is being answered: this is how a client
+// that leaves is noticed. What the read brings then is the next request, which waits for its turn.
 #pragma once
 
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ class Connection final : public AnyConnection,
       return stream_;
   }
 
-  // Something now and then is not enough to hold a large answer for ever.
+  // Taking a little now and then is not enough to keep a large answer for ever.
   bool is_too_slow(SteadyClock::time_point now) const {
     const auto most = server_->limits.send_time +
                       std::chrono::seconds((taken_ + unsent_) / server_->limits.least_rate);
@@ -127,7 +127,7 @@ class Connection final : public AnyConnection,
   void read() {
     if (reading_ || closed_) return;
     reading_ = true;
-    // Not into the reader, which moves what the next request has there already.
+    // Do not read into the reader's buffer: it moves what is already there of the next request.
     stream_.async_read_some(asio::buffer(chunk_),
                             [self = this->shared_from_this()](error_code error, std::size_t size) {
                               self->reading_ = false;
@@ -139,13 +139,13 @@ class Connection final : public AnyConnection,
     if (closed_) return;
     if (error) return drop();
     server_->counts.bytes_in += size;
-    if (closing_) {  // until the client has seen that it is over
+    if (closing_) {  // read on until the client has seen that the connection ends
       discarded_ += size;
       return discarded_ > kMostDiscarded ? drop() : read();
     }
     reader_.append(chunk_.data(), size);
     if (!exchange_) return parse();
-    // The next request, ahead of its time. When there is much of it, it waits in the kernel.
+    // This is the next request, ahead of its time. If there is much of it, it waits in the kernel.
     if (reader_.waiting() < server_->limits.header) read();
   }
 
@@ -174,7 +174,7 @@ class Connection final : public AnyConnection,
     }
   }
 
-  // Whoever asks is judged before anything of the body is taken.
+  // The caller is judged before any of the body is taken.
   void on_head() {
     HttpReader::Message& head = reader_.head();
     const auto exchange =
@@ -184,7 +184,7 @@ class Connection final : public AnyConnection,
     exchange->request.peer = peer_;
     exchange->request.secure = kTls;
     exchange->head_only = exchange->request.method == "HEAD";
-    exchange->keep_alive = head.keep_alive && reader_.can_skip();  // should it be refused
+    exchange->keep_alive = head.keep_alive && reader_.can_skip();  // in case it is refused
     ++server_->counts.requests;
     exchange_ = exchange;
     bool wanted = false;
@@ -206,7 +206,7 @@ class Connection final : public AnyConnection,
     if (reader_.awaits_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  // The request is answered, and what may still come of its body is not wanted.
+  // The request is answered, and the rest of its body is not wanted.
   void pass_over() {
     if (closed_) return;
     deadline_ = SteadyClock::time_point::max();
@@ -227,7 +227,7 @@ class Connection final : public AnyConnection,
     return false;
   }
 
-  // For that much of a body: small ones always have it.
+  // Returns whether there is room for a body of that size. A small body always has room.
   bool has_room(std::size_t size) {
     if (size == 0) return true;
     const Caller* caller = pending_ ? pending_->caller.get() : nullptr;
@@ -299,7 +299,7 @@ class Connection final : public AnyConnection,
     if (exchange_ && exchange_->answered()) finish();
   }
 
-  // The answer is with the client.
+  // The client has the whole answer.
   void finish() {
     if (closed_ || !exchange_) return;
     const bool keep = exchange_->keep_alive && !server_->draining;
@@ -308,7 +308,8 @@ class Connection final : public AnyConnection,
     parse();
   }
 
-  // Answers what is no request, and closes: nobody knows where the next one would begin.
+  // Answers bytes that are not a request, and closes: nobody knows where the next request would
+  // begin.
   void refuse(unsigned status, std::string_view why) {
     ++server_->counts.refused;
     reader_.forget();
@@ -329,7 +330,8 @@ class Connection final : public AnyConnection,
     read();
   }
 
-  // Closing while the client still sends would reset the connection, and lose it the answer.
+  // Closing while the client still sends would reset the connection, and the client would lose the
+  // answer.
   void linger() {
     closing_ = true;
     limit(std::chrono::seconds(2));
@@ -352,11 +354,11 @@ class Connection final : public AnyConnection,
   std::array<char, kChunk> chunk_;
   HttpReader reader_;
   Places::Place place_;
-  std::shared_ptr<HttpExchange> pending_;   // whose body is being received
-  Share room_, own_room_;                   // of that body, among all and among its caller's
-  std::shared_ptr<HttpExchange> exchange_;  // being answered
+  std::shared_ptr<HttpExchange> pending_;   // the request whose body is being received
+  Share room_, own_room_;                   // of that body, among all bodies and among its caller's
+  std::shared_ptr<HttpExchange> exchange_;  // the request that is being answered
   std::deque<std::string> out_;
-  std::size_t sent_ = 0;  // of the first of them
+  std::size_t sent_ = 0;  // bytes sent of the first piece
   std::size_t unsent_ = 0, discarded_ = 0;
   std::size_t taken_ = 0;                 // since
   SteadyClock::time_point busy_since_{};  // there is something to send

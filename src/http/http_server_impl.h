@@ -48,12 +48,13 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   Loop::Timer sweep, pause;
 
   void accept(Listener& listener);
-  // Closes a stranger's connection, for another to come. False: there is none.
+  // Closes a stranger's connection to make room for another. Returns false if there is none.
   bool make_room();
-  // One that goes takes others along.
+  // Allows for a connection that goes and takes others along.
   void for_each(const std::function<void(AnyConnection&)>& job);
-  // Drops clients until the rest leaves no more unsent than may be: of the caller that has most of it, the one with most goes
-  // first. Not while somebody sends, who may be going through a list that a client which leaves is taken from.
+  // Drops clients until the unsent bytes of the rest are within the limit. The first to go is the
+  // client with most unsent bytes, of the caller with most of them. Happens later, not while
+  // somebody sends: the sender may be going through a list that a leaving client is removed from.
   void shed_soon();
 };
 

@@ -19,8 +19,8 @@ constexpr const char* kInstructions =
 
 Json server_info() { return {{"name", "brig"}, {"title", "brig"}, {"version", BRIG_VERSION}}; }
 
-// Of resources neither changes are told nor subscriptions taken: they come with the results of calls. Tasks are not listed: a server without
-// tokens can't tell whose they are.
+// Resources have no notifications of changes and no subscriptions: they come with the results of
+// calls. Tasks are not listed, because a server without tokens can't tell whose they are.
 Json capabilities_of(std::string_view version) {
   Json all{{"tools", {{"listChanged", true}}},
            {"logging", Json::object()},
@@ -90,7 +90,7 @@ Mcp::Stop Mcp::legacy(Request& request) {
   } else if (method == "logging/setLevel") {
     set_level(request);
   } else if (method == "server/discover") {
-    // Of the other era, from who does not know yet that it has to say so.
+    // A client of the other era that does not know yet that it has to say so.
     request.fail(rpc::kInvalidParams,
                  "params._meta: io.modelcontextprotocol/protocolVersion is missing");
   } else {
@@ -162,14 +162,15 @@ void Mcp::set_level(Request& request) {
   request.answer(Json::object());
 }
 
-// Tells of changes until it is stopped.
+// Sends notifications of changes until it is stopped.
 Mcp::Stop Mcp::listen(Request& request) {
   const auto wanted = request.params.find("notifications");
   if (wanted == request.params.end() || !wanted->is_object()) {
     request.fail(rpc::kInvalidParams, "notifications: an object");
     return {};
   }
-  // No task is told of unasked; but who does not declare them may not ask for it either.
+  // The server sends no notifications of tasks unasked. A client that does not declare tasks may
+  // not ask for them either.
   if (wanted->contains("taskIds") && !request.declares_tasks()) {
     request.fail_without_tasks();
     return {};

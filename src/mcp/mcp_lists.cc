@@ -14,7 +14,7 @@ constexpr std::size_t kPage = 100;
 
 void Mcp::list_tools(Request& request) {
   const auto tools = service_.tools(request.caller());
-  // The name of the last that was given: it stays true when tools come and go.
+  // The cursor is the name of the last tool that was given: it stays valid when tools come and go.
   const auto after = request.cursor();
   if (!after) return;
   const auto first =
@@ -27,7 +27,7 @@ void Mcp::list_tools(Request& request) {
     const Tool& tool = *tools[i];
     list.push_back(
         mcp_tool(tool, service_.policy_of(tool), request.modern, service_.is_own(tool.name)));
-    // Before 2025-06-18 there were neither output schemas nor what they are of.
+    // Before 2025-06-18 there were neither output schemas nor structured results.
     if (!request.modern && request.origin.session->version < "2025-06-18")
       list.back().erase("outputSchema");
     if (!request.modern && request.has_tasks())

@@ -77,7 +77,7 @@ std::optional<Json> shape_fault(const Json& message) {
   if (version == message.end() || *version != "2.0") return fault(id, "jsonrpc: must be \"2.0\"");
   const auto method = message.find("method");
   if (method == message.end()) {
-    // An answer; but nothing is ever asked.
+    // This is an answer, but the server never asks anything.
     if (message.contains("result") || message.contains("error")) return {};
     return fault(id, "there is no method");
   }

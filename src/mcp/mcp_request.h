@@ -1,4 +1,4 @@
-// A request of MCP, taken apart. Only for mcp*.cc.
+// The parts of an MCP request. Only for mcp*.cc.
 #pragma once
 
 #include "base/text.h"
@@ -22,7 +22,7 @@ struct Mcp::Request {
     if (modern) value["resultType"] = "complete";
     reply->answer(rpc::result(id, std::move(value)), status);
   }
-  // In the modern era the client may keep it for a while.
+  // Answers with a list, which a client of the modern era may keep for a while.
   void answer_list(Json value) const {
     if (modern) {
       value["ttlMs"] = kListLifetime;
@@ -30,13 +30,13 @@ struct Mcp::Request {
     }
     answer(std::move(value));
   }
-  // Its status is HTTP's in the modern era; in the other an error is an answer like any.
+  // In the modern era `status` is HTTP's; in the other era an error is an answer like any other.
   void fail(int code, const std::string& message, unsigned status = 400,
             Json data = nullptr) const {
     reply->answer(rpc::error(id, code, message, std::move(data)), modern ? status : 200);
   }
-  // What the cursor stands for: the last entry that was given. "" without a cursor. Nothing if it is malformed, which the
-  // client has then been told.
+  // Returns what the cursor stands for, the last entry that was given, or "" without a cursor.
+  // Returns nothing if the cursor is malformed, after telling the client.
   std::optional<std::string> cursor() const {
     const auto found = params.find("cursor");
     if (found == params.end()) return "";
@@ -52,7 +52,7 @@ struct Mcp::Request {
     return found == meta->end() ? nullptr : &*found;
   }
 
-  // Whether its version has tasks.
+  // Returns whether the request's version has tasks.
   bool has_tasks() const { return modern || origin.session->version == kLatestLegacy; }
   JobKind task_kind() const { return modern ? JobKind::task : JobKind::legacy_task; }
   bool declares_tasks() const {

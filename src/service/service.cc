@@ -59,7 +59,7 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
 
 Service::~Service() {
   handover_.close();
-  worker_.reset();  // a reload that is under way needs all the rest
+  worker_.reset();  // a reload that is under way needs all the other members
   for (const auto& served : {builtins_, tools_})
     if (served) served->readable.reset();
 }
@@ -165,7 +165,7 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
   const std::string hash = refusal ? "" : hash_of(request.arguments);
   if (!refusal) {
     if (request.call_id.empty()) request.call_id = new_id(*request.caller);
-    // A call that would leave no trace is not made.
+    // A call that can't be noted is not made.
     if (!audit_.works() || !audit_.write(start_line(request, hash)))
       refusal =
           Refusal{503, "no-audit", "the audit log can't be written, and no call is made without it",
@@ -201,7 +201,7 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
   }
   options.limits = request.limits;
   const auto on_done = [this, number](ToolResult result) {
-    // On a thread of the sandbox's.
+    // Runs on a thread of the sandbox's.
     auto held = std::make_shared<ToolResult>(std::move(result));
     auto turn = Handover::is_for(held->output) ? handover_.begin() : nullptr;
     loop_.post([this, number, held, turn] { end(number, std::move(*held)); });
@@ -210,7 +210,7 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
     call.served->sandbox->call_async(request.tool, std::move(request.arguments), std::move(options),
                                      on_done);
   } catch (const std::exception& error) {
-    // No memory, say. It was taken, so it ends as every call does.
+    // For example, there was no memory. The call was accepted, so it ends as every call does.
     ToolResult failed;
     failed.report.outcome = Outcome::internal;
     failed.report.message = failed.error = error.what();
@@ -253,7 +253,8 @@ std::vector<CallSummary> Service::calls(const Caller& caller) const {
   return list;
 }
 
-// `all`: all that a watch can hold. Otherwise so much that a flood of output does not keep everything else waiting; the rest comes next.
+// `all`: reads everything that a watch can hold. Otherwise reads only so much that a flood of
+// output does not delay everything else; the rest comes next.
 void Service::read_events(ServedSandbox& served, bool all) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < kWatchBuffer && (all || bytes < kMostAtOnce); ++i) {
@@ -267,14 +268,14 @@ void Service::read_events(ServedSandbox& served, bool all) {
 void Service::end(std::uint64_t number, ToolResult result) {
   const auto found = active_.find(number);
   if (found == active_.end()) return;
-  // What it wrote and told before it ended comes before its end.
+  // Output and events from before the end come before the end.
   read_events(*found->second.served, true);
   ActiveCall call = std::move(found->second);
   active_.erase(found);
   named_.erase({call.caller.get(), call.summary.call_id});
   --call.caller->running;
   result.call_id = call.summary.call_id;
-  // As bytes they are MCP's to hand out.
+  // Only MCP hands files out as bytes.
   if (call.served == builtins_ && call.via != "mcp") show_files(result.output);
   const bool known = result.report.outcome != Outcome::unknown_tool;
   metrics_.called(known ? call.summary.tool : "", result);
@@ -298,7 +299,7 @@ SandboxState Service::state() const {
   for (const auto& served : {builtins_, tools_}) {
     if (!served) continue;
     const SandboxState state = served->sandbox->state();
-    sum.running = state.running;  // of all that share their places
+    sum.running = state.running;  // counts all sandboxes that share places
     sum.waiting = state.waiting;
     sum.ready += state.ready;
   }

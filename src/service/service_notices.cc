@@ -1,4 +1,4 @@
-// What a Service tells: makers of calls of their own, watchers of everything.
+// What a Service reports: to callers about their own calls, and to watchers about everything.
 #include <charconv>
 
 #include "base/time_text.h"
@@ -16,12 +16,12 @@ std::shared_ptr<void> listed(const std::shared_ptr<std::list<Value>>& list, Valu
   return {nullptr, [weak = std::weak_ptr(list), entry = list->begin()](void*) {
             const auto held = weak.lock();
             if (!held) return;
-            const Value gone = std::move(*entry);  // what it holds may have handles of its own
+            const Value gone = std::move(*entry);  // the value may hold handles to this list
             held->erase(entry);
           }};
 }
 
-// Any may go while they are called: those that there were at the beginning hear of it.
+// Entries may be removed while they are called: those that existed at the beginning are called.
 template <typename Value, typename... Arguments>
 void call_all(const std::shared_ptr<std::list<Value>>& list, const Arguments&... arguments) {
   const std::list<Value> all = *list;
@@ -41,7 +41,7 @@ void Service::receive(Event event) {
   }
   switch (event.kind) {
     case Event::Kind::lost:
-    case Event::Kind::finished:  // told at the end, with more
+    case Event::Kind::finished:  // end() reports it, with more detail
     case Event::Kind::tool_added:
     case Event::Kind::tool_removed:
     case Event::Kind::tool_updated: return;

@@ -1,4 +1,5 @@
-// What a Service writes down of its calls: lines of the audit log, and the list of calls that have ended.
+// What a Service records of its calls: lines of the audit log, and the list of calls that have
+// ended.
 #include <algorithm>
 
 #include "base/text.h"
@@ -30,7 +31,7 @@ Json Service::line_of(const char* event, const CallRequest& request) {
   return line;
 }
 
-// What is left of a call that ends with the server.
+// If the server ends during a call, this line is all that is left of it.
 std::string Service::start_line(const CallRequest& request, const std::string& hash) const {
   Json line = line_of("start", request);
   line["arguments_sha256"] = hash;
@@ -65,7 +66,7 @@ void Service::refused(const Answered& answer) {
     default: return;
   }
   const Request& request = *answer.request;
-  // A name that is known: why something was refused is not the client's to word.
+  // The name comes from a fixed list: the client does not word the reason.
   if (!answer.problem.empty()) metrics_.refused(std::string(answer.problem).c_str());
   Json line{{"event", "refused"},
             {"at", time_text(std::chrono::system_clock::now())},

@@ -1,4 +1,4 @@
-// How a Service loads its tools anew, beside the calls of those that it has.
+// How a Service reloads its tools while calls of the old ones go on.
 #include "service/builtin.h"
 #include "service/manifest_watch.h"
 #include "service/service.h"
@@ -6,7 +6,7 @@
 
 namespace brig::serve {
 
-// The end of a sandbox takes a while, in which all else would wait.
+// Ending a sandbox takes a while, and everything else would wait for it: the worker does it.
 void Service::sweep_retired() {
   for (std::shared_ptr<ServedSandbox>& served : retired_) {
     if (served.use_count() > 1) continue;
@@ -19,7 +19,8 @@ void Service::sweep_retired() {
 
 namespace {
 
-// Where the cause of a failed load may be mended: beside what is imported, too.
+// Returns the files and directories where the cause of a failed load may be fixed, including those
+// beside what is imported.
 std::vector<std::string> causes_in(const std::string& path) {
   std::vector<std::string> found;
   try {
@@ -29,7 +30,7 @@ std::vector<std::string> causes_in(const std::string& path) {
       for (const auto& list : {python_sources(each.python), python_directories(each.python)})
         found.insert(found.end(), list.begin(), list.end());
   } catch (const std::exception&) {
-    // The manifest itself.
+    // The manifest itself is the cause.
   }
   return found;
 }
@@ -46,7 +47,7 @@ std::vector<std::string> Service::sources() const {
   return list;
 }
 
-// On the thread that reloads. Either both change or nothing does.
+// Runs on the thread that reloads. Either both change or nothing does.
 void Service::change_builtins(const Policy& policy) {
   const auto preload =
       preload_of(options_.preload, manifest_from_toml_file(options_.manifest).preload);
@@ -68,11 +69,11 @@ void Service::change_builtins(const Policy& policy) {
 void Service::reload(const std::function<void(std::string)>& done) {
   if (!has_manifest()) return done("there is no manifest to reload");
   if (reloading_) {
-    reload_again_ = true;  // and `done` of the one under way hears of it, too
+    reload_again_ = true;  // the `done` of the running reload hears of this one too
     return;
   }
   reloading_ = true;
-  // Calls of the tools as they were go on, and count beside those of the new ones.
+  // Calls of the old tools go on, and share their places with calls of the new ones.
   std::function<void()> job = [this, done, beside = tools_->sandbox.get()] {
     std::string fault;
     std::vector<std::string> may_help;
