@@ -1,6 +1,8 @@
-// Runs files, or all files of folders, through a fuzz target: what was found once is tried for ever. Usage: corpus TARGET PATH...
+// Runs inputs through a fuzz target: what was found once is tried for ever. An input is a file, a file of a folder, or a file in a
+// pack: a tar archive, named *.tar. Usage: corpus TARGET PATH...
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -25,15 +27,39 @@ constexpr Target kTargets[] = {
 #include "targets.inc"
 };
 
-void run(const Target& target, const fs::path& file) {
+struct Input {
+  std::string name, bytes;
+};
+
+std::string bytes_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void run(const Target& target, const Input& input) {
   // Of a crash this is the last line.
-  std::printf("%s\n", file.c_str());
+  std::printf("%s\n", input.name.c_str());
   std::fflush(stdout);
   // On the heap, and no longer than it is: what is read beyond its end is found.
-  const std::vector<std::uint8_t> exact(bytes.begin(), bytes.end());
+  const std::vector<std::uint8_t> exact(input.bytes.begin(), input.bytes.end());
   target.run(exact.data(), exact.size());
+}
+
+// The files of a pack, as scripts/fuzz writes it: ustar, with plain files only. False: it is another archive, or cut off.
+bool unpack(const fs::path& pack, std::vector<Input>& inputs) {
+  constexpr std::size_t kBlock = 512, kSizeAt = 124, kTypeAt = 156, kMagicAt = 257;
+  const std::string archive = bytes_of(pack);
+  std::size_t at = 0;
+  for (; at + kBlock <= archive.size() && archive[at] != '\0'; at += kBlock) {
+    const char* const header = archive.data() + at;
+    const std::size_t size = std::strtoull(header + kSizeAt, nullptr, 8);
+    if (std::string_view(header + kMagicAt, 5) != "ustar" || header[kTypeAt] != '0' ||
+        size > archive.size() - at - kBlock)
+      return false;
+    inputs.push_back({pack.string() + ": " + header, archive.substr(at + kBlock, size)});
+    at += (size + kBlock - 1) / kBlock * kBlock;
+  }
+  return at + kBlock <= archive.size();  // its end is a block of zeros
 }
 
 }  // namespace
@@ -55,10 +81,19 @@ int main(int argc, char** argv) {
     for (const auto& each : fs::directory_iterator(argv[i])) files.push_back(each.path());
   }
   std::sort(files.begin(), files.end());
-  if (files.empty()) {
+  std::vector<Input> inputs;
+  for (const fs::path& each : files) {
+    if (each.extension() != ".tar") {
+      inputs.push_back({each, bytes_of(each)});
+    } else if (!unpack(each, inputs)) {
+      std::fprintf(stderr, "corpus: %s is no pack that scripts/fuzz has made\n", each.c_str());
+      return 1;
+    }
+  }
+  if (inputs.empty()) {
     std::fprintf(stderr, "corpus: there is nothing in it\n");
     return 1;
   }
-  for (const fs::path& each : files) run(*target, each);
-  std::printf("%zu inputs\n", files.size());
+  for (const Input& each : inputs) run(*target, each);
+  std::printf("%zu inputs\n", inputs.size());
 }

@@ -41,7 +41,7 @@ SPEAKERS = [
     ("src/cli/presets.cc", any, {"presets"}),
     ("src/cli/path_options.cc", all, {"run", "mcp"}),
     ("src/cli/policy_options.cc", any, {"run", "mcp"}),
-    ("src/cli/server_main.cc", any, {"serve", "mcp"}),
+    ("src/cli/server_", any, {"serve", "mcp"}),
     ("src/cli/", any, {""}),
     ("src/http/", any, {"serve", "mcp"}),
     ("src/service/", any, {"serve", "mcp"}),

@@ -2,6 +2,7 @@
 
 #include <brig/manifest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -68,39 +69,35 @@ const Json& list_of(const Json& json, const char* name) {
   return found ? *found : kNone;
 }
 
-// One reader of policies, and the same words for what is wrong with them. Without a source there are no
-// lines to tell.
-toml::array toml_array(const Json& json);
-toml::table toml_table(const Json& json);
+// One reader of policies, and the same words for what is wrong with them. There are no lines to tell.
+ConfigNode node_of(const Json& json);
 
-template <typename Insert>
-void insert(const Json& json, const Insert& into) {
-  switch (json.type()) {
-    case Json::value_t::string: return into(json.get_ref<const std::string&>());
-    case Json::value_t::boolean: return into(json.get<bool>());
-    case Json::value_t::number_integer: return into(json.get<std::int64_t>());
-    case Json::value_t::number_unsigned:
-      if (json > std::numeric_limits<std::int64_t>::max()) return into(json.get<double>());
-      return into(json.get<std::int64_t>());
-    case Json::value_t::number_float: return into(json.get<double>());
-    case Json::value_t::array: return into(toml_array(json));
-    case Json::value_t::object: return into(toml_table(json));
-    default: return;  // null: as if it were not there
-  }
-}
-
-toml::array toml_array(const Json& json) {
-  toml::array array;
-  for (const Json& each : json)
-    insert(each, [&](auto value) { array.push_back(std::move(value)); });
-  return array;
-}
-
-toml::table toml_table(const Json& json) {
-  toml::table table;
+ConfigTable table_of(const Json& json) {
+  ConfigTable table;
   for (const auto& [key, each] : json.items())
-    insert(each, [&, &name = key](auto value) { table.insert(name, std::move(value)); });
+    if (!each.is_null())  // as if it were not there
+      table.members.push_back({key, 0, node_of(each)});
+  std::sort(table.members.begin(), table.members.end(),
+            [](const ConfigMember& a, const ConfigMember& b) { return a.key < b.key; });
   return table;
+}
+
+ConfigNode node_of(const Json& json) {
+  switch (json.type()) {
+    case Json::value_t::string: return {json.get<std::string>()};
+    case Json::value_t::boolean: return {json.get<bool>()};
+    case Json::value_t::number_integer: return {json.get<std::int64_t>()};
+    case Json::value_t::number_unsigned:
+      if (json > std::numeric_limits<std::int64_t>::max()) return {json.get<double>()};
+      return {json.get<std::int64_t>()};
+    case Json::value_t::number_float: return {json.get<double>()};
+    case Json::value_t::object: return {table_of(json)};
+    default: break;
+  }
+  ConfigArray array;
+  for (const Json& each : json)
+    if (!each.is_null()) array.push_back(node_of(each));
+  return {std::move(array)};
 }
 
 Tool tool_of(const Json& json, const Policy& policy,
@@ -151,7 +148,7 @@ Policy policy_of(const Json& json, const Policy& base) {
   if (!json.is_object()) wrong("policy", "an object");
   TomlFaults faults("policy");
   const PolicyPlace place{{"", ""}, 0, true};
-  const toml::table table = toml_table(json);
+  const ConfigTable table = table_of(json);
   Policy policy = read_policy(table, place, base, faults);
   faults.throw_if_any();
   return policy;

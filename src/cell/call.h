@@ -200,8 +200,16 @@ class Call {
   std::string why_not_there(Report& report) const;
   const Output& said_in(const Report& report) const;
   std::string guess(Report& report) const;
-  void judge_function(Report& report);
+  const char* what() const;  // "tool" or "command"
+  // By the stage that the call ended at; each sets outcome and message.
+  void judge_request(Report& report) const;
   void judge_files(Report& report) const;
+  void judge_ending(Report& report) const;
+  void judge_lost(Report& report, const CgroupUsage& usage) const;
+  void judge_signal(Report& report, const CgroupUsage& usage) const;
+  void judge_exit(Report& report, const CgroupUsage& usage);
+  void judge_memory(Report& report) const;
+  void judge_function(Report& report);
 
   const CallSettings& settings_;
   CellRequest request_;

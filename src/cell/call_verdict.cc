@@ -19,7 +19,7 @@ std::string signal_name(int number) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-// What programs say when memory is refused to them, or a process or thread.
+// What programs print when memory, a process or a thread is refused to them.
 constexpr std::string_view kNoMemory[] = {
     "out of memory",    "cannot allocate",   "can't allocate",    "failed to allocate",
     "memoryerror",      "bad_alloc",         "not enough memory", "insufficient memory",
@@ -49,13 +49,18 @@ bool says(const std::string& text, std::span<const std::string_view> words) {
 
 namespace {
 
-// Those of that code are told by the message, in its own words.
+// Marks the violations of that code: the message words them already.
 void told(Report& report, std::string_view code) {
   for (Violation& each : report.violations)
     if (each.code == code) each.told = true;
 }
 
-// Tells it, as the last one; its sentence.
+void say(Report& report, Outcome outcome, std::string message) {
+  report.outcome = outcome;
+  report.message = std::move(message);
+}
+
+// Adds a violation that the message words already. Returns its sentence.
 std::string tell(Report& report, Violation violation) {
   violation.told = true;
   report.violations.push_back(std::move(violation));
@@ -73,14 +78,14 @@ void add_network(Report& report) {
 
 }  // namespace
 
-// Where a program complains: on stderr, unless that is its stdout.
+// Returns where a program complains: on stderr, unless that is joined to its stdout.
 const Output& Call::said_in(const Report& report) const {
   return request_.command.join_output ? report.out : report.err;
 }
 
-// Without a cgroup nobody is killed for memory, and nobody counts who is refused a process: a request fails,
-// and how the program ends then is its own affair. So this looks at what it said and used, and says no more
-// than what may be why.
+// Without a cgroup nothing is killed for memory, and nothing counts refused processes: a request
+// fails, and the program decides how it ends. So this looks at what the program printed and used,
+// and names only a possible reason.
 std::string Call::guess(Report& report) const {
   if (report.exit_code == 0 || ending_ != Ending::none || exec_error_ || request_error_) return "";
   std::string hint;
@@ -108,8 +113,9 @@ std::string Call::guess(Report& report) const {
   return hint;
 }
 
-// What else stood in the way, beside the cause: a limit can hide a refusal. What the kernel told, and what the plan tells
-// of the paths that the command named. Only of one that was run and did not end well.
+// Adds what else stood in the way beside the cause, since a limit can hide a refusal: what the
+// kernel reported, and what the plan says about the paths that the command named. Only for a
+// command that was run and did not end well.
 void Call::conclude(Report& report) const {
   switch (report.outcome) {
     case Outcome::ok:
@@ -147,7 +153,7 @@ void conclude(Report& report, const CallSettings& settings, const CellView& view
   }
 }
 
-// Why the program could not be executed.
+// Returns why the program could not be executed.
 std::string Call::why_not_run(Report& report) const {
   const std::string& program = request_.command.argv[0];
   const std::string name = in_quotes(program);
@@ -172,7 +178,7 @@ std::string Call::why_not_run(Report& report) const {
   return fmt::format("{} does not exist in the cell, or its interpreter doesn't", name);
 }
 
-// Why the directory that the request names could not be entered.
+// Returns why the directory that the request names could not be entered.
 std::string Call::why_not_there(Report& report) const {
   const std::string name = in_quotes(request_.directory);
   if (directory_error_ == ENOENT || directory_error_ == EACCES)
@@ -184,125 +190,136 @@ std::string Call::why_not_there(Report& report) const {
 }
 
 void Call::judge(Report& report, const CgroupUsage& usage) {
-  const Limits& limits = limits_;
   if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
   if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
   if (!ended_ && kills_ == 2) report.signal = SIGKILL;
-  const char* it = request_.arguments ? "tool" : "command";
-  const auto say = [&](Outcome outcome, std::string message) {
-    report.outcome = outcome;
-    report.message = std::move(message);
-  };
-  const auto out_of_memory = [&] {
-    told(report, "memory.killed");
-    say(Outcome::memory_limit,
-        fmt::format("the {} was killed because its processes together used more than {} of memory; "
-                    "raise limits.memory or make it use less",
-                    it, format_size(limits.memory)));
-  };
-  if (request_error_) {
-    report.exit_code.reset();
-    if (request_error_ == ENOMEM && request_.arguments)
-      return say(Outcome::memory_limit,
-                 fmt::format("the arguments do not fit into the {} that the tool may use; it was "
-                             "not run, raise limits.memory",
-                             format_size(limits.memory)));
-    if (request_error_ == ESTALE)
-      return say(Outcome::internal,
-                 fmt::format("a path that files.hide or files.protect names, or that is listed "
-                             "below another one, was replaced on the host just now; the {} was "
-                             "not run, try again",
-                             it));
-    return say(Outcome::internal,
-               fmt::format("the cell could not take the command: {}; it was not run, try again",
-                           errno_text(request_error_)));
-  }
+  if (request_error_ || directory_error_ || files_error_ || exec_error_)
+    report.exit_code.reset();  // it is that of brig's own code, which was to become the program
+  if (request_error_) return judge_request(report);
   if (files_error_) return judge_files(report);
-  if (directory_error_) {
-    report.exit_code.reset();
-    return say(Outcome::invalid_arguments, why_not_there(report));
-  }
+  if (directory_error_) return say(report, Outcome::invalid_arguments, why_not_there(report));
   if (exec_error_) {
-    report.exit_code.reset();  // of brig's own code, which was to become the program
     report.exec_error = exec_error_;
-    say(Outcome::invalid_arguments, why_not_run(report));
-    return;
+    return say(report, Outcome::invalid_arguments, why_not_run(report));
   }
+  if (ending_ != Ending::none) return judge_ending(report);
+  if (early_) return judge_function(report);
+  if (!ended_ || end_.killed || hearing_error_) return judge_lost(report, usage);
+  if (report.signal) return judge_signal(report, usage);
+  judge_exit(report, usage);
+}
+
+const char* Call::what() const { return request_.arguments ? "tool" : "command"; }
+
+void Call::judge_memory(Report& report) const {
+  told(report, "memory.killed");
+  say(report, Outcome::memory_limit,
+      fmt::format("the {} was killed because its processes together used more than {} of memory; "
+                  "raise limits.memory or make it use less",
+                  what(), format_size(limits_.memory)));
+}
+
+// The cell could not take the request.
+void Call::judge_request(Report& report) const {
+  if (request_error_ == ENOMEM && request_.arguments)
+    return say(report, Outcome::memory_limit,
+               fmt::format("the arguments do not fit into the {} that the tool may use; it was "
+                           "not run, raise limits.memory",
+                           format_size(limits_.memory)));
+  if (request_error_ == ESTALE)
+    return say(report, Outcome::internal,
+               fmt::format("a path that files.hide or files.protect names, or that is listed "
+                           "below another one, was replaced on the host just now; the {} was "
+                           "not run, try again",
+                           what()));
+  return say(report, Outcome::internal,
+             fmt::format("the cell could not take the command: {}; it was not run, try again",
+                         errno_text(request_error_)));
+}
+
+// The host ended the call.
+void Call::judge_ending(Report& report) const {
   switch (ending_) {
     case Ending::wall:
-      return say(Outcome::timeout, fmt::format("the {} was ended after its wall time limit of {}; "
-                                               "raise limits.timeout or make it faster",
-                                               it, format_duration(limits.timeout)));
+      return say(report, Outcome::timeout,
+                 fmt::format("the {} was ended after its wall time limit of {}; "
+                             "raise limits.timeout or make it faster",
+                             what(), format_duration(limits_.timeout)));
     case Ending::cpu:
-      return say(Outcome::timeout,
+      return say(report, Outcome::timeout,
                  fmt::format("the {} was ended after it had used its CPU time limit of {}; "
                              "raise limits.cpu_time or make it compute less",
-                             it, format_duration(*limits.cpu_time)));
+                             what(), format_duration(*limits_.cpu_time)));
     case Ending::output:
-      return say(Outcome::output_limit,
+      return say(report, Outcome::output_limit,
                  fmt::format("the {} was ended after it had written more than {}; raise "
                              "limits.output_total or make it write less",
-                             it, format_size(*limits.output_total)));
+                             what(), format_size(*limits_.output_total)));
     case Ending::result:
-      return say(Outcome::output_limit,
+      return say(report, Outcome::output_limit,
                  fmt::format("the tool's result of {} is larger than {}; raise limits.result or "
                              "make it answer less",
-                             format_size(answer_.answer().size), format_size(limits.result)));
-    case Ending::cancelled: return say(Outcome::cancelled, "the call was cancelled");
+                             format_size(answer_.answer().size), format_size(limits_.result)));
+    case Ending::cancelled: return say(report, Outcome::cancelled, "the call was cancelled");
     case Ending::none: break;
   }
-  if (early_) return judge_function(report);
+}
+
+// The cell has not reported how the call ended.
+void Call::judge_lost(Report& report, const CgroupUsage& usage) const {
   if (ended_ && end_.killed)
-    return say(Outcome::internal,
+    return say(report, Outcome::internal,
                "the cell was ended because a process of brig's was killed; try again");
   if (hearing_error_)
-    return say(Outcome::internal, fmt::format("the cell could not be heard: {}; it was ended",
-                                              errno_text(hearing_error_)));
-  if (!ended_) {
-    if (usage.oom_kills) return out_of_memory();
-    if (settings_.init_exposed) {
-      report.signal = SIGKILL;
-      return say(
-          Outcome::signal,
-          fmt::format("the cell's own init was killed, which on this floor the {} can do itself; "
-                      "all that it had started was ended",
-                      it));
-    }
-    return say(Outcome::internal,
-               "the cell ended without a report: its init was killed from outside, or the zygote "
-               "ended; try again");
+    return say(
+        report, Outcome::internal,
+        fmt::format("the cell could not be heard: {}; it was ended", errno_text(hearing_error_)));
+  if (usage.oom_kills) return judge_memory(report);
+  if (settings_.init_exposed) {
+    report.signal = SIGKILL;
+    return say(
+        report, Outcome::signal,
+        fmt::format("the cell's own init was killed, which on this floor the {} can do itself; "
+                    "all that it had started was ended",
+                    what()));
   }
-  if (report.signal) {
-    if (usage.oom_kills && *report.signal == SIGKILL) return out_of_memory();
-    if (*report.signal == SIGXCPU && limits.cpu_time)
-      return say(
-          Outcome::timeout,
-          fmt::format("the {} was ended after a process of it had used its CPU time limit of {}; "
-                      "raise limits.cpu_time or make it compute less",
-                      it, format_duration(*limits.cpu_time)));
-    if (*report.signal == SIGXFSZ && limits.file_size)
-      return say(
-          Outcome::signal,
-          fmt::format(
-              "the {} was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}", it,
-              format_size(*limits.file_size)));
-    return say(Outcome::signal,
-               fmt::format("the {} was ended by {} ({}){}", it, signal_name(*report.signal),
-                           sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown",
-                           guess(report)));
-  }
+  return say(report, Outcome::internal,
+             "the cell ended without a report: its init was killed from outside, or the zygote "
+             "ended; try again");
+}
+
+void Call::judge_signal(Report& report, const CgroupUsage& usage) const {
+  if (usage.oom_kills && *report.signal == SIGKILL) return judge_memory(report);
+  if (*report.signal == SIGXCPU && limits_.cpu_time)
+    return say(
+        report, Outcome::timeout,
+        fmt::format("the {} was ended after a process of it had used its CPU time limit of {}; "
+                    "raise limits.cpu_time or make it compute less",
+                    what(), format_duration(*limits_.cpu_time)));
+  if (*report.signal == SIGXFSZ && limits_.file_size)
+    return say(
+        report, Outcome::signal,
+        fmt::format("the {} was ended by SIGXFSZ: it wrote a file larger than limits.file_size, {}",
+                    what(), format_size(*limits_.file_size)));
+  return say(report, Outcome::signal,
+             fmt::format("the {} was ended by {} ({}){}", what(), signal_name(*report.signal),
+                         sigdescr_np(*report.signal) ? sigdescr_np(*report.signal) : "unknown",
+                         guess(report)));
+}
+
+void Call::judge_exit(Report& report, const CgroupUsage& usage) {
   if (*report.exit_code == 0 && request_.arguments) return judge_function(report);
-  if (*report.exit_code == 0) return say(Outcome::ok, "the command succeeded");
-  if (usage.oom_kills) return out_of_memory();
+  if (*report.exit_code == 0) return say(report, Outcome::ok, "the command succeeded");
+  if (usage.oom_kills) return judge_memory(report);
   if (usage.fork_failures) {
     told(report, "processes.refused");
-    return say(Outcome::process_limit,
+    return say(report, Outcome::process_limit,
                fmt::format("the {} failed with exit code {} after it was refused more than {} "
                            "processes; raise limits.processes or make it start fewer",
-                           it, *report.exit_code, limits.processes));
+                           what(), *report.exit_code, limits_.processes));
   }
   const std::string hint = guess(report);
-  say(Outcome::exit,
+  say(report, Outcome::exit,
       request_.arguments
           ? fmt::format("the tool exited with code {} without giving a result{}", *report.exit_code,
                         hint)
@@ -337,7 +354,8 @@ void Call::judge_files(Report& report) const {
   report.message = fmt::format("files: {}; the command was not run", why);
 }
 
-// It ended by itself and well: what did it answer? (That a result is JSON is for the reader to see.)
+// The function ended by itself, without an error: what did it answer? (The reader of the result
+// checks that it is JSON.)
 void Call::judge_function(Report& report) {
   switch (answer_.answer().kind) {
     case Answer::Kind::result:

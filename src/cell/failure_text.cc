@@ -18,7 +18,7 @@ std::string source_of(const Plan& plan, unsigned index) {
   if (index >= plan.root.count) return "?";
   return text(plan, begin_of(plan, plan.root)[index].source);
 }
-// Where the cell sees it, also of what a zygote keeps for its cells elsewhere.
+// Returns where the cell sees it, also for what a zygote keeps for its cells elsewhere.
 std::string target_of(const Plan& plan, unsigned index) {
   if (index >= plan.root.count) return "?";
   std::string target = text(plan, begin_of(plan, plan.root)[index].target);
@@ -40,7 +40,7 @@ constexpr const char* kInChroot =
     "in a chroot the kernel makes no user namespace and changes no root: enter it by pivot_root "
     "instead (bwrap --bind DIR / ..., systemd-nspawn -D DIR)";
 
-// In a cell of another brig there is no weaker floor that would add anything.
+// In a cell of another brig no weaker floor would add anything.
 std::string landlock_floor() {
   return in_cell()
              ? ""
@@ -48,7 +48,8 @@ std::string landlock_floor() {
                "with isolation = \"landlock\"";
 }
 
-// What else the container lacks is named at once: an option that only leads to the next refusal is no advice.
+// Name everything that the container lacks at once: advice that only leads to the next refusal does
+// not help.
 std::string container_advice(bool seccomp, bool user = false) {
   return container_options(
       {.seccomp = seccomp,
@@ -57,7 +58,8 @@ std::string container_advice(bool seccomp, bool user = false) {
        .user = user || (in_container() && is_the_machines_root() && !has_root_rights())});
 }
 
-// Firejail's filter can be left out, but for an ordinary user its covers on /proc are in the way then.
+// Firejail can be told to leave its filter out, but then its covers on /proc are in an ordinary
+// user's way.
 constexpr const char* kInFirejail =
     "start brig outside of firejail (as root: firejail --noprofile)";
 
@@ -74,7 +76,8 @@ std::string filter_advice(const char* what) {
       what, container_advice(true));
 }
 
-// Root with all its rights is not restricted, and a container has other walls first.
+// AppArmor does not restrict root with all its rights, and in a container other restrictions come
+// first.
 std::string advice_on_apparmor() {
   return in_container() || has_root_rights() ? "" : apparmor_advice();
 }
@@ -101,6 +104,7 @@ std::string proc_advice() {
                     "; in bubblewrap, show it this /proc (--bind /proc /proc), not a new one");
 }
 
+// This function is long because it is one table of all stages. The compiler reports a missing one.
 std::string describe(const Plan& plan, Stage stage, unsigned index) {
   switch (stage) {
     case Stage::none: return "nothing";
@@ -175,8 +179,8 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
   return "an unknown step";
 }
 
-// Steps that take rights which a user namespace gives. Where AppArmor takes them away again, the namespace can be
-// made, and one of these is the first to fail.
+// Steps that need rights that a user namespace gives. Where AppArmor takes those away again, the
+// namespace can be made, and one of these steps is the first to fail.
 bool needs_namespace_rights(Stage stage) {
   switch (stage) {
     case Stage::clone_zygote:
@@ -192,6 +196,7 @@ bool needs_namespace_rights(Stage stage) {
   }
 }
 
+// This function is long because it is one table of the stages for which there is advice.
 std::string fix_for(Stage stage, int error) {
   if (needs_namespace_rights(stage) && (error == EPERM || error == EACCES))
     if (const std::string advice = advice_on_apparmor(); !advice.empty())

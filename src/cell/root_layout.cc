@@ -1,186 +1,21 @@
 #include "cell/root_layout.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <climits>
-#include <cstring>
 #include <map>
-#include <memory>
 
 #include "base/error.h"
-#include "base/fd.h"
-#include "os/open_below.h"
+#include "cell/root_system.h"
 #include "policy/listed_path.h"
 #include "policy/paths.h"
 
 namespace brig {
 namespace {
 
-constexpr const char* kSystem[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-
-// Of /etc a cell sees what programs need to run, and no more: hosts keep passwords and keys there.
-// Small files are copied into the root: no mount to make, and none to take down. Each was looked at: a rule
-// such as "what links of /usr lead to" would show /etc/environment and maven's settings.xml, where tokens
-// and passwords are kept. `make test-matrix` finds links that lead nowhere.
-constexpr const char* kEtcFiles[] = {"/etc/localtime", "/etc/timezone", "/etc/ssl/openssl.cnf",
-                                     "/etc/protocols", "/etc/services", "/etc/os-release"};
-// Of packages that many machines have not: only those that are there become steps, some 15 us each. (Mounts
-// would take longer, and every cell of a zygote gets a copy of each mount.)
-constexpr const char* kPackagesFiles[] = {"/etc/mime.types",
-                                          "/etc/locale.alias",
-                                          "/etc/matplotlibrc",
-                                          "/etc/groff/man.local",
-                                          "/etc/groff/mdoc.local",
-                                          "/etc/maven/m2.conf",
-                                          "/etc/maven/logging/simplelogger.properties"};
-constexpr const char* kEtcMounts[] = {
-    "/etc/ld.so.cache",  "/etc/alternatives",    "/etc/ssl/certs", "/etc/pki/tls/certs",
-    "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/fonts"};
-
-struct Device {
-  const char* path;
-  unsigned number;  // major << 8 | minor
-};
-constexpr Device kDevices[] = {{"/dev/null", 0x103},    {"/dev/zero", 0x105},
-                               {"/dev/full", 0x107},    {"/dev/random", 0x108},
-                               {"/dev/urandom", 0x109}, {"/dev/tty", 0x500}};
-
-std::string link_target(int dir, const char* name) {
-  char buffer[PATH_MAX];
-  const ssize_t size = readlinkat(dir, name, buffer, sizeof buffer);
-  return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
-}
-
-// Opens a listed path as the mount will: a symlink on the way is an error, not another place.
-UniqueFd open_listed(const std::string& path, int flags, const char* field) {
-  UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {.flags = flags}));
-  if (!fd) throw_sys("policy: {}: opening '{}'", field, path);
-  return fd;
-}
-
-// What is not there, or may not be looked at, is left out. Anything else that goes wrong (no descriptor, a bad disk) must not
-// pass for that: every cell of this Runner would miss it, and be told that it does not exist.
-void left_out_or_throw(const std::string& path) {
-  if (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != EPERM && errno != ELOOP)
-    throw_sys("the cell's root: looking at '{}'", path);
-}
-
-using Directory = std::unique_ptr<DIR, decltype([](DIR* stream) { closedir(stream); })>;
-
-std::vector<std::string> names_in(const Directory& directory, const std::string& path) {
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = readdir(directory.get())) names.emplace_back(entry->d_name);
-  if (errno != 0) throw_sys("the cell's root: reading '{}'", path);
-  return names;
-}
-
-// One entry of the system directories or of files.root, `name` in `dir`.
-void add_system(RootLayout& layout, int dir, const char* name, const std::string& source,
-                const std::string& target, std::uint32_t flags) {
-  struct stat info;
-  if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return left_out_or_throw(source);
-  if (S_ISLNK(info.st_mode))
-    layout.steps.push_back({RootOp::symlink, link_target(dir, name), target});
-  else if (S_ISDIR(info.st_mode) || S_ISREG(info.st_mode))
-    layout.steps.push_back({RootOp::bind, source, target, kBindOptional | flags});
-}
-
-void add_root_directory(RootLayout& layout, const std::string& root) {
-  UniqueFd opened = open_listed(root, O_RDONLY | O_DIRECTORY, "files.root");
-  const Directory stream(fdopendir(opened.get()));
-  if (!stream) throw_sys("policy: files.root: opening '{}'", root);
-  const int dir = opened.release();  // the stream's now
-  std::vector<std::string> names = names_in(stream, root);
-  std::sort(names.begin(), names.end());
-  for (const std::string& name : names) {
-    // These are the cell's own.
-    if (name == "." || name == ".." || name == "proc" || name == "sys" || name == "dev" ||
-        name == "tmp" || "/" + name == kWorkspace)
-      continue;
-    add_system(layout, dir, name.c_str(), root + "/" + name, "/" + name, 0);
-  }
-}
-
-bool is_there(const char* path) {
-  if (access(path, F_OK) == 0) return true;
-  left_out_or_throw(path);
-  return false;
-}
-
-// Debian's Java keeps what it can't start without in /etc/java-<version>.
-std::vector<std::string> java_directories() {
-  std::vector<std::string> found;
-  // /etc is long, and read for every cell.
-  if (!is_there("/usr/lib/jvm")) return found;
-  const Directory etc(opendir("/etc"));
-  if (!etc) {
-    left_out_or_throw("/etc");
-    return found;
-  }
-  for (const std::string& name : names_in(etc, "/etc"))
-    if (name.starts_with("java-")) found.push_back("/etc/" + name);
-  return found;
-}
-
-void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home,
-                     const std::vector<ListedEntry>& entries, bool as_root) {
-  for (const char* path : kSystem) add_system(layout, AT_FDCWD, path, path, path, kBindFollow);
-  for (const char* path : kEtcFiles) layout.steps.push_back({RootOp::copy, path, path});
-  for (const char* path : kPackagesFiles)
-    if (is_there(path)) layout.steps.push_back({RootOp::copy, path, path});
-  for (const char* path : kEtcMounts)
-    if (is_there(path))
-      layout.steps.push_back({RootOp::bind, path, path, kBindOptional | kBindFollow});
-  for (const std::string& path : java_directories())
-    layout.steps.push_back({RootOp::bind, path, path, kBindOptional | kBindFollow});
-  const auto file = [&](const char* path, std::string content) {
-    layout.steps.push_back({RootOp::file, std::move(content), path});
-  };
-  const std::uint32_t user = policy.user.value_or(kCellId), other = user == 0 ? kCellId : user;
-  file("/etc/passwd",
-       fmt::format("root:x:0:0:root:{}\nbrig:x:{}:{}:brig:{}:/bin/sh\n"
-                   "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
-                   user == 0 ? home + ":/bin/sh" : "/:/usr/sbin/nologin", other, other, home));
-  file("/etc/group", fmt::format("root:x:0:\nbrig:x:{}:\nnogroup:x:65534:\n", other));
-  file("/etc/hosts", "127.0.0.1 localhost brig\n::1 localhost\n");
-  file("/etc/hostname", "brig\n");
-  file("/etc/nsswitch.conf",
-       "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
-  // A cell of root's is another user, to whom every readable file is somebody else's: git would refuse each repository.
-  // What it guards against, that a stranger's repository runs something as this user, is what a cell is for.
-  if (as_root) file("/etc/gitconfig", "[safe]\n\tdirectory = *\n");
-  if (policy.network == Network::host)
-    layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
-  layout.steps.push_back({RootOp::directory, "", "/var"});
-  // A link, unless something is listed below it: mounts do not go through links.
-  if (std::none_of(entries.begin(), entries.end(),
-                   [](const ListedEntry& each) { return is_at_or_below(each.at, "/var/tmp"); }))
-    layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
-  layout.steps.push_back({RootOp::directory, "", "/run"});
-}
-
-void add_devices(RootLayout& layout) {
-  layout.steps.push_back({RootOp::directory, "", "/dev"});
-  for (const Device& device : kDevices)
-    layout.steps.push_back({RootOp::bind, device.path, device.path, kBindDevice, device.number});
-  for (const auto& [target, name] : {std::pair{"/proc/self/fd", "/dev/fd"},
-                                     {"/proc/self/fd/0", "/dev/stdin"},
-                                     {"/proc/self/fd/1", "/dev/stdout"},
-                                     {"/proc/self/fd/2", "/dev/stderr"}})
-    layout.steps.push_back({RootOp::symlink, target, name});
-  layout.steps.push_back({RootOp::directory, "", "/dev/shm"});
-  layout.steps.push_back({RootOp::directory, "", "/dev/pts"});
-  layout.steps.push_back({RootOp::symlink, "pts/ptmx", "/dev/ptmx"});
-}
-
-// The owner is looked up here so that the janitor can make a namespace for it; that what is mounted has
-// this owner the mount sees to (root_builder.cc).
+// Looks the owner up so that the janitor can make a namespace for it. The mount checks that what is
+// mounted has this owner (root_mounts.cc).
 int id_map_of(RootLayout& layout, const std::string& path, const char* field) {
   struct stat info;
   const UniqueFd fd = open_listed(path, O_PATH, field);
@@ -193,8 +28,8 @@ int id_map_of(RootLayout& layout, const std::string& path, const char* field) {
   return static_cast<int>(layout.id_maps.size()) - 1;
 }
 
-// Listed by itself, so it is meant to be read, but not by strangers, and a cell of root's is one. (In a listed
-// directory, private files stay private.)
+// The file is listed by itself, so it is meant to be read. It is not readable for strangers, and a
+// cell of root's is one. (In a listed directory, private files stay private.)
 bool is_private_file(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && !(info.st_mode & S_IROTH);
@@ -202,15 +37,16 @@ bool is_private_file(const std::string& path) {
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// What is mounted at a place.
+// What is mounted at a place in the cell.
 struct Mounted {
-  const ListedEntry* entry;  // or, null: what is there already, onto itself
+  const ListedEntry* entry;  // null: what is there already is mounted onto itself
   bool writable = false;
 };
 
-// Parents before children, so that each mount lands on the one it belongs to. A hidden path below a writable one, or another
-// listed one, could be moved out of the way with its parent, and something else, a link too, be put in its place, for this
-// cell or the next: so every directory between the two is mounted onto itself, which the kernel does not let a tool rename.
+// Returns parents before children, so that each mount lands on the one it belongs to. A tool could
+// move the parent of a hidden path below a writable one, or of another listed path, out of the way,
+// and put something else, a link too, in its place, for this cell or the next. So every directory
+// between the two is mounted onto itself, and the kernel does not let a tool rename a mount point.
 std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& entries,
                                               const std::vector<std::string>& hidden,
                                               const std::vector<std::string>& kept) {
@@ -224,7 +60,7 @@ std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& en
   guarded.insert(guarded.end(), kept.begin(), kept.end());
   for (const std::string& place : guarded)
     for (std::string at = parent_of(place); !at.empty(); at = parent_of(at)) {
-      // Where nothing can be written nothing can be renamed; and what is read-only is guarded itself.
+      // Below a read-only path a tool can rename nothing, and that path is guarded itself.
       const ListedEntry* over = entry_over(entries, at);
       if (!over || !over->writable) break;
       mounts.emplace(at, Mounted{nullptr, true});
@@ -232,34 +68,179 @@ std::map<std::string, Mounted> mounted_places(const std::vector<ListedEntry>& en
   return mounts;
 }
 
-// Whether the cell would see or may do something else at the entry's place, were its mount gone.
+// Returns whether the cell would see or may do something else at the entry's place if its mount
+// were gone.
 bool differs(const ListedEntry& entry, const ListedEntry& over) {
   return entry.writable != over.writable || entry.executable != over.executable ||
          entry.path != behind(over, entry.at);
 }
 
-// The places where the cell sees what files.protect names, and could write to it.
+// Returns the places where the cell sees what files.protect names and could write to it.
 std::vector<std::string> kept_places(const std::vector<ListedEntry>& entries,
                                      const std::vector<std::string>& paths) {
   std::vector<std::string> places;
   for (const std::string& path : paths)
     for (std::string& place : places_of(entries, path)) {
       const ListedEntry* over = entry_over(entries, place);
-      // One that is listed by itself is as its list says.
+      // A place that is listed by itself is as its list says.
       if (over->writable && over->at != place) places.push_back(std::move(place));
     }
   return places;
 }
 
-}  // namespace
+class LayoutBuilder {
+ public:
+  LayoutBuilder(const Policy& policy, const std::string& home, bool as_root, bool for_zygote,
+                const std::vector<std::string>& held)
+      : policy_(policy),
+        home_(home),
+        as_root_(as_root),
+        for_zygote_(for_zygote),
+        held_(held),
+        entries_(listed_entries(policy.files)) {}
 
-std::vector<std::string> shared_etc() {
-  std::vector<std::string> paths(std::begin(kEtcFiles), std::end(kEtcFiles));
-  paths.insert(paths.end(), std::begin(kPackagesFiles), std::end(kPackagesFiles));
-  paths.insert(paths.end(), std::begin(kEtcMounts), std::end(kEtcMounts));
-  for (std::string& path : java_directories()) paths.push_back(std::move(path));
-  return paths;
-}
+  RootLayout build() {
+    add_system();
+    find_kept_and_hidden();
+    add_scratch();
+    for (const auto& [place, mounted] : mounted_places(entries_, hidden_, layout_.kept))
+      if (mounted.entry)
+        add_listed(place, *mounted.entry);
+      else
+        add_onto_itself(place, mounted.writable);
+    add_covers();
+    add_guards();
+    return std::move(layout_);
+  }
+
+ private:
+  bool listed(const std::string& place) const { return entry_over(entries_, place) != nullptr; }
+
+  bool below_scratch(const std::string& path) const {
+    return std::any_of(layout_.scratch.begin(), layout_.scratch.end(),
+                       [&](const auto& part) { return is_at_or_below(path, part.second); });
+  }
+
+  // Returns where the zygote keeps what cells see at `place`, below a listed path that it keeps
+  // aside, or "".
+  std::string aside(const std::string& place) const {
+    const auto holder =
+        std::find_if(layout_.late.rbegin(), layout_.late.rend(),
+                     [&](const auto& late) { return is_at_or_below(place, late.second); });
+    return holder == layout_.late.rend() ? "" : holder->first + place.substr(holder->second.size());
+  }
+
+  void add_system() {
+    if (policy_.files.root.empty())
+      add_host_system(layout_, policy_, home_, entries_, as_root_);
+    else
+      add_root_directory(layout_, normal_path(policy_.files.root));
+    add_devices(layout_);
+    for (const char* path : {"/proc", "/tmp", kWorkspace})
+      layout_.steps.push_back({RootOp::directory, "", path});
+  }
+
+  void find_kept_and_hidden() {
+    if (!policy_.files.protect.empty()) {
+      ProtectedPaths paths = protected_paths(policy_.files, entries_);
+      layout_.kept = kept_places(entries_, paths.present);
+      layout_.missing = std::move(paths.missing);
+    }
+    for (const std::string& path : policy_.files.hide) {
+      const std::vector<std::string> places = places_of(entries_, normal_path(path));
+      hidden_.insert(hidden_.end(), places.begin(), places.end());
+    }
+  }
+
+  void add_scratch() {
+    // A place that the policy lists, or whose parent it lists, is the host's; the others are
+    // private. The workspace comes last because it covers the stage of the scratch space.
+    for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"},
+                                      {"shm", "/dev/shm"},
+                                      {"home", home_},
+                                      {"workspace", kWorkspace}}) {
+      if (listed(place)) continue;
+      if (name == "home") layout_.steps.push_back({RootOp::directory, "", place});
+      layout_.scratch.emplace_back(name, place);
+    }
+  }
+
+  void add_onto_itself(const std::string& place, bool writable) {
+    LayoutStep step{RootOp::onto_itself, "", place, writable ? kBindWritable : 0u};
+    if (below_scratch(place)) {
+      if (for_zygote_) layout_.steps.push_back(step);
+      step.target = aside(place);
+    }
+    layout_.steps.push_back(std::move(step));
+  }
+
+  void add_listed(const std::string& place, const ListedEntry& entry) {
+    LayoutStep step{RootOp::bind, entry.path, place,
+                    (entry.writable ? kBindWritable : 0u) | (entry.executable ? 0u : kBindNoexec)};
+    const auto own = std::find(held_.begin(), held_.end(), entry.path);
+    const bool is_held = !entry.writable && !entry.is_moved() && own != held_.end();
+    if (is_held)
+      step = {RootOp::held, "", place, 0, static_cast<std::uint32_t>(own - held_.begin())};
+    else if (as_root_ && (entry.writable || is_private_file(entry.path)))
+      step.id_map = id_map_of(layout_, entry.path, entry.writable ? "files.write" : "files.read");
+    if (below_scratch(place)) {
+      // Held files are loaded tools. While a zygote loads them, it sees what cells see.
+      if (for_zygote_ && !is_held) layout_.steps.push_back(step);
+      // A path below another one moves along with it, so that no cell has to look up its place
+      // among the host's names.
+      step.target = aside(place);
+      if (step.target.empty()) {
+        step.target = fmt::format("{}/{}", kAside, layout_.late.size());
+        layout_.late.emplace_back(step.target, place);
+      }
+    }
+    layout_.steps.push_back(std::move(step));
+  }
+
+  void cover(const std::string& place, std::uint32_t flags) {
+    std::string target = place;
+    if (below_scratch(place)) {
+      target = aside(place);
+      if (target.empty()) return;  // the place is private already: nothing of the host's is there
+      if (for_zygote_) layout_.steps.push_back({RootOp::cover, "", place, flags});
+    }
+    layout_.steps.push_back({RootOp::cover, "", std::move(target), flags});
+  }
+
+  void add_covers() {
+    // A path below a listed one must exist to be covered: one that was moved away may come back.
+    for (const std::string& place : hidden_) cover(place, 0);
+    for (const std::string& each : policy_.files.hide)
+      if (const std::string place = normal_path(each); !listed(place)) cover(place, kBindOptional);
+  }
+
+  void add_guards() {
+    layout_.guards = hidden_;
+    for (const std::string& each : policy_.files.hide)
+      if (const std::string place = normal_path(each); !listed(place))
+        layout_.guards.push_back(place);
+    for (const ListedEntry& each : entries_) {
+      const ListedEntry* over = entry_over(entries_, parent_of(each.at));
+      if (!over) continue;
+      // A tool could make what is missing below a writable path, and the host would find it there,
+      // and the next cell mount on it.
+      if (over->writable)
+        layout_.needed.push_back(each.at);
+      else if (differs(each, *over))
+        layout_.guards.push_back(each.at);
+    }
+  }
+
+  const Policy& policy_;
+  const std::string& home_;
+  const bool as_root_, for_zygote_;
+  const std::vector<std::string>& held_;
+  const std::vector<ListedEntry> entries_;
+  RootLayout layout_;
+  std::vector<std::string> hidden_;  // places in the cell
+};
+
+}  // namespace
 
 bool needs_id_maps(const Files& files) {
   return !files.write.empty() ||
@@ -270,111 +251,7 @@ bool needs_id_maps(const Files& files) {
 
 RootLayout root_layout(const Policy& policy, const std::string& home, bool as_root, bool for_zygote,
                        const std::vector<std::string>& held) {
-  RootLayout layout;
-  const std::vector<ListedEntry> entries = listed_entries(policy.files);
-  if (policy.files.root.empty())
-    add_host_system(layout, policy, home, entries, as_root);
-  else
-    add_root_directory(layout, normal_path(policy.files.root));
-  add_devices(layout);
-  for (const char* path : {"/proc", "/tmp", kWorkspace})
-    layout.steps.push_back({RootOp::directory, "", path});
-
-  if (!policy.files.protect.empty()) {
-    ProtectedPaths paths = protected_paths(policy.files, entries);
-    layout.kept = kept_places(entries, paths.present);
-    layout.missing = std::move(paths.missing);
-  }
-  std::vector<std::string> hidden;
-  for (const std::string& path : policy.files.hide) {
-    const std::vector<std::string> places = places_of(entries, normal_path(path));
-    hidden.insert(hidden.end(), places.begin(), places.end());
-  }
-  const auto mounts = mounted_places(entries, hidden, layout.kept);
-  const auto listed = [&](const std::string& place) {
-    return entry_over(entries, place) != nullptr;
-  };
-  // A place that the policy lists, or lists a parent of, is the host's; the others are private. The
-  // workspace comes last: it covers the stage of the scratch space.
-  for (const auto& [name, place] : {std::pair<std::string, std::string>{"tmp", "/tmp"},
-                                    {"shm", "/dev/shm"},
-                                    {"home", home},
-                                    {"workspace", kWorkspace}}) {
-    if (listed(place)) continue;
-    if (name == "home") layout.steps.push_back({RootOp::directory, "", place});
-    layout.scratch.emplace_back(name, place);
-  }
-  const auto below_scratch = [&](const std::string& path) {
-    return std::any_of(layout.scratch.begin(), layout.scratch.end(),
-                       [&](const auto& part) { return is_at_or_below(path, part.second); });
-  };
-  // Where the zygote keeps what cells see at `place`, below a listed path that it keeps aside; "": nowhere.
-  const auto aside = [&](const std::string& place) {
-    const auto holder =
-        std::find_if(layout.late.rbegin(), layout.late.rend(),
-                     [&](const auto& late) { return is_at_or_below(place, late.second); });
-    return holder == layout.late.rend() ? "" : holder->first + place.substr(holder->second.size());
-  };
-
-  for (const auto& [place, mounted] : mounts) {
-    if (!mounted.entry) {
-      LayoutStep step{RootOp::onto_itself, "", place, mounted.writable ? kBindWritable : 0u};
-      if (below_scratch(place)) {
-        if (for_zygote) layout.steps.push_back(step);
-        step.target = aside(place);
-      }
-      layout.steps.push_back(std::move(step));
-      continue;
-    }
-    const ListedEntry& entry = *mounted.entry;
-    LayoutStep step{RootOp::bind, entry.path, place,
-                    (entry.writable ? kBindWritable : 0u) | (entry.executable ? 0u : kBindNoexec)};
-    const auto own = std::find(held.begin(), held.end(), entry.path);
-    const bool is_held = !entry.writable && !entry.is_moved() && own != held.end();
-    if (is_held)
-      step = {RootOp::held, "", place, 0, static_cast<std::uint32_t>(own - held.begin())};
-    else if (as_root && (entry.writable || is_private_file(entry.path)))
-      step.id_map = id_map_of(layout, entry.path, entry.writable ? "files.write" : "files.read");
-    if (below_scratch(place)) {
-      // What is held is loaded, and while it loads a zygote has what cells have.
-      if (for_zygote && !is_held) layout.steps.push_back(step);
-      // One below another goes along with it, so that no cell has to find its place among the host's names.
-      step.target = aside(place);
-      if (step.target.empty()) {
-        step.target = fmt::format("{}/{}", kAside, layout.late.size());
-        layout.late.emplace_back(step.target, place);
-      }
-    }
-    layout.steps.push_back(std::move(step));
-  }
-
-  const auto cover = [&](const std::string& place, std::uint32_t flags) {
-    std::string target = place;
-    if (below_scratch(place)) {
-      target = aside(place);
-      if (target.empty()) return;  // private already: nothing of the host's is there
-      if (for_zygote) layout.steps.push_back({RootOp::cover, "", place, flags});
-    }
-    layout.steps.push_back({RootOp::cover, "", std::move(target), flags});
-  };
-  // Below a listed path it must be there to be covered: one that was moved away may come back.
-  for (const std::string& place : hidden) cover(place, 0);
-  for (const std::string& each : policy.files.hide)
-    if (const std::string place = normal_path(each); !listed(place)) cover(place, kBindOptional);
-
-  layout.guards = hidden;
-  for (const std::string& each : policy.files.hide)
-    if (const std::string place = normal_path(each); !listed(place)) layout.guards.push_back(place);
-  for (const ListedEntry& each : entries) {
-    const ListedEntry* over = entry_over(entries, parent_of(each.at));
-    if (!over) continue;
-    // What is missing below a writable path a tool could make, for the host to find and for the next cell to mount on.
-    if (over->writable)
-      layout.needed.push_back(each.at);
-    else if (differs(each, *over))
-      layout.guards.push_back(each.at);
-  }
-  return layout;
+  return LayoutBuilder(policy, home, as_root, for_zygote, held).build();
 }
 
 }  // namespace brig

@@ -38,6 +38,34 @@ bool is_network(const std::string& what) {
   return what == "socket(AF_INET)" || what == "socket(AF_INET6)";
 }
 
+// Of a limit, `key`, as the kernel tells it.
+Violation of_limit(const char* code, const char* what, const char* key, std::string rule,
+                   std::uint64_t count) {
+  return {.code = code,
+          .what = what,
+          .rule = std::move(rule),
+          .grant = key,
+          .retry = Retry::after_grant,
+          .count = count};
+}
+
+Violation uncertain(Violation violation) {
+  violation.certain = false;
+  return violation;
+}
+
+// Of a path, by the view of its cell. `grant`: what would allow it, if anything would.
+Violation of_path(const char* code, const char* what, std::string path, std::string rule,
+                  std::string grant = {}) {
+  const Retry retry = grant.empty() ? Retry::never : Retry::after_grant;
+  return uncertain({.code = code,
+                    .what = what,
+                    .target = std::move(path),
+                    .rule = std::move(rule),
+                    .grant = std::move(grant),
+                    .retry = retry});
+}
+
 }  // namespace
 
 const char* to_string(Retry retry) {
@@ -77,129 +105,74 @@ Violation refused_call(const std::string& what, std::uint64_t count, Network net
 }
 
 Violation killed_for_memory(std::uint64_t count, std::uint64_t memory) {
-  return {"memory.killed",
-          "killed by the out-of-memory killer",
-          "",
-          size_line("limits.memory", memory),
-          "limits.memory",
-          Retry::after_grant,
-          count,
-          true};
+  return of_limit("memory.killed", "killed by the out-of-memory killer", "limits.memory",
+                  size_line("limits.memory", memory), count);
 }
 
 Violation refused_memory(std::uint64_t count, std::uint64_t memory) {
-  return {"memory.refused", "refused more shared memory", "",    size_line("limits.memory", memory),
-          "limits.memory",  Retry::after_grant,           count, true};
+  return of_limit("memory.refused", "refused more shared memory", "limits.memory",
+                  size_line("limits.memory", memory), count);
 }
 
 Violation refused_process(std::uint64_t count, std::uint32_t processes) {
-  return {"processes.refused",
-          "refused a new process",
-          "",
-          fmt::format("limits.processes = {}", processes),
-          "limits.processes",
-          Retry::after_grant,
-          count,
-          true};
+  return of_limit("processes.refused", "refused a new process", "limits.processes",
+                  fmt::format("limits.processes = {}", processes), count);
 }
 
 Violation may_lack_memory(std::uint64_t memory) {
-  return {"memory.refused",
-          "may have been refused memory",
-          "",
-          size_line("limits.memory", memory),
-          "limits.memory",
-          Retry::after_grant,
-          1,
-          false};
+  return uncertain(of_limit("memory.refused", "may have been refused memory", "limits.memory",
+                            size_line("limits.memory", memory), 1));
 }
 
 Violation may_lack_process(std::uint32_t processes) {
-  return {"processes.refused",
-          "may have been refused a process or thread",
-          "",
-          fmt::format("limits.processes = {}", processes),
-          "limits.processes",
-          Retry::after_grant,
-          1,
-          false};
+  return uncertain(of_limit("processes.refused", "may have been refused a process or thread",
+                            "limits.processes", fmt::format("limits.processes = {}", processes),
+                            1));
 }
 
 Violation may_lack_scratch(std::uint64_t scratch) {
-  return {"scratch.full",
-          "may have filled its scratch space",
-          "",
-          size_line("limits.scratch", scratch),
-          "limits.scratch",
-          Retry::after_grant,
-          1,
-          false};
+  return uncertain(of_limit("scratch.full", "may have filled its scratch space", "limits.scratch",
+                            size_line("limits.scratch", scratch), 1));
 }
 
 Violation not_in_cell(std::string path, const char* key) {
-  Violation violation{.code = "file.not_in_cell", .what = "named a path that is not in the cell"};
-  violation.rule = "files.read and files.write do not list it";
-  if (key) {
-    violation.grant = list_of(key, listed_text(path));
-    violation.retry = Retry::after_grant;
-  }
-  violation.target = std::move(path);
-  violation.certain = false;
-  return violation;
+  std::string grant = key ? list_of(key, listed_text(path)) : "";
+  return of_path("file.not_in_cell", "named a path that is not in the cell", std::move(path),
+                 "files.read and files.write do not list it", std::move(grant));
 }
 
 Violation read_only(std::string path, bool can_be_given, const std::string& real) {
-  Violation violation{.code = "file.read_only", .what = "could not write to a path"};
-  violation.rule =
-      can_be_given ? "files.read lists it, files.write does not" : "the system is read-only";
-  if (can_be_given) {
-    violation.grant =
-        list_of("files.write", real.empty() ? listed_text(path) : listed_text(real, path));
-    violation.retry = Retry::after_grant;
-  }
-  violation.target = std::move(path);
-  violation.certain = false;
-  return violation;
+  constexpr const char *kCode = "file.read_only", *kWhat = "could not write to a path";
+  if (!can_be_given) return of_path(kCode, kWhat, std::move(path), "the system is read-only");
+  std::string grant =
+      list_of("files.write", real.empty() ? listed_text(path) : listed_text(real, path));
+  return of_path(kCode, kWhat, std::move(path), "files.read lists it, files.write does not",
+                 std::move(grant));
 }
 
 Violation hidden(std::string path) {
-  Violation violation{.code = "file.hidden", .what = "named a path that is hidden"};
-  violation.rule = "files.hide lists it, or a directory above it";
-  violation.target = std::move(path);
-  violation.certain = false;
-  return violation;
+  return of_path("file.hidden", "named a path that is hidden", std::move(path),
+                 "files.hide lists it, or a directory above it");
 }
 
 Violation kept(std::string path) {
-  Violation violation{.code = "file.protected", .what = "could not write to a path"};
-  violation.rule = "files.protect keeps it, or a directory above it, as it is";
-  violation.target = std::move(path);
-  violation.certain = false;
-  return violation;
+  return of_path("file.protected", "could not write to a path", std::move(path),
+                 "files.protect keeps it, or a directory above it, as it is");
 }
 
 Violation not_executable(std::string path) {
-  Violation violation{.code = "file.not_executable", .what = "may have tried to execute a path"};
-  violation.rule = "files.noexec lists it, or a directory above it";
-  violation.target = std::move(path);
-  violation.certain = false;
-  return violation;
+  return of_path("file.not_executable", "may have tried to execute a path", std::move(path),
+                 "files.noexec lists it, or a directory above it");
 }
 
 Violation elsewhere(std::string path, const std::string& place) {
-  Violation violation{.code = "file.elsewhere", .what = "named a path of the host's"};
-  violation.rule = fmt::format("the cell has it at {}", in_quotes(place));
-  violation.target = std::move(path);
-  violation.certain = false;
-  return violation;
+  return of_path("file.elsewhere", "named a path of the host's", std::move(path),
+                 fmt::format("the cell has it at {}", in_quotes(place)));
 }
 
 Violation appeared(std::string path) {
-  Violation violation{.code = "file.appeared", .what = "may have made a path that others obey"};
-  violation.rule = "files.protect = [\"@default\"] keeps only what exists";
-  violation.target = std::move(path);
-  violation.certain = false;
-  return violation;
+  return of_path("file.appeared", "may have made a path that others obey", std::move(path),
+                 "files.protect = [\"@default\"] keeps only what exists");
 }
 
 std::string sentence(const Violation& violation) {

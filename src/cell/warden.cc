@@ -2,12 +2,10 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
 #include "base/error.h"
 #include "os/event.h"
@@ -23,8 +21,6 @@ using std::chrono::milliseconds;
 using wire::Message;
 using wire::Tag;
 
-constexpr milliseconds kRetry{100};
-constexpr milliseconds kHung{5000};  // a cell takes one millisecond, and on a bad day a hundred
 constexpr Clock::time_point kNever = Clock::time_point::max();
 
 }  // namespace
@@ -98,91 +94,6 @@ Warden::~Warden() {
   retired_zygotes_.clear();
 }
 
-void Warden::start_zygote() try {
-  ++zygote_;
-  helper_->spawn(origin_);
-  helper_->work_out(policy_, false, origin_);
-  // The same for every zygote of this policy, and calls refer to it: written once, before there are any.
-  if (settings_.enforced.empty()) {
-    settings_ = call_settings(policy_, helper_->plan, false);
-    settings_.functions = origin_.functions();
-    settings_.shows_workspace = origin_.shows_workspace;
-  } else if (settings_.enforced != helper_->plan.enforced) {
-    throw_error(ErrorKind::resource,
-                "the limits of earlier cells can't be had any more ({}); make a new Runner",
-                helper_->cgroups.why_not);
-  }
-  helper_->send_plan();
-  proven_ = false;
-  watch(helper_->socket.get(), {Topic::Kind::janitor, zygote_});
-} catch (...) {
-  helper_->stop();  // half of one would be taken for one that runs, and never tried again
-  throw;
-}
-
-// The memory is shared with the zygote: what it holds is copied once, then looked at.
-Answer Warden::read_catalog(std::string& doing) const {
-  AnswerReader reader(kMaxCatalog);
-  const auto note = [&](double, std::string_view what) { doing = what; };
-  std::string bytes(64 * 1024, '\0');
-  for (off_t at = 0; at < kMaxCatalog;) {
-    const ssize_t size = pread(helper_->catalog.get(), bytes.data(), bytes.size(), at);
-    if (size <= 0 || !reader.feed({bytes.data(), static_cast<std::size_t>(size)}, note)) break;
-    at += size;
-  }
-  return reader.take();
-}
-
-void Warden::stop_zygote() {
-  std::deque<ReadyCell> unused;
-  {
-    const std::lock_guard lock(mutex_);
-    unused.swap(ready_);
-    std::erase_if(slots_, [&](const auto& slot) { return !is_retired(slot.second); });
-    std::erase_if(gone_in_use_, [&](unsigned id) { return !slots_.contains(id); });
-  }
-  retired_.clear();
-  free_ids_.clear();
-  making_ = 0;
-  helper_->stop();
-}
-
-// A name that is to be kept came to be there: only another zygote can keep it. Calls that run in this one go on; all that is to come
-// is the next one's.
-void Warden::retire_zygote() {
-  std::vector<unsigned> unused;
-  bool is_used = false;
-  for (const auto& entry : slots_) {
-    const Slot& slot = entry.second;
-    if (is_retired(slot)) continue;
-    const std::lock_guard lock(mutex_);
-    const bool has_call = (slot.state == Slot::State::ready || slot.state == Slot::State::busy) &&
-                          std::none_of(ready_.begin(), ready_.end(),
-                                       [&](const ReadyCell& cell) { return cell.slot == slot.id; });
-    if (has_call)
-      is_used = true;
-    else
-      unused.push_back(slot.id);
-  }
-  for (const unsigned id : unused) lose_slot(id);
-  if (!is_used) {
-    stop_zygote();
-  } else {
-    // Its janitor removes what is left of its cgroups, and its ids are not used again.
-    retired_.clear();
-    free_ids_.clear();
-    retired_zygotes_.emplace(zygote_++, std::exchange(helper_, std::make_unique<HelperProcess>()));
-  }
-  retry_at_ = Clock::now();
-}
-
-void Warden::stop_retired() {
-  std::erase_if(retired_zygotes_, [&](const auto& each) {
-    return std::none_of(slots_.begin(), slots_.end(),
-                        [&](const auto& slot) { return slot.second.zygote == each.first; });
-  });
-}
-
 void Warden::watch(int fd, Topic topic, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
@@ -244,9 +155,9 @@ void Warden::step(Clock::time_point until) {
     is_stale = stale_zygote_ == zygote_;
   }
   if (thread_.joinable() && helper_->socket && is_stale) retire_zygote();
-  // Not dead, but no cell comes of it: calls that wait shall not do so until their time is over.
+  // The zygote is alive but makes no cell. Waiting calls must not wait until their time is over.
   if (making_ && thread_.joinable() && Clock::now() >= moved_ + hung_after()) {
-    helper_->janitor.kill(SIGKILL);  // asked nicely, one that is stopped would not hear it
+    helper_->janitor.kill(SIGKILL);  // a stopped process would not react to SIGTERM
     lose_zygote();
   }
   if (retry_at_ != Clock::time_point{} && Clock::now() >= retry_at_) {
@@ -255,52 +166,6 @@ void Warden::step(Clock::time_point until) {
   }
   hand_out();
   refill();
-}
-
-// The first cell has to wait for what the zygote loads.
-milliseconds Warden::hung_after() const {
-  const milliseconds patience = set_up_patience(policy_);
-  return proven_ ? std::min(kHung, patience) : patience;
-}
-
-void Warden::on_janitor(unsigned zygote) {
-  if (zygote != zygote_) {
-    const auto retired = retired_zygotes_.find(zygote);
-    Message ignored;
-    if (retired == retired_zygotes_.end()) return;
-    const ssize_t size =
-        recv_packet(retired->second->socket.get(), &ignored, sizeof ignored, MSG_DONTWAIT).size;
-    if (size == sizeof ignored || (size < 0 && errno == EAGAIN)) return;
-    std::vector<unsigned> ids;
-    for (const auto& [id, slot] : slots_)
-      if (slot.zygote == zygote) ids.push_back(id);
-    for (const unsigned id : ids) lose_slot(id);
-    return;
-  }
-  moved_ = Clock::now();
-  Message message;
-  Packet packet = recv_packet(helper_->socket.get(), &message, sizeof message, MSG_DONTWAIT);
-  if (packet.size < 0 && errno == EAGAIN) return;
-  if (packet.size == sizeof message) {
-    if (message.tag == Tag::failed && message.stage == wire::Stage::cgroup)
-      lose_slot(message.index);
-    else if (message.tag == Tag::failed)
-      set_up_failed(failure_text(helper_->plan.plan(), message.stage, message.error, message.index),
-                    failure_kind(message.stage, message.error));
-    const auto slot = slots_.find(message.index);
-    if (message.tag == Tag::slot_refreshed && slot != slots_.end() &&
-        slot->second.state == Slot::State::refreshing) {
-      slot->second.generation = static_cast<unsigned>(message.status);
-      slot->second.entrance = std::move(packet.fds[0]);
-      auto next =
-          std::make_shared<SlotCgroup>(helper_->cgroups, slot->second.id, slot->second.generation);
-      if (slot->second.cgroup) next->follow(*slot->second.cgroup);
-      slot->second.cgroup = std::move(next);
-      slot->second.state = Slot::State::idle;
-    }
-    return;
-  }
-  lose_zygote();
 }
 
 void Warden::on_slot(unsigned id) {
@@ -334,13 +199,13 @@ void Warden::on_slot(unsigned id) {
   }
 }
 
-// Its keeper tells when it is gone, and makes another.
+// The keeper reports when the cell is gone, and makes another one.
 void Warden::discard_cell(Slot& slot) {
   sys::pidfd_send_signal(slot.cell.pidfd.get(), SIGKILL);
   slot.cell = ReadyCell();
 }
 
-// What a ready cell has on the host's side.
+// Makes what a ready cell has on the host's side.
 void Warden::equip(Slot& slot) {
   slot.cell.zygote = zygote_;
   slot.cell.made = helper_->as_made;
@@ -356,7 +221,7 @@ void Warden::equip(Slot& slot) {
   slot.cell.cgroup = slot.cgroup;
 }
 
-// The first word of a new cell: ready, or what failed.
+// Reads a new cell's first message: it is ready, or what failed.
 void Warden::on_made_cell(unsigned id) {
   const auto found = slots_.find(id);
   if (found == slots_.end() || found->second.state != Slot::State::making) return;
@@ -365,14 +230,14 @@ void Warden::on_made_cell(unsigned id) {
   Packet packet = recv_packet(slot.cell.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
-    // What hid a path is gone from the zygote too, and from all its cells; or what it keeps has lost its name, and can't be
-    // mounted any more. Another zygote has it again.
+    // Either the mount that hid a path is gone, from the zygote and from all its cells, or a
+    // protected file has lost its name and can't be mounted any more. A new zygote has both again.
     const bool is_stale = message.stage == wire::Stage::guard ||
                           (message.stage == wire::Stage::late_bind && message.error == ENOENT);
     if (packet.size == sizeof message && message.tag == Tag::failed && is_stale &&
         thread_.joinable())
       return lose_zygote();
-    drop_cell(slot);  // the keeper tells when it is gone
+    drop_cell(slot);  // the keeper reports when it is gone
     if (packet.size == sizeof message && message.tag == Tag::failed)
       set_up_failed(failure_text(helper_->plan.plan(), message.stage, message.error, message.index),
                     failure_kind(message.stage, message.error));
@@ -405,7 +270,7 @@ void Warden::on_made_cell(unsigned id) {
   hand_out();
 }
 
-// Gives ready cells to who waits.
+// Gives ready cells to waiting callers.
 void Warden::hand_out() {
   for (;;) {
     std::shared_ptr<Waiter> waiter;
@@ -432,29 +297,8 @@ void Warden::hand_out() {
   }
 }
 
-void Warden::lose_zygote() {
-  std::vector<unsigned> ids;
-  for (const auto& [id, slot] : slots_)
-    if (!is_retired(slot)) ids.push_back(id);
-  for (const unsigned id : ids) lose_slot(id);
-  {
-    const std::lock_guard lock(mutex_);
-    busy_ = static_cast<unsigned>(slots_.size());  // those of retired ones: all have a call
-  }
-  stop_zygote();
-  // One loss, however many cells went with it.
-  ++lost_zygotes_;
-  if (failures_ < kMaxFailures) failures_ = 0;
-  if (lost_zygotes_ >= 3 || !thread_.joinable()) {
-    failures_ = kMaxFailures;
-    set_up_failed("the zygote ended", ErrorKind::internal);
-  }
-  // At once the first time; if that fails too, not in a tight loop.
-  retry_at_ = Clock::now() + (lost_zygotes_ > 1 ? kRetry : milliseconds(0));
-}
-
-// Something could not be made. The constructor throws it; later, waiting calls are told after a few
-// tries, so that none waits for what will not come.
+// Notes that something could not be made. The constructor throws it. Later, waiting calls are told
+// after a few tries, so that none waits for a cell that will not come.
 void Warden::set_up_failed(const std::string& message, ErrorKind kind) {
   if (!thread_.joinable()) {
     if (!failure_) failure_.emplace(kind, message);

@@ -53,6 +53,7 @@ class Warden {
     }
   };
 
+  static constexpr std::chrono::milliseconds kRetry{100};
   static constexpr unsigned kMaxMaking = 8;  // cells being made at once: more would only compete
   // In a row, before waiting calls are told: more than the cells that one dead zygote takes along.
   static constexpr unsigned kMaxFailures = 2 * kMaxMaking + 3;

@@ -146,6 +146,26 @@ int run_command(const RunOptions& options) {
   return code ? code : kOwnFailure;
 }
 
+void add_limit_options(CLI::App& run, RunOptions& options) {
+  run.add_option("--timeout", options.timeout, "Wall time [30s]")->type_name("TIME");
+  run.add_option("--grace", options.grace, "Between SIGTERM and SIGKILL [500ms]")
+      ->type_name("TIME");
+  run.add_option("--cpu-time", options.cpu_time, "CPU time of the tree")->type_name("TIME");
+  run.add_option("--memory", options.memory, "Memory of the tree [512M]")->type_name("SIZE");
+  run.add_option("--processes", options.processes, "Processes and threads at once [64]")
+      ->type_name("N");
+  run.add_option("--cpus", options.cpus, "CPUs' worth of time")->type_name("N");
+  run.add_option("--output", options.output, "Kept of each stream in the report [100K]")
+      ->type_name("SIZE");
+  run.add_option("--output-total", options.output_total, "Stop the command when it writes more")
+      ->type_name("SIZE");
+  run.add_option("--scratch", options.scratch, "Private file space: /tmp, HOME, /workspace [64M]")
+      ->type_name("SIZE");
+  run.add_option("--file-size", options.file_size, "Largest file it may write")->type_name("SIZE");
+  run.add_option("--open-files", options.open_files, "Open files per process [256]")
+      ->type_name("N");
+}
+
 }  // namespace
 
 CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
@@ -155,24 +175,7 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
                   "Policy file (TOML), or - for standard input; the options below come on top")
       ->type_name("FILE");
   add_word_options(*run, options->words);
-  run->add_option("--timeout", options->timeout, "Wall time [30s]")->type_name("TIME");
-  run->add_option("--grace", options->grace, "Between SIGTERM and SIGKILL [500ms]")
-      ->type_name("TIME");
-  run->add_option("--cpu-time", options->cpu_time, "CPU time of the tree")->type_name("TIME");
-  run->add_option("--memory", options->memory, "Memory of the tree [512M]")->type_name("SIZE");
-  run->add_option("--processes", options->processes, "Processes and threads at once [64]")
-      ->type_name("N");
-  run->add_option("--cpus", options->cpus, "CPUs' worth of time")->type_name("N");
-  run->add_option("--output", options->output, "Kept of each stream in the report [100K]")
-      ->type_name("SIZE");
-  run->add_option("--output-total", options->output_total, "Stop the command when it writes more")
-      ->type_name("SIZE");
-  run->add_option("--scratch", options->scratch, "Private file space: /tmp, HOME, /workspace [64M]")
-      ->type_name("SIZE");
-  run->add_option("--file-size", options->file_size, "Largest file it may write")
-      ->type_name("SIZE");
-  run->add_option("--open-files", options->open_files, "Open files per process [256]")
-      ->type_name("N");
+  add_limit_options(*run, *options);
   // One value each: `--read A B` would swallow the command.
   const auto list = [&](const char* name, std::vector<std::string>& target, const char* help,
                         const char* type) {

@@ -1,172 +1,15 @@
 // brig-server: `brig serve` and `brig mcp`. A program of its own, so that TLS, HTTP and metrics cost a `brig run` nothing.
-#include <brig/error.h>
 #include <brig/version.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <optional>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "cli/cli.h"
-#include "cli/policy_options.h"
-#include "http/listen_address.h"
-#include "mcp/mcp_stdio.h"
-#include "os/own_leaf.h"
-#include "serve/server.h"
-#include "serve/service_manager.h"
-#include "service/manifest_watch.h"
+#include "cli/server_options.h"
 
 namespace brig::cli {
 namespace {
-
-using namespace brig::serve;
-
-constexpr std::chrono::seconds kToEndCalls{5};
-
-struct ServerOptions {
-  std::string manifest, audit, arguments = "off", mcp_text = "25K";
-  PolicyOptions policy;  // of mcp
-  bool builtins = false;
-  std::vector<std::string> preload;  // of run_python
-  SandboxOptions sandbox;
-  // of serve
-  std::string listen = "127.0.0.1:7070", token_file, certificate, key, drain = "30s",
-              max_body = "16M";
-  GateOptions gate;
-};
-
-void note(const std::string& line) { std::fprintf(stderr, "brig: %s\n", printable(line).c_str()); }
-
-void tell_defect(const std::exception& error) {
-  complain(std::string("a defect, please report it: ") + error.what());
-}
-
-// Where a user's programs keep what they have done.
-std::string default_audit() {
-  std::string directory;
-  if (const char* state = std::getenv("STATE_DIRECTORY"))  // a service's
-    directory = state;
-  else if (const char* user = std::getenv("XDG_STATE_HOME"); user && *user == '/')
-    directory = std::string(user) + "/brig";
-  else if (const char* home = std::getenv("HOME"); home && *home == '/')
-    directory = std::string(home) + "/.local/state/brig";
-  else
-    throw_error(ErrorKind::config,
-                "there is no HOME to keep the audit log in; say where: --audit FILE, or none: "
-                "--audit none");
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  return directory + "/audit.jsonl";
-}
-
-// How many descriptors this process may have, from now on as many as it can ask for. The other half is for cells.
-unsigned most_descriptors() {
-  constexpr rlim_t kEnough = 16'384;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  const rlimit more{std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough)), limit.rlim_max};
-  if (setrlimit(RLIMIT_NOFILE, &more) == 0) limit = more;
-  return static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
-}
-
-// The name of a socket that this process has made.
-class SocketName {
- public:
-  explicit SocketName(std::string path) : path_(std::move(path)) {}
-  ~SocketName() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-  SocketName(const SocketName&) = delete;
-  SocketName& operator=(const SocketName&) = delete;
-
- private:
-  const std::string path_;
-};
-
-ArgumentsShown shown_by(const std::string& word) {
-  const auto how = arguments_shown_of(word);
-  if (!how)
-    throw_error(ErrorKind::config, "--audit-arguments {}: off, redacted or full", in_quotes(word));
-  return *how;
-}
-
-std::size_t mcp_text_of(const ServerOptions& options) {
-  const auto size = parse_size(options.mcp_text);
-  if (!size || *size < 1024 || *size > 1_MiB)
-    throw_error(ErrorKind::config, "--mcp-text {}: give a size from 1K to 1M",
-                in_quotes(options.mcp_text));
-  return *size;
-}
-
-// What both need, in the order in which it must be made.
-struct Parts {
-  explicit Parts(const ServerOptions& options) {
-    Builtins builtins;
-    if (options.manifest.empty()) {
-      builtins = make_builtins(options.policy.policy(), options.sandbox, options.preload);
-    } else if (options.builtins) {
-      const Manifest manifest = manifest_from_toml_file(options.manifest);
-      builtins = make_builtins(manifest.policy, options.sandbox,
-                               preload_of(options.preload, manifest.preload));
-    } else if (!options.preload.empty()) {
-      throw Error(ErrorKind::config,
-                  "--preload is for run_python, which a server with a manifest has only if it is "
-                  "started with --builtins");
-    } else if (!manifest_from_toml_file(options.manifest).preload.empty()) {
-      note("[run_python] of the manifest means nothing without --builtins");
-    }
-    if (builtins.sandbox) {
-      if (!builtins.missing.empty()) note("there is no run_python: " + builtins.missing);
-    }
-    service = std::make_unique<Service>(
-        loop,
-        ServiceOptions{options.manifest, options.sandbox,
-                       options.audit.empty() ? default_audit() : options.audit,
-                       shown_by(options.arguments), mcp_text_of(options), options.preload},
-        std::move(builtins));
-    if (options.manifest.empty()) return;
-    watch = std::make_unique<ManifestWatch>(loop, [this, &options](const std::string& path) {
-      reload(std::filesystem::absolute(options.manifest).lexically_normal() == path ? "" : path);
-    });
-    follow();
-  }
-
-  // `file`: the one that has changed, unless it is the manifest.
-  void reload(const std::string& file = "") {
-    service->reload([this, file](const std::string& fault) {
-      follow();
-      if (file.empty() && fault.empty())
-        note("the manifest was reloaded");
-      else if (fault.empty())
-        note("the tools were reloaded: " + in_quotes(file) + " has changed");
-      else if (file.empty())
-        complain_lines("the manifest stays as it was:\n" + fault);
-      else
-        complain_lines("the tools stay as they were; " + in_quotes(file) +
-                       " has changed, but the tools can't be loaded:\n" + fault);
-    });
-  }
-
-  void follow() {
-    const std::string fault = watch->watch(service->sources(), service->loaded());
-    if (!fault.empty() && !told_unwatched) note("changes are not seen (SIGHUP reloads): " + fault);
-    told_unwatched = !fault.empty();
-  }
-
-  Loop loop;
-  std::unique_ptr<Service> service;
-  std::unique_ptr<ManifestWatch> watch;
-  bool told_unwatched = false;
-};
 
 void add_common(CLI::App& app, ServerOptions& options) {
   app.add_option("--manifest,-m", options.manifest,
@@ -199,143 +42,7 @@ void add_common(CLI::App& app, ServerOptions& options) {
       ->type_name("SIZE");
 }
 
-int run_mcp(const ServerOptions& options) {
-  if (const char* option = options.policy.given(); option && !options.manifest.empty())
-    throw_error(ErrorKind::config,
-                "{} and --manifest can't be combined: what a manifest's tools may use stands in "
-                "its [policy] ({}); write it there",
-                option, in_quotes(options.manifest));
-  Parts parts(options);
-  Jobs jobs(parts.loop, *parts.service);
-  Mcp mcp(parts.loop, *parts.service, jobs);
-  Tokens everybody;
-  signal(SIGPIPE, SIG_IGN);
-  const auto stop = [&] {
-    parts.service->cancel_all();
-    parts.loop.stop();
-  };
-  parts.loop.on_signal({SIGTERM, SIGINT, SIGHUP}, [&](int which) {
-    if (which == SIGHUP && parts.service->has_manifest()) return parts.reload();
-    stop();
-  });
-  McpStdio stdio(mcp, everybody.find(nullptr), STDIN_FILENO, STDOUT_FILENO, stop);
-  parts.loop.run(tell_defect);
-  return 0;
-}
-
-Tokens tokens_of(const ServerOptions& options) {
-  if (options.token_file.empty()) return {};
-  const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
-  try {
-    return Tokens::from_file(options.token_file);
-  } catch (const Error& error) {
-    if (!credentials || options.token_file.rfind(std::string(credentials) + "/", 0) != 0) throw;
-    throw Error(error.kind(),
-                std::string(error.what()) +
-                    "; it is systemd's copy of the file that LoadCredential= in the unit names "
-                    "(/etc/brig/tokens.toml, as brig ships it)");
-  }
-}
-
-int run_serve(const ServerOptions& options) {
-  if (has_manager()) move_into_own_leaf();
-  for (const std::string& origin : options.gate.origins)
-    if (!is_origin(origin))
-      throw_error(
-          ErrorKind::config,
-          "--allow-origin {}: an origin as browsers send it, such as https://example.org or "
-          "http://localhost:3000; no path, no '*'",
-          in_quotes(origin));
-  Parts parts(options);
-  Tokens tokens = tokens_of(options);
-  if (options.certificate.empty() != options.key.empty())
-    throw Error(ErrorKind::config, "--tls-cert and --tls-key belong together");
-  const TlsFiles tls{options.certificate, options.key};
-  const bool secure = !options.certificate.empty();
-  HttpLimits limits;
-  const auto body = parse_size(options.max_body);
-  const auto drain_time = parse_duration(options.drain);
-  if (!body || *body < 1024 || *body > 1_GiB)
-    throw_error(ErrorKind::config, "--max-body {}: 1K to 1G", in_quotes(options.max_body));
-  if (!drain_time)
-    throw_error(ErrorKind::config, "--drain {}: a time such as 30s", in_quotes(options.drain));
-  // Callers are refused in turn, and strangers sent away, only while there are descriptors to accept others with.
-  limits.connections = std::min<unsigned>(limits.connections, most_descriptors() / 2);
-  limits.body = *body;
-  limits.bodies = std::max<std::size_t>(limits.bodies, 4 * limits.body);
-
-  std::vector<UniqueFd> sockets = inherited_sockets();
-  std::vector<ListenAddress> addresses;
-  addresses.reserve(sockets.size() + 1);
-  for (const UniqueFd& socket : sockets) addresses.push_back(address_of(socket));
-  if (sockets.empty()) addresses.push_back(parse_listen_address(options.listen));
-  for (const ListenAddress& address : addresses)
-    if (!address.is_local() && !tokens.required())
-      throw_error(ErrorKind::config,
-                  "--listen {}: whoever can reach that address could call tools. Give "
-                  "--token-file FILE, or listen on 127.0.0.1 or a Unix socket",
-                  address.url(secure));
-  std::optional<SocketName> own_socket;  // removed at the end, whichever that is
-  if (sockets.empty()) {
-    sockets.push_back(listen_on(addresses[0]));
-    own_socket.emplace(addresses[0].unix_path);
-  }
-
-  Server server(parts.loop, *parts.service, tokens, options.gate, limits);
-  for (UniqueFd& socket : sockets) server.http().listen(std::move(socket), secure ? &tls : nullptr);
-  signal(SIGPIPE, SIG_IGN);
-
-  Loop::Timer patience, last;
-  int asked = 0;  // to stop
-  // Calls that are ended are still noted in the audit log and answered. A cell that can't be ended holds up nothing.
-  const auto end_calls = [&] {
-    parts.service->cancel_all();
-    if (!last) last = parts.loop.after(kToEndCalls, [&] { parts.loop.stop(); });
-  };
-  parts.loop.on_signal({SIGTERM, SIGINT, SIGHUP}, [&](int which) {
-    if (which == SIGHUP) {
-      if (!options.token_file.empty()) try {
-          server.replace_tokens(tokens_of(options));
-        } catch (const Error& error) {
-          note(std::string("the tokens stay as they were: ") + error.what());
-        }
-      if (!parts.service->audit().reopen()) note("the audit log could not be opened anew");
-      if (parts.service->has_manifest()) parts.reload();
-      return;
-    }
-    if (++asked == 2) return end_calls();
-    if (asked > 2) return parts.loop.stop();
-    notify_manager("STOPPING=1");
-    note("stopping: calls that run may end; again: at once");
-    server.http().drain();
-    parts.service->drain([&] {
-      // What they answered may still be on its way.
-      last = parts.loop.after(std::chrono::milliseconds(100), [&] { parts.loop.stop(); });
-    });
-    if (!last) patience = parts.loop.after(*drain_time, end_calls);
-  });
-
-  for (const ListenAddress& address : addresses) {
-    note("listening on " + address.url(secure));
-    if (isatty(STDERR_FILENO) && address.unix_path.empty())
-      note("MCP at " + address.url(secure) + "/mcp, console at " + address.url(secure) + "/");
-  }
-  notify_manager("READY=1");
-  parts.loop.run(tell_defect);
-  return 0;
-}
-
-}  // namespace
-}  // namespace brig::cli
-
-int main(int argc, char** argv) {
-  using namespace brig::cli;
-  CLI::App app("The server of brig.", "brig");
-  app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
-  app.require_subcommand(1);
-  set_words(app);
-  ServerOptions options;
-  int exit_code = 0;
+void add_serve(CLI::App& app, ServerOptions& options, int& exit_code) {
   CLI::App& serve = *app.add_subcommand("serve", "Serves tools over MCP and HTTP, with a console");
   add_common(serve, options);
   serve
@@ -370,6 +77,9 @@ int main(int argc, char** argv) {
       "k.pem\n"
       "SIGHUP reads manifest and tokens again, SIGTERM lets calls end, a second one ends them.");
   serve.callback([&] { exit_code = run_serve(options); });
+}
+
+void add_mcp(CLI::App& app, ServerOptions& options, int& exit_code) {
   CLI::App& mcp = *app.add_subcommand("mcp", "Serves tools over MCP on stdin and stdout");
   add_common(mcp, options);
   add_policy_options(mcp, options.policy);
@@ -385,6 +95,21 @@ int main(int argc, char** argv) {
       "  brig mcp --manifest brig.toml\n"
       "  claude mcp add sandbox -- brig mcp --read ~/data");
   mcp.callback([&] { exit_code = run_mcp(options); });
+}
+
+}  // namespace
+}  // namespace brig::cli
+
+int main(int argc, char** argv) {
+  using namespace brig::cli;
+  CLI::App app("The server of brig.", "brig");
+  app.set_version_flag("--version,-V", "brig " BRIG_VERSION);
+  app.require_subcommand(1);
+  set_words(app);
+  ServerOptions options;
+  int exit_code = 0;
+  add_serve(app, options, exit_code);
+  add_mcp(app, options, exit_code);
   try {
     refuse_raised_rights();
     refuse_empty_values(app, argc, argv);

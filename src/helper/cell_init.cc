@@ -31,9 +31,9 @@ namespace {
 
 using wire::Stage;
 
-// Set once before the handler can run; the handler needs them and takes no argument.
+// These are set once, before the handler can run: the handler needs them and takes no argument.
 volatile pid_t g_tool = 0, g_keeper = 0;
-volatile bool g_killed = false;  // because the keeper died
+volatile bool g_killed = false;  // set when the keeper has died
 bool g_jailed = false;
 bool g_kill_all = false;  // kill(-1) reaches this cell's processes and no others
 
@@ -46,11 +46,13 @@ void on_term(int) {
   errno = error;
 }
 
-// The host says that it is enough; or, in floors without a pid namespace, the keeper died.
+// Runs when the host ends the call, or, on floors without a pid namespace, when the keeper has
+// died.
 void on_kill(int) {
   const int error = errno;
-  // Only if the keeper is gone: otherwise it is the host, which knows, or the tool, whose end must not look like brig's
-  // doing. In a jail the keeper's death is this process' own.
+  // Set this only if the keeper is gone. Otherwise the signal came from the host, which knows, or
+  // from the tool, whose end must not look like brig's doing. In a jail the death of the keeper
+  // ends this process too.
   g_killed = !g_jailed && getppid() != g_keeper;
   if (g_kill_all) kill(-1, SIGKILL);
   if (g_tool > 0) {
@@ -68,7 +70,8 @@ void handle(int number, void (*handler)(int)) {
   sigaction(number, &action, nullptr);
 }
 
-// A symlink that was swapped in is an error, not another place. Not by openat2: the first filter refuses that already.
+// A symlink that was put there is an error and is not followed. openat2 can't be used: the first
+// filter refuses it already.
 int open_listed(const char* path) { return beneath::walk(AT_FDCWD, path, {.flags = O_PATH}); }
 
 bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& failure) {
@@ -95,7 +98,7 @@ bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& f
       return fail(failure, Stage::landlock_rule, i);
     close(fd);
   }
-  // So that /dev/stdin opens; where some file system can have no rule, it does not.
+  // This rule lets /dev/stdin open. On file systems that can have no rule it does not open.
   if (input >= 0) sys::landlock_add_path(ruleset, {sys::kFsReadFile, input});
   if (sys::landlock_restrict_self(ruleset) != 0) return fail(failure, Stage::landlock_restrict);
   close(ruleset);
@@ -103,19 +106,20 @@ bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& f
 }
 
 bool drop_capabilities(const Plan& plan, Failure& failure) {
-  // Locked: not even uid 0 in some namespace of a tool's own would regain anything by exec.
+  // The secure bits are locked: not even uid 0 in a namespace of the tool's own regains anything by
+  // exec.
   const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                              SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                              SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-  // In a user namespace of its own a cell has the right to; elsewhere an ordinary user has not, and
-  // no_new_privs alone keeps the bounding set from mattering.
+  // A cell may do this in its own user namespace. Elsewhere an ordinary user may not, and
+  // no_new_privs alone makes the bounding set irrelevant.
   const bool privileged = prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) == 0;
   if (!privileged && plan.floor == Floor::jail) return fail(failure, Stage::capabilities, 0);
   if (privileged) {
     if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 1);
     for (int cap = 1; cap < 64; ++cap)
       if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
-        if (errno == EINVAL) break;  // past the last one of this kernel
+        if (errno == EINVAL) break;  // this is past the kernel's last capability
         return fail(failure, Stage::capabilities, 2);
       }
   }
@@ -146,7 +150,8 @@ bool set_limit(const RlimitStep& step, int proc) {
   const rlim_t most = limit.rlim_max;
   if (value < limit.rlim_max) limit.rlim_max = value;
   limit.rlim_cur = limit.rlim_max;
-  // A second between SIGXCPU and SIGKILL, so that the limit is told by its own signal.
+  // There is one second between SIGXCPU and SIGKILL, so that the limit is reported by its own
+  // signal.
   if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) {
     if (limit.rlim_max < most)
       ++limit.rlim_max;
@@ -156,9 +161,9 @@ bool set_limit(const RlimitStep& step, int proc) {
   return setrlimit(resource, &limit) == 0;
 }
 
-// The limit of open files is the tool's alone, and so set by its own process. It is also how many
-// descriptors its user may have in flight for one to be sent: were it init's, a cell that has
-// that many in flight would keep all others from sending their listener.
+// The limit of open files is for the tool alone, so the tool's process sets it. It is also how many
+// descriptors its user may have in flight before sending another: if init had this limit, a cell
+// with that many in flight would keep all others from sending their listener.
 bool limit_files(const Plan& plan, Failure& failure) {
   for (unsigned i = 0; i < plan.rlimits.count; ++i) {
     const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
@@ -177,7 +182,8 @@ bool lock(const Plan& plan, int proc, const char* scratch, int input, int* liste
   }
   if (!restrict_files(plan, scratch, input, failure)) return false;
   if (!drop_capabilities(plan, failure)) return false;
-  // This memory may be the keeper's too, and a policy may allow ptrace: then nothing else keeps a tool out.
+  // This memory may be the keeper's too, and a policy may allow ptrace: without this, nothing would
+  // keep a tool out.
   if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 4);
   if (plan.lock_filter.count &&
       !load_filter(plan, plan.lock_filter,
@@ -187,7 +193,7 @@ bool lock(const Plan& plan, int proc, const char* scratch, int input, int* liste
   return true;
 }
 
-// Both sides of a terminal of the cell's own.
+// Opens both sides of a terminal of the cell's own.
 bool make_terminal(int* sides) {
   int unlocked = 0;
   sides[0] = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -211,7 +217,7 @@ uint64_t micros(const timeval& time) {
   }
   message.status = status;
   message.killed = g_killed;
-  // Atomic against forks: a process with a pending SIGKILL can't fork any more.
+  // Forks can't race with this: a process with a pending SIGKILL can't fork.
   if (g_kill_all)
     kill(-1, SIGKILL);
   else
@@ -223,18 +229,63 @@ uint64_t micros(const timeval& time) {
   message.cpu_micros = micros(usage.ru_utime) + micros(usage.ru_stime);
   message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
   send_packet(socket, &message, sizeof message, nullptr, 0);
-  // The host looks at the workspace now, and hangs up when it has. Without mounts the keeper removes that
-  // directory when this process ends; with them, whoever is last pays for the scratch space: not the host.
-  // A keeper that has died, or dies meanwhile, ends this: the host may be waiting for its cells to go.
+  // The host looks at the workspace now, and hangs up when it is done. Without mounts the keeper
+  // removes that directory when this process ends; with mounts, the last process pays for removing
+  // the scratch space, and that must not be the host. The wait ends if the keeper has died or dies
+  // meanwhile: the host may be waiting for its cells to go.
   if (plan.shows_workspace)
-    g_tool = 0;  // so that on_kill() does; the number may be another's by now
+    g_tool = 0;  // then on_kill() ends this process; the number may be another's by now
   while (plan.shows_workspace && !g_killed && recv_bytes(socket, &status, sizeof status, 0) > 0) {
   }
-  // Nothing of this cell for the next one to find in memory that the keeper has lent.
+  // Leave nothing of this cell for the next one to find in memory that the keeper has lent.
   explicit_bzero(&message, sizeof message);
   explicit_bzero(&usage, sizeof usage);
   explicit_bzero(&status, sizeof status);
   _exit(0);
+}
+
+// A process may open its own score only while it is dumpable.
+int open_oom_score(int proc) {
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  const int oom = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  return oom;
+}
+
+// Descriptors that the host gets with the message that the cell is ready, or -1.
+struct ForHost {
+  int listener, workspace, input, terminal[2];
+};
+
+[[noreturn]] void become_tool(const Plan& plan, int socket, const ForHost& for_host) {
+  Failure failure;
+  signal(SIGTERM, SIG_DFL);
+  signal(SIGUSR1, SIG_DFL);
+  const int hosts[] = {for_host.listener, for_host.workspace, for_host.input, for_host.terminal[0],
+                       for_host.terminal[1]};
+  for (const int fd : hosts)
+    if (fd >= 0) close(fd);
+  if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
+  tool_main(plan, socket);
+}
+
+// Tells the host that the cell is ready, and closes the descriptors.
+void tell_ready(int socket, const ForHost& for_host) {
+  wire::Message message{};
+  message.tag = wire::Tag::cell_ready;
+  int fds[kMaxPacketFds], count = 0;
+  if (for_host.workspace >= 0) fds[count++] = for_host.workspace;
+  if (for_host.input >= 0) {
+    message.status |= wire::kExtraInput;
+    fds[count++] = for_host.input;
+  }
+  if (for_host.terminal[0] >= 0) {
+    message.status |= wire::kExtraTerminal;
+    for (const int side : for_host.terminal) fds[count++] = side;
+  }
+  if (for_host.listener >= 0) fds[count++] = for_host.listener;
+  if (!send_packet(socket, &message, sizeof message, fds, count)) _exit(1);
+  for (int i = 0; i < count; ++i) close(fds[i]);
 }
 
 }  // namespace
@@ -244,30 +295,26 @@ volatile bool g_settled = false;
 void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int workspace,
               const Extras& extras) {
   Failure failure;
-  // Made by the tool's own id, before it is locked: the first of the cell's terminals is /dev/pts/0.
+  // The tool's own id makes it before it is locked: the first of the cell's terminals is
+  // /dev/pts/0.
   int terminal[2] = {-1, -1};
   if (extras.terminal && !make_terminal(terminal)) die(socket, Stage::terminals);
-  // In lent memory they are as the last cell's init left them.
+  // In lent memory these still have the values of the last cell's init.
   g_tool = 0;
   g_killed = g_kill_all = false;
   g_keeper = getppid();
   // The out-of-memory killer must choose the tool before this process and the keeper.
-  int oom = -1;
-  if (proc >= 0) {
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    oom = openat(proc, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  }
+  const int oom = proc >= 0 ? open_oom_score(proc) : -1;
   const char* directory = plan.working_directory ? text(plan, plan.working_directory) : scratch;
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
-  setsid();  // fails where the process leads a session of its own already
+  setsid();  // fails if the process already leads a session
   int listener = -1;
   if (!limit_namespace(plan, proc, failure) ||
       !lock(plan, proc, scratch, extras.input, &listener, failure))
     die(socket, failure);
   if (proc >= 0) close(proc);
-  // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from now on and not a
-  // moment before, in a Landlock domain that scopes signals.
+  // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from this moment on
+  // and not before, in a Landlock domain that scopes signals.
   g_jailed = plan.floor == Floor::jail;
   g_kill_all = g_jailed || (plan.landlock_scoped & sys::kScopeSignal);
 
@@ -276,37 +323,15 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   if (oom >= 0) (void)!write(oom, "1000", 4);
   const pid_t tool = fork_tool();
   if (tool < 0) die(socket, Stage::fork_tool);
-  if (tool == 0) {
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGUSR1, SIG_DFL);
-    if (listener >= 0) close(listener);
-    const int hosts[] = {workspace, extras.input, terminal[0], terminal[1]};
-    for (const int fd : hosts)
-      if (fd >= 0) close(fd);
-    if (!limit_files(plan, failure)) tell_failure(socket, wire::Tag::request_failed, failure.error);
-    tool_main(plan, socket);
-  }
+  const ForHost for_host{listener, workspace, extras.input, {terminal[0], terminal[1]}};
+  if (tool == 0) become_tool(plan, socket, for_host);
   g_tool = tool;
   if (oom >= 0) {
     (void)!pwrite(oom, "0", 1, 0);
     close(oom);
   }
   g_settled = true;
-  wire::Message message{};
-  message.tag = wire::Tag::cell_ready;
-  int fds[kMaxPacketFds], count = 0;
-  if (workspace >= 0) fds[count++] = workspace;
-  if (extras.input >= 0) {
-    message.status |= wire::kExtraInput;
-    fds[count++] = extras.input;
-  }
-  if (extras.terminal) {
-    message.status |= wire::kExtraTerminal;
-    for (const int side : terminal) fds[count++] = side;
-  }
-  if (listener >= 0) fds[count++] = listener;
-  if (!send_packet(socket, &message, sizeof message, fds, count)) _exit(1);
-  for (int i = 0; i < count; ++i) close(fds[i]);
+  tell_ready(socket, for_host);
   reap(plan, socket, tool);
 }
 

@@ -37,7 +37,8 @@ void end(int pidfd) {
   }
 }
 
-// A user namespace that shows files of `map` as the tool's. It lives on in the descriptor.
+// Makes a user namespace that shows files of `map` as the tool's. The namespace lives on in the
+// descriptor.
 int make_id_map(const Plan& plan, const IdMap& map) {
   int pidfd = -1;
   const pid_t pid = sys::clone_process(CLONE_NEWUSER | CLONE_PIDFD | SIGCHLD, &pidfd);
@@ -85,7 +86,7 @@ bool make_cgroup(const Plan& plan, const CgroupTree& tree, unsigned slot, unsign
   return true;
 }
 
-// Who holds it may enter, with the janitor's rights.
+// Any process that holds this descriptor may enter the cgroup with the janitor's rights.
 int open_entrance(const Plan& plan, const CgroupTree& tree, unsigned slot, unsigned generation) {
   char name[64], path[4096], file[4096];
   slot_name(name, slot, generation);
@@ -112,7 +113,8 @@ bool remove_cgroups(const Plan& plan, const CgroupTree& tree) {
   return true;
 }
 
-// False if there is no zygote any more. That is no failure of this slot: the host hears why it ended.
+// Returns false if there is no zygote any more. That is not a failure of this slot: the host hears
+// why the zygote ended.
 bool grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   wire::Message message{};
   message.tag = Tag::new_slot;
@@ -142,7 +144,8 @@ bool grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
   return !ended;
 }
 
-// Hands on to the host what the zygote says: that it is ready, or why it is not. False if it says nothing.
+// Passes the zygote's message on to the host: the zygote is ready, or why it is not. Returns false
+// if there is no message.
 bool hand_on(int zygote_socket, int host_socket) {
   wire::Message message;
   const Packet packet = recv_packet(zygote_socket, &message, sizeof message, MSG_DONTWAIT);
@@ -152,8 +155,8 @@ bool hand_on(int zygote_socket, int host_socket) {
   return true;
 }
 
-// pids.peak can't be reset, so a slot that used more than one process moves into a new cgroup: its
-// keeper does, before it makes the next cell; then the host removes the old one.
+// pids.peak can't be reset. So a slot that used more than one process moves into a new cgroup: its
+// keeper enters it before it makes the next cell, and then the host removes the old one.
 void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generation) {
   wire::Message message{};
   message.tag = Tag::failed;
@@ -182,7 +185,7 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
   }
   for (unsigned i = 0; i < plan.cgroups.count; ++i)
     clean &= remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
-  _exit(clean ? 0 : 1);  // what could not be removed, the host tries again
+  _exit(clean ? 0 : 1);  // the host tries again to remove what is left
 }
 
 uint64_t zygote_flags(const Plan& plan) {
@@ -208,8 +211,8 @@ void start_zygote(const Plan& plan, int host_socket, int host_pidfd, const int* 
   *socket = pair[0];
 }
 
-// One cell; its pidfd. Making namespaces takes long, so it is started before there is a plan, which then
-// comes over the cell's socket; `plan` is set if it was there first.
+// Starts a single cell. Returns its pidfd. Making namespaces takes long, so it can start before
+// there is a plan, which then comes over the cell's socket; `plan` is set if it came first.
 int start_single(const Plan* plan, const wire::Message& request, int cell_socket, int input,
                  int host_socket, int host_pidfd, const int* id_maps) {
   const SingleStart start{.namespaces = request.index,
@@ -219,7 +222,7 @@ int start_single(const Plan* plan, const wire::Message& request, int cell_socket
                           .input = input,
                           .terminal = (request.status & wire::kExtraTerminal) != 0};
   int pidfd = -1;
-  // The network namespace takes longest of all: a process of its own makes it.
+  // The network namespace takes longest, so a process of its own makes it.
   const pid_t pid = sys::clone_process(
       SIGCHLD | CLONE_PIDFD | (request.index & ~static_cast<unsigned>(CLONE_NEWNET)), &pidfd);
   if (pid < 0) die(host_socket, Stage::clone_zygote);
@@ -244,81 +247,94 @@ void make_id_maps(const Plan& plan, int host_socket, int* id_maps) {
   }
 }
 
-}  // namespace
-
-void janitor_main(int host_socket, int host_pidfd) {
-  set_name("brig-janitor");
+// Drops what neither this process nor cells may inherit from the host.
+void leave_the_hosts_ways() {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   // The host's ignored signals (Python ignores SIGPIPE) must not reach the tools.
   // By the system call: the library keeps a few of them to itself.
   const unsigned long default_action[4] = {};
   for (int number = 1; number <= 64; ++number)
     syscall(SYS_rt_sigaction, number, default_action, nullptr, 8);
-  // A tool's core limit is 1, see plan_builder.cc: where the host's own is 0, only root can raise it.
+  // A tool's core limit is 1 (see plan_builder.cc). Where the host's own is 0, only root can raise
+  // it.
   const rlimit core{1, 1};
   setrlimit(RLIMIT_CORE, &core);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Terminal signals are the host's to handle: a session of its own.
+  // Terminal signals are for the host, so this process has a session of its own.
   setsid();
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // for floors without a pid namespace
+}
 
+// The descriptors of what a janitor watches: the host, and its own child, which is a zygote or a
+// single cell.
+struct Watched {
+  int host_socket, host_pidfd;
+  int zygote_pidfd = -1, zygote_socket = -1;
+};
+
+// Starts the child that the host's first message asks for. Returns the plan.
+const Plan& start_child(Watched& watched) {
+  const int host_socket = watched.host_socket, host_pidfd = watched.host_pidfd;
   wire::Message message;
   Packet packet = recv_packet(host_socket, &message, sizeof message, 0);
-  if (packet.size == 0) _exit(1);  // the host gave up, and cleans up itself
+  if (packet.size == 0) _exit(1);  // the host gave up and cleans up itself
   if (packet.size != sizeof message || packet.fd_count < 1 || packet.fd_count > 2)
     die(host_socket, Stage::plan);
-  int zygote_pidfd = -1, zygote_socket = -1, id_maps[kMaxIdMaps];
-  const Plan* known = nullptr;
+  int id_maps[kMaxIdMaps];
   if (message.tag == Tag::prepare) {
     g_cell_socket = packet.fds[0].release();
-    zygote_pidfd = start_single(nullptr, message, g_cell_socket, packet.fds[1].get(), host_socket,
-                                host_pidfd, id_maps);
+    watched.zygote_pidfd = start_single(nullptr, message, g_cell_socket, packet.fds[1].get(),
+                                        host_socket, host_pidfd, id_maps);
     packet.fds[1].reset();
-    known = &receive_plan(host_socket);  // a janitor that ends here takes the cell along
-  } else {
-    known = &map_plan(host_socket, packet.fds[0].release());
-    make_id_maps(*known, host_socket, id_maps);
-    if (known->single) {
-      Packet start = recv_packet(host_socket, &message, sizeof message, 0);
-      if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count < 1 ||
-          start.fd_count > 2)
-        _exit(1);
-      g_cell_socket = start.fds[0].release();
-      zygote_pidfd = start_single(known, message, g_cell_socket, start.fds[1].get(), host_socket,
-                                  host_pidfd, id_maps);
-    } else {
-      start_zygote(*known, host_socket, host_pidfd, id_maps, packet.fds[1].get(), &zygote_pidfd,
-                   &zygote_socket);
-      packet.fds[1].reset();
-    }
-    for (unsigned i = 0; i < known->id_maps.count; ++i) close(id_maps[i]);
+    return receive_plan(host_socket);  // if the janitor ends here, the cell ends with it
   }
-  const Plan& plan = *known;
-  // Without a pid namespace the tool could kill its init: then this end stays open until all is dead.
-  if (plan.single && plan.floor == Floor::jail) close(g_cell_socket);
+  const Plan& plan = map_plan(host_socket, packet.fds[0].release());
+  make_id_maps(plan, host_socket, id_maps);
+  if (plan.single) {
+    Packet start = recv_packet(host_socket, &message, sizeof message, 0);
+    if (start.size != sizeof message || message.tag != Tag::prepare || start.fd_count < 1 ||
+        start.fd_count > 2)
+      _exit(1);
+    g_cell_socket = start.fds[0].release();
+    watched.zygote_pidfd = start_single(&plan, message, g_cell_socket, start.fds[1].get(),
+                                        host_socket, host_pidfd, id_maps);
+  } else {
+    start_zygote(plan, host_socket, host_pidfd, id_maps, packet.fds[1].get(), &watched.zygote_pidfd,
+                 &watched.zygote_socket);
+  }
+  for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_maps[i]);
+  return plan;
+}
 
-  pollfd polls[] = {{host_socket, POLLIN, 0},
-                    {host_pidfd, POLLIN, 0},
-                    {zygote_socket, POLLIN, 0},
-                    {zygote_pidfd, POLLIN, 0}};
+// Does what the host asks for. Returns false if the zygote has ended.
+bool obey(const Plan& plan, const Watched& watched) {
+  wire::Message message;
+  Packet asked = recv_packet(watched.host_socket, &message, sizeof message, MSG_DONTWAIT);
+  if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, watched.zygote_pidfd);
+  if (asked.size != sizeof message) return true;
+  if (message.tag == Tag::grow && asked.fd_count == 1)
+    return grow(plan, watched.zygote_socket, message.index, asked.fds[0].release());
+  if (message.tag == Tag::refresh_pids && message.index < kMaxSlots)
+    refresh(plan, watched.host_socket, message.index, static_cast<unsigned>(message.status));
+  return true;
+}
+
+[[noreturn]] void serve(const Plan& plan, const Watched& watched) {
+  pollfd polls[] = {{watched.host_socket, POLLIN, 0},
+                    {watched.host_pidfd, POLLIN, 0},
+                    {watched.zygote_socket, POLLIN, 0},
+                    {watched.zygote_pidfd, POLLIN, 0}};
   for (;;) {
-    if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, zygote_pidfd);
-    // Its socket closes before its process is gone, which under load takes long.
+    if (poll(polls, 4, -1) < 0 && errno != EINTR) finish(plan, watched.zygote_pidfd);
+    // The zygote's socket closes before its process is gone, which takes long under load.
     bool zygote_ended = !plan.single && ((polls[2].revents & POLLHUP) || polls[3].revents);
-    // Its last words come before its end is looked at.
-    if ((polls[2].revents & POLLIN) && hand_on(zygote_socket, host_socket)) continue;
-    if (polls[0].revents & POLLIN) {
-      Packet asked = recv_packet(host_socket, &message, sizeof message, MSG_DONTWAIT);
-      if (asked.size <= 0 && !(asked.size < 0 && errno == EAGAIN)) finish(plan, zygote_pidfd);
-      if (asked.size == sizeof message && message.tag == Tag::grow && asked.fd_count == 1)
-        zygote_ended |= !grow(plan, zygote_socket, message.index, asked.fds[0].release());
-      else if (asked.size == sizeof message && message.tag == Tag::refresh_pids &&
-               message.index < kMaxSlots)
-        refresh(plan, host_socket, message.index, static_cast<unsigned>(message.status));
-    }
-    // A single cell is over when its call is: the host still reads its cgroups, then it hangs up.
+    // Pass its last messages on before looking at its end.
+    if ((polls[2].revents & POLLIN) && hand_on(watched.zygote_socket, watched.host_socket))
+      continue;
+    if ((polls[0].revents & POLLIN) && !obey(plan, watched)) zygote_ended = true;
+    // A single cell ends with its call. The host still reads its cgroups, and then hangs up.
     if (polls[3].revents && plan.single) {
       polls[3].fd = -1;
       if (plan.floor != Floor::jail) {
@@ -327,13 +343,27 @@ void janitor_main(int host_socket, int host_pidfd) {
       }
     }
     if (zygote_ended) {
-      // It may have said them after its socket was looked at.
-      while (hand_on(zygote_socket, host_socket)) {
+      // A last message may have come after its socket was looked at.
+      while (hand_on(watched.zygote_socket, watched.host_socket)) {
       }
-      finish(plan, zygote_pidfd);
+      finish(plan, watched.zygote_pidfd);
     }
-    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents) finish(plan, zygote_pidfd);
+    if ((polls[0].revents & (POLLHUP | POLLERR)) || polls[1].revents)
+      finish(plan, watched.zygote_pidfd);
   }
+}
+
+}  // namespace
+
+void janitor_main(int host_socket, int host_pidfd) {
+  set_name("brig-janitor");
+  leave_the_hosts_ways();
+  Watched watched{.host_socket = host_socket, .host_pidfd = host_pidfd};
+  const Plan& plan = start_child(watched);
+  // Without a pid namespace the tool could kill its init, so this end of the socket then stays open
+  // until all processes are dead.
+  if (plan.single && plan.floor == Floor::jail) close(g_cell_socket);
+  serve(plan, watched);
 }
 
 }  // namespace brig::helper

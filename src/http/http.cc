@@ -212,6 +212,15 @@ std::string_view reason_of(unsigned status) {
   }
 }
 
+Response sse_head(std::vector<Header> headers) {
+  headers.push_back({"Cache-Control", "no-store"});
+  headers.push_back({"X-Accel-Buffering", "no"});
+  Response head;
+  head.type = "text/event-stream";
+  head.headers = std::move(headers);
+  return head;
+}
+
 std::string sse_event(std::string_view name, std::string_view data, std::string_view id) {
   std::string text;
   if (!id.empty()) text += fmt::format("id: {}\n", id);

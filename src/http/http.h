@@ -111,5 +111,7 @@ std::string http_date();
 std::string_view reason_of(unsigned status);
 // One server-sent event; `data` has no line break. Without a name it is "message"; without an id, none is sent.
 std::string sse_event(std::string_view name, std::string_view data, std::string_view id = "");
+// The head of an answer of such events: nothing on the way may keep it, or hold it back.
+Response sse_head(std::vector<Header> headers = {});
 
 }  // namespace brig::serve

@@ -1,7 +1,7 @@
 // One connection of an HttpServer, on whatever stream carries it. Only for http_server.cc.
 //
-// There is always a read under way, even while a request is being answered: it is how a client that leaves is noticed.
-// What it brings then is the next request, which waits its turn.
+// There is always a read under way, even while a request is being answered: this is how a client
+// that leaves is noticed. What the read brings then is the next request, which waits for its turn.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,63 +9,15 @@
 
 #include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <deque>
 #include <type_traits>
-#include <unordered_set>
 
 #include "base/fair_share.h"
 #include "http/http_exchange.h"
-#include "http/http_places.h"
 #include "http/http_reader.h"
-#include "http/http_server.h"
-#include "http/loop_impl.h"
+#include "http/http_server_impl.h"
 
 namespace brig::serve {
-
-namespace asio = boost::asio;
-using boost::system::error_code;
-using Socket = asio::generic::stream_protocol::socket;
-using TlsStream = asio::ssl::stream<Socket>;
-
-// What the connections share.
-struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
-  Impl(Loop& loop_, HeadCheck check_, Handler handler_, HttpLimits limits_, AnswerWatch watch_)
-      : loop(loop_),
-        check(std::move(check_)),
-        handler(std::move(handler_)),
-        watch(std::move(watch_)),
-        limits(limits_),
-        places(limits_.connections) {}
-
-  Loop& loop;
-  HeadCheck check;
-  Handler handler;
-  AnswerWatch watch;
-  const HttpLimits limits;
-  Places places;
-  HttpCounts counts;
-  std::size_t bodies = 0, unsent = 0;
-  bool draining = false, shedding = false;
-  std::unordered_set<AnyConnection*> connections;
-  struct Listener {
-    UniqueFd socket;
-    std::unique_ptr<asio::ssl::context> tls;
-    std::shared_ptr<void> readable;
-  };
-  std::deque<Listener> listeners;
-  Loop::Timer sweep, pause;
-
-  void accept(Listener& listener);
-  // Closes a stranger's connection, for another to come. False: there is none.
-  bool make_room();
-  // One that goes takes others along.
-  void for_each(const std::function<void(AnyConnection&)>& job);
-  // Drops clients until the rest leaves no more unsent than may be: of the caller that has most of it, the one with most goes
-  // first. Not while somebody sends, who may be going through a list that a client which leaves is taken from.
-  void shed_soon();
-};
 
 template <typename Stream>
 class Connection final : public AnyConnection,
@@ -163,7 +115,7 @@ class Connection final : public AnyConnection,
       return stream_;
   }
 
-  // Something now and then is not enough to hold a large answer for ever.
+  // Taking a little now and then is not enough to keep a large answer for ever.
   bool is_too_slow(SteadyClock::time_point now) const {
     const auto most = server_->limits.send_time +
                       std::chrono::seconds((taken_ + unsent_) / server_->limits.least_rate);
@@ -175,7 +127,7 @@ class Connection final : public AnyConnection,
   void read() {
     if (reading_ || closed_) return;
     reading_ = true;
-    // Not into the reader, which moves what the next request has there already.
+    // Do not read into the reader's buffer: it moves what is already there of the next request.
     stream_.async_read_some(asio::buffer(chunk_),
                             [self = this->shared_from_this()](error_code error, std::size_t size) {
                               self->reading_ = false;
@@ -187,13 +139,13 @@ class Connection final : public AnyConnection,
     if (closed_) return;
     if (error) return drop();
     server_->counts.bytes_in += size;
-    if (closing_) {  // until the client has seen that it is over
+    if (closing_) {  // read on until the client has seen that the connection ends
       discarded_ += size;
       return discarded_ > kMostDiscarded ? drop() : read();
     }
     reader_.append(chunk_.data(), size);
     if (!exchange_) return parse();
-    // The next request, ahead of its time. When there is much of it, it waits in the kernel.
+    // This is the next request, ahead of its time. If there is much of it, it waits in the kernel.
     if (reader_.waiting() < server_->limits.header) read();
   }
 
@@ -222,7 +174,7 @@ class Connection final : public AnyConnection,
     }
   }
 
-  // Whoever asks is judged before anything of the body is taken.
+  // The caller is judged before any of the body is taken.
   void on_head() {
     HttpReader::Message& head = reader_.head();
     const auto exchange =
@@ -232,7 +184,7 @@ class Connection final : public AnyConnection,
     exchange->request.peer = peer_;
     exchange->request.secure = kTls;
     exchange->head_only = exchange->request.method == "HEAD";
-    exchange->keep_alive = head.keep_alive && reader_.can_skip();  // should it be refused
+    exchange->keep_alive = head.keep_alive && reader_.can_skip();  // in case it is refused
     ++server_->counts.requests;
     exchange_ = exchange;
     bool wanted = false;
@@ -254,7 +206,7 @@ class Connection final : public AnyConnection,
     if (reader_.awaits_continue()) send("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  // The request is answered, and what may still come of its body is not wanted.
+  // The request is answered, and the rest of its body is not wanted.
   void pass_over() {
     if (closed_) return;
     deadline_ = SteadyClock::time_point::max();
@@ -275,7 +227,7 @@ class Connection final : public AnyConnection,
     return false;
   }
 
-  // For that much of a body: small ones always have it.
+  // Returns whether there is room for a body of that size. A small body always has room.
   bool has_room(std::size_t size) {
     if (size == 0) return true;
     const Caller* caller = pending_ ? pending_->caller.get() : nullptr;
@@ -347,7 +299,7 @@ class Connection final : public AnyConnection,
     if (exchange_ && exchange_->answered()) finish();
   }
 
-  // The answer is with the client.
+  // The client has the whole answer.
   void finish() {
     if (closed_ || !exchange_) return;
     const bool keep = exchange_->keep_alive && !server_->draining;
@@ -356,7 +308,8 @@ class Connection final : public AnyConnection,
     parse();
   }
 
-  // Answers what is no request, and closes: nobody knows where the next one would begin.
+  // Answers bytes that are not a request, and closes: nobody knows where the next request would
+  // begin.
   void refuse(unsigned status, std::string_view why) {
     ++server_->counts.refused;
     reader_.forget();
@@ -377,7 +330,8 @@ class Connection final : public AnyConnection,
     read();
   }
 
-  // Closing while the client still sends would reset the connection, and lose it the answer.
+  // Closing while the client still sends would reset the connection, and the client would lose the
+  // answer.
   void linger() {
     closing_ = true;
     limit(std::chrono::seconds(2));
@@ -400,11 +354,11 @@ class Connection final : public AnyConnection,
   std::array<char, kChunk> chunk_;
   HttpReader reader_;
   Places::Place place_;
-  std::shared_ptr<HttpExchange> pending_;   // whose body is being received
-  Share room_, own_room_;                   // of that body, among all and among its caller's
-  std::shared_ptr<HttpExchange> exchange_;  // being answered
+  std::shared_ptr<HttpExchange> pending_;   // the request whose body is being received
+  Share room_, own_room_;                   // of that body, among all bodies and among its caller's
+  std::shared_ptr<HttpExchange> exchange_;  // the request that is being answered
   std::deque<std::string> out_;
-  std::size_t sent_ = 0;  // of the first of them
+  std::size_t sent_ = 0;  // bytes sent of the first piece
   std::size_t unsent_ = 0, discarded_ = 0;
   std::size_t taken_ = 0;                 // since
   SteadyClock::time_point busy_since_{};  // there is something to send

@@ -12,11 +12,7 @@ constexpr std::size_t kMostUnsent = std::size_t{1} << 20;
 
 SseStream::SseStream(Loop& loop, ExchangePtr exchange, std::vector<Header> headers)
     : exchange_(std::move(exchange)) {
-  Response head;
-  head.type = "text/event-stream";
-  head.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
-  head.headers.insert(head.headers.end(), headers.begin(), headers.end());
-  exchange_->begin(std::move(head));
+  exchange_->begin(sse_head(std::move(headers)));
   keep_alive_ = loop.every(kKeepAlive, [weak = std::weak_ptr<Exchange>(exchange_)] {
     if (const auto stream = weak.lock()) stream->write(": keep-alive\n\n");
   });

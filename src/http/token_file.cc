@@ -1,6 +1,7 @@
 #include "http/token_file.h"
 
 #include <array>
+#include <cmath>
 
 #include "base/text.h"
 #include "policy/toml_reader.h"
@@ -22,7 +23,13 @@ bool is_name(std::string_view name) {
   return true;
 }
 
-TokenTable read_one(const toml::table& table, std::size_t line, TomlReader& reader) {
+std::optional<double> number_of(const ConfigNode& node) {
+  if (const auto* whole = node.as_integer()) return static_cast<double>(*whole);
+  if (const auto* real = node.as_real()) return *real;
+  return {};
+}
+
+TokenTable read_one(const ConfigTable& table, std::size_t line, TomlReader& reader) {
   TokenTable one;
   for (const TomlEntry& entry : reader.entries(table, {"token", "token: "}, kToken)) {
     if (entry.key == "name") {
@@ -41,14 +48,14 @@ TokenTable read_one(const toml::table& table, std::size_t line, TomlReader& read
     } else if (entry.key == "admin") {
       one.admin = reader.boolean(entry).value_or(false);
     } else if (entry.key == "rate") {
-      const auto rate = entry.node->value<double>();
+      const auto rate = number_of(*entry.node);
       if (rate && *rate > 0 && *rate <= 1e6)
         one.rate = *rate;
       else
         reader.expected(entry, "calls per second, above 0");
     } else {
-      const auto count = entry.node->value<std::int64_t>();
-      if (count && *count > 0 && *count <= 10'000)
+      const auto count = number_of(*entry.node);
+      if (count && *count > 0 && *count <= 10'000 && *count == std::floor(*count))
         one.concurrency = static_cast<unsigned>(*count);
       else
         reader.expected(entry, "1 to 10000 calls at once");
@@ -64,12 +71,12 @@ TokenTable read_one(const toml::table& table, std::size_t line, TomlReader& read
 
 void read_token_tables(std::string_view text, const std::string& name,
                        const std::function<void(TokenTable)>& take) {
-  const toml::table top = parse_toml(text, name, "token file");
+  const ConfigTable top = parse_toml(text, name, "token file");
   TomlFaults faults(name);
   TomlReader reader(faults);
   std::vector<TokenTable> tables;
   for (const TomlEntry& entry : reader.entries(top, {}, kTop)) {
-    const toml::array* array = entry.node->as_array();
+    const ConfigArray* array = entry.node->as_array();
     if (array == nullptr) {
       reader.expected(entry, "tables, [[token]]");
       continue;

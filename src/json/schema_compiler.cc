@@ -1,4 +1,4 @@
-// From the text of a schema to nodes, refusing all that is not understood.
+// Compiles the text of a schema into nodes, and refuses everything that it does not understand.
 #include <algorithm>
 #include <functional>
 
@@ -41,7 +41,8 @@ class Schema::Compiler {
     throw SchemaError(pointer, why);
   }
 
-  // The node of the sub-schema at `pointer`: one each, whoever refers to it.
+  // Returns the node of the sub-schema at `pointer`: one node each, however many references there
+  // are.
   Node* node_at(const std::string& pointer, unsigned depth) {
     if (const auto known = known_.find(pointer); known != known_.end()) return known->second;
     if (depth > kMaxDepth) refuse(pointer, fmt::format("nested deeper than {}", kMaxDepth));
@@ -66,7 +67,7 @@ class Schema::Compiler {
   std::size_t count(const std::string& pointer, const Json& value) const {
     if (!is_integral(value) || value < 0) refuse(pointer, "must be a whole number, not negative");
     if (!value.is_number_float()) return value.get<std::size_t>();
-    const double number = value.get<double>();  // 3.0, or more than anything can have
+    const double number = value.get<double>();  // 3.0, or more than any value can have
     return number < 0x1p63 ? static_cast<std::size_t>(number) : SIZE_MAX;
   }
 
@@ -148,7 +149,7 @@ class Schema::Compiler {
       refuse(pointer, "another schema has that $anchor");
   }
 
-  // %XX, as in a URI.
+  // Decodes %XX, as in a URI.
   std::string unescaped(const std::string& pointer, const std::string& text) const {
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -180,7 +181,7 @@ class Schema::Compiler {
     if (key == "$id" && !pointer.empty())
       refuse(at, "an $id below the root would change what references mean; it is not supported");
     if (std::find(std::begin(kNotes), std::end(kNotes), key) != std::end(kNotes)) return;
-    if (key.starts_with("x-")) return;  // others' own notes, which check nothing
+    if (key.starts_with("x-")) return;  // notes of other programs, which check nothing
     const auto found = keywords().find(key);
     if (found != keywords().end()) return found->second(*this, node, at, value, depth);
     std::vector<std::string_view> candidates;
@@ -191,7 +192,7 @@ class Schema::Compiler {
                      : "not a keyword that is supported");
   }
 
-  // A chain of nothing but references that comes back to itself says nothing, for ever.
+  // A chain of references that only leads back to itself describes nothing.
   void refuse_endless_references() const {
     for (const auto& [pointer, node] : known_) {
       const Node* at = node;
@@ -212,6 +213,7 @@ class Schema::Compiler {
   std::map<std::string, std::string> anchors_;  // and where these are
 };
 
+// This function is long because it is one table of all keywords.
 const std::map<std::string, Schema::Compiler::Keyword>& Schema::Compiler::keywords() {
   using C = Compiler;
   using At = const std::string&;
@@ -223,7 +225,7 @@ const std::map<std::string, Schema::Compiler::Keyword>& Schema::Compiler::keywor
   static const std::map<std::string, Keyword> table{
       {"$ref", [](C& c, Node& n, At at, Value v, unsigned) { c.reference(n, at, v); }},
       {"$anchor", [](C& c, Node&, At at, Value v, unsigned) { c.anchor(at, v); }},
-      // All are compiled, used or not, so that none hides a mistake.
+      // All are compiled, whether they are used or not, so that none hides a mistake.
       {"$defs", definitions},
       {"definitions", definitions},  // its name before 2019-09
       {"type", [](C& c, Node& n, At at, Value v, unsigned) { n.types = c.type(at, v); }},

@@ -110,6 +110,7 @@ class Mcp {
   struct Request;  // a request, taken apart
   Stop legacy(Request& request);
   Stop modern(Request& request);
+  Stop either(Request& request);  // the methods that both eras have
   void initialize(Request& request);
   void discover(Request& request);
   void list_tools(Request& request);

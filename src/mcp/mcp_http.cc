@@ -71,12 +71,7 @@ class HttpReply final : public McpReply {
     if (stream_ || exchange_->begun()) return;
     if (open_) stream_ = open_();
     if (stream_) return stream_->attach(exchange_, headers_);
-    Response head;
-    head.type = "text/event-stream";
-    head.headers = headers_;
-    head.headers.push_back({"Cache-Control", "no-store"});
-    head.headers.push_back({"X-Accel-Buffering", "no"});
-    exchange_->begin(std::move(head));
+    exchange_->begin(sse_head(headers_));
   }
 
   const ExchangePtr exchange_;
@@ -329,10 +324,7 @@ void McpHttp::tools_changed() {
 
 void McpHttp::listen(const ExchangePtr& exchange, const McpSessionPtr& session) {
   const auto reply = std::make_shared<ListenReply>(exchange);
-  Response head;
-  head.type = "text/event-stream";
-  head.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
-  exchange->begin(std::move(head));
+  exchange->begin(sse_head());
   exchange->write(": welcome\n\n");
   const std::string* last = exchange->request.header("last-event-id");
   if (last && *last != list_id())

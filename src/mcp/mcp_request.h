@@ -1,10 +1,14 @@
-// A request of MCP, taken apart. Only for mcp*.cc.
+// The parts of an MCP request. Only for mcp*.cc.
 #pragma once
 
+#include "base/text.h"
 #include "mcp/mcp.h"
 #include "mcp/mcp_tasks.h"
 
 namespace brig::serve {
+
+// How long a client may keep a list, in milliseconds: a reload may come at any time.
+inline constexpr int kListLifetime = 5000;
 
 struct Mcp::Request {
   Json id, params;
@@ -18,10 +22,28 @@ struct Mcp::Request {
     if (modern) value["resultType"] = "complete";
     reply->answer(rpc::result(id, std::move(value)), status);
   }
-  // Its status is HTTP's in the modern era; in the other an error is an answer like any.
+  // Answers with a list, which a client of the modern era may keep for a while.
+  void answer_list(Json value) const {
+    if (modern) {
+      value["ttlMs"] = kListLifetime;
+      value["cacheScope"] = "private";
+    }
+    answer(std::move(value));
+  }
+  // In the modern era `status` is HTTP's; in the other era an error is an answer like any other.
   void fail(int code, const std::string& message, unsigned status = 400,
             Json data = nullptr) const {
     reply->answer(rpc::error(id, code, message, std::move(data)), modern ? status : 200);
+  }
+  // Returns what the cursor stands for, the last entry that was given, or "" without a cursor.
+  // Returns nothing if the cursor is malformed, after telling the client.
+  std::optional<std::string> cursor() const {
+    const auto found = params.find("cursor");
+    if (found == params.end()) return "";
+    auto entry = found->is_string() ? base64_decoded(found->get<std::string>()) : std::nullopt;
+    if (entry && !entry->empty()) return entry;
+    fail(rpc::kInvalidParams, "cursor: not one of this server's");
+    return {};
   }
   const Json* meta(const char* key) const {
     const auto meta = params.find("_meta");
@@ -30,7 +52,7 @@ struct Mcp::Request {
     return found == meta->end() ? nullptr : &*found;
   }
 
-  // Whether its version has tasks.
+  // Returns whether the request's version has tasks.
   bool has_tasks() const { return modern || origin.session->version == kLatestLegacy; }
   JobKind task_kind() const { return modern ? JobKind::task : JobKind::legacy_task; }
   bool declares_tasks() const {

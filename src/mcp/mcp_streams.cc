@@ -20,12 +20,7 @@ McpStream::McpStream(McpStreams& owner, Loop& loop, McpSessionPtr of)
 void McpStream::attach(const ExchangePtr& exchange, const std::vector<Header>& headers,
                        std::uint64_t after) {
   if (const ExchangePtr before = std::exchange(exchange_, nullptr)) before->end();
-  Response head;
-  head.type = "text/event-stream";
-  head.headers = headers;
-  head.headers.push_back({"Cache-Control", "no-store"});
-  head.headers.push_back({"X-Accel-Buffering", "no"});
-  exchange->begin(std::move(head));
+  exchange->begin(sse_head(headers));
   // So that the client has an id to come back with. Older versions do not expect an event without a message.
   if (after == 0 && session->version >= kLatestLegacy)
     exchange->write("id: " + event_id(0) + "\ndata:\n\n");

@@ -41,7 +41,7 @@ class PolicyReader {
   PolicyReader(const PolicyPlace& place, const Policy& base, TomlFaults& faults)
       : place_(place), base_(base), policy_(base), reader_(faults) {}
 
-  Policy read(const toml::table& top) {
+  Policy read(const ConfigTable& top) {
     std::vector<std::string_view> known(kPolicyKeys.begin(), kPolicyKeys.end());
     if (place_.flat) known.insert(known.end(), kLimitKeys.begin(), kLimitKeys.end());
     for (const TomlEntry& entry :
@@ -89,7 +89,7 @@ class PolicyReader {
     return "";
   }
 
-  std::vector<TomlEntry> entries(const toml::table& table, std::string_view name, Names known) {
+  std::vector<TomlEntry> entries(const ConfigTable& table, std::string_view name, Names known) {
     auto result =
         reader_.entries(table, {nested(name), fmt::format("{}{}.", place_.scope.prefix, name)},
                         known, [&](auto key) { return known.empty() ? "" : home(key, name); });
@@ -112,45 +112,45 @@ class PolicyReader {
   template <typename Enum>
   std::optional<Enum> choice(const TomlEntry& entry, std::initializer_list<Enum> values) {
     std::vector<std::string_view> names;
-    const toml::value<std::string>* text = entry.node->as_string();
+    const std::string* text = entry.node->as_string();
     for (const Enum value : values) {
       names.emplace_back(to_string(value));
-      if (text != nullptr && text->get() == names.back()) return value;
+      if (text != nullptr && *text == names.back()) return value;
     }
     std::string what = fmt::format("one of \"{}\"", fmt::join(names, "\", \""));
     if (text == nullptr) {
       reader_.expected(entry, what);
       return std::nullopt;
     }
-    const auto near = nearest(text->get(), names);
-    reader_.fault(entry, fmt::format("expected {}, got {}{}", what, in_quotes(text->get()),
+    const auto near = nearest(*text, names);
+    reader_.fault(entry, fmt::format("expected {}, got {}{}", what, in_quotes(*text),
                                      near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
     return std::nullopt;
   }
 
   std::optional<std::uint32_t> user(const TomlEntry& entry) {
     if (const auto* text = entry.node->as_string())
-      if (const auto id = parse_user(text->get())) return id;
+      if (const auto id = parse_user(*text)) return id;
     const auto* number = entry.node->as_integer();
     if (number == nullptr) {
       reader_.expected(entry, "\"root\" or a number such as 1000");
       return std::nullopt;
     }
-    if (number->get() >= 0 && number->get() <= std::numeric_limits<std::uint32_t>::max())
-      return static_cast<std::uint32_t>(number->get());
-    reader_.fault(
-        entry, fmt::format("{} is no user's number; use \"root\" or one from 0 on", number->get()));
+    if (*number >= 0 && *number <= std::numeric_limits<std::uint32_t>::max())
+      return static_cast<std::uint32_t>(*number);
+    reader_.fault(entry,
+                  fmt::format("{} is no user's number; use \"root\" or one from 0 on", *number));
     return std::nullopt;
   }
 
   std::optional<std::uint64_t> size(const TomlEntry& entry) {
     if (const auto* number = entry.node->as_integer()) {
-      if (number->get() >= 0) return static_cast<std::uint64_t>(number->get());
-      out_of_range(entry, fmt::format("{}", number->get()));
+      if (*number >= 0) return static_cast<std::uint64_t>(*number);
+      out_of_range(entry, fmt::format("{}", *number));
       return std::nullopt;
     }
     if (const auto* text = entry.node->as_string()) {
-      if (const auto bytes = parse_size(text->get())) return *bytes;
+      if (const auto bytes = parse_size(*text)) return *bytes;
     }
     reader_.expected(entry, "a size such as \"512M\" or \"1.5G\"");
     return std::nullopt;
@@ -159,16 +159,16 @@ class PolicyReader {
   std::optional<std::chrono::milliseconds> duration(const TomlEntry& entry) {
     std::optional<double> seconds;
     if (const auto* number = entry.node->as_integer()) {
-      seconds = static_cast<double>(number->get());
+      seconds = static_cast<double>(*number);
     }
-    if (const auto* number = entry.node->as_floating_point()) seconds = number->get();
+    if (const auto* number = entry.node->as_real()) seconds = *number;
     if (seconds) {
       if (const auto result = duration_from_seconds(*seconds)) return *result;
       out_of_range(entry, fmt::format("{} s", *seconds));
       return std::nullopt;
     }
     if (const auto* text = entry.node->as_string()) {
-      if (const auto result = parse_duration(text->get())) return *result;
+      if (const auto result = parse_duration(*text)) return *result;
     }
     reader_.expected(entry, "a duration such as \"30s\"");
     return std::nullopt;
@@ -180,30 +180,30 @@ class PolicyReader {
       reader_.expected(entry, "a whole number such as 64");
       return std::nullopt;
     }
-    if (number->get() < 0 || number->get() > std::numeric_limits<std::uint32_t>::max()) {
-      out_of_range(entry, fmt::format("{}", number->get()));
+    if (*number < 0 || *number > std::numeric_limits<std::uint32_t>::max()) {
+      out_of_range(entry, fmt::format("{}", *number));
       return std::nullopt;
     }
-    return static_cast<std::uint32_t>(number->get());
+    return static_cast<std::uint32_t>(*number);
   }
 
   std::optional<double> number(const TomlEntry& entry) {
-    if (const auto* whole = entry.node->as_integer()) return static_cast<double>(whole->get());
-    if (const auto* real = entry.node->as_floating_point()) return real->get();
+    if (const auto* whole = entry.node->as_integer()) return static_cast<double>(*whole);
+    if (const auto* real = entry.node->as_real()) return *real;
     reader_.expected(entry, "a number such as 1.5");
     return std::nullopt;
   }
 
   std::optional<std::vector<std::string>> strings(const TomlEntry& entry, const std::string& field,
                                                   std::string_view what) {
-    if (const toml::array* array = entry.node->as_array())
+    if (const ConfigArray* array = entry.node->as_array())
       for (std::size_t i = 0; i < array->size(); ++i)
-        places_[fmt::format("{}[{}]", field, i)] = {(*array)[i].source().begin.line, entry.shown};
+        places_[fmt::format("{}[{}]", field, i)] = {(*array)[i].line, entry.shown};
     return reader_.strings(entry, what);
   }
 
   // `table`: the one that it stands in.
-  void read_limit(const toml::table& table, const TomlEntry& entry) {
+  void read_limit(const ConfigTable& table, const TomlEntry& entry) {
     const bool old_name = entry.key == "wall_time";
     const std::string field = fmt::format("limits.{}", old_name ? "timeout" : entry.key);
     const std::string before = entry.shown.substr(0, entry.shown.size() - entry.key.size());
@@ -237,7 +237,7 @@ class PolicyReader {
     return path;
   }
 
-  void read_files(const toml::table& table) {
+  void read_files(const ConfigTable& table) {
     constexpr std::string_view kWhat = "an array of paths such as [\"/opt/data\"]";
     Files& files = policy_.files;
     for (const TomlEntry& entry : entries(table, "files", kFiles)) {
@@ -255,7 +255,7 @@ class PolicyReader {
     }
   }
 
-  void read_environment(const toml::table& table) {
+  void read_environment(const ConfigTable& table) {
     for (const TomlEntry& entry : entries(table, "environment", kEnvironment)) {
       if (entry.key == "passthrough") {
         set(policy_.environment.passthrough,
@@ -263,7 +263,7 @@ class PolicyReader {
       } else if (entry.key == "unset") {
         set(policy_.environment.unset,
             strings(entry, "environment.unset", "an array of names such as [\"LANG\"]"));
-      } else if (const toml::table* given =
+      } else if (const ConfigTable* given =
                      reader_.table(entry, "a table such as { KEY = \"value\" }")) {
         for (const TomlEntry& variable : entries(*given, "environment.set", {}))
           if (auto value = reader_.string(variable, "a string; write the value in quotes"))
@@ -272,7 +272,7 @@ class PolicyReader {
     }
   }
 
-  void read_syscalls(const toml::table& table) {
+  void read_syscalls(const ConfigTable& table) {
     constexpr std::string_view kWhat = "an array of names such as [\"ptrace\"]";
     for (const TomlEntry& entry : entries(table, "syscalls", kSyscalls)) {
       auto& names = entry.key == "allow" ? policy_.syscalls.allow : policy_.syscalls.deny;
@@ -311,7 +311,7 @@ class PolicyReader {
 
 }  // namespace
 
-Policy read_policy(const toml::table& table, const PolicyPlace& place, const Policy& base,
+Policy read_policy(const ConfigTable& table, const PolicyPlace& place, const Policy& base,
                    TomlFaults& faults) {
   return PolicyReader(place, base, faults).read(table);
 }

@@ -25,7 +25,7 @@ struct PolicyPlace {
 
 // `base` with what `table` says: a table is read key by key, any other value takes the place of the base's,
 // lists too. What is wrong is noted, but what is wrong with the base is not noted again.
-Policy read_policy(const toml::table& table, const PolicyPlace& place, const Policy& base,
+Policy read_policy(const ConfigTable& table, const PolicyPlace& place, const Policy& base,
                    TomlFaults& faults);
 
 }  // namespace brig

@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::string_view kShared = ":shared", kCache = "{cache}";
 
-// What is not listed here, and why: ~/.npmrc, ~/.cargo/credentials.toml and config.toml, ~/.m2/settings.xml, ~/.gitconfig,
-// ~/.config/git and pip's configuration hold tokens and passwords; ~/.npm/_logs what was typed.
+// Not listed, because they hold tokens and passwords: ~/.npmrc, ~/.cargo/credentials.toml and
+// config.toml, ~/.m2/settings.xml, ~/.gitconfig, ~/.config/git and pip's configuration; and
+// ~/.npm/_logs, which holds what was typed. This function is long because it is one table.
 std::vector<Preset> make_presets() {
   return {
       {.name = "node",
@@ -78,7 +79,8 @@ std::vector<Preset> make_presets() {
        .caches = {},
        .passthrough = {"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME",
                        "GIT_COMMITTER_EMAIL"},
-       // A listed path has another owner in a cell of root's: the cell is the boundary, not git's check.
+       // In a cell of root's, a listed path has another owner. The cell is the boundary, not git's
+       // check.
        .set = {{"GIT_CONFIG_COUNT", "1"},
                {"GIT_CONFIG_KEY_0", "safe.directory"},
                {"GIT_CONFIG_VALUE_0", "*"},
@@ -109,7 +111,7 @@ const Preset* find_preset(const std::string& name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// An absolute path out of a variable, or "".
+// Returns the variable's value if it is an absolute path, or "".
 std::string directory_in(const char* variable) {
   const char* value = std::getenv(variable);
   return value && value[0] == '/' ? normal_path(value) : "";
@@ -121,14 +123,14 @@ std::string in_home(const std::string& path) {
   return home.empty() ? "" : normal_path(home + path.substr(1));
 }
 
-// Where the cache of "NAME:shared" is; "": this user has no place for one.
+// Returns where the cache of "NAME:shared" is, or "" if this user has no place for one.
 std::string cache_of(const std::string& name) {
   std::string base = directory_in("XDG_CACHE_HOME");
   if (base.empty()) base = in_home("~/.cache");
   return base.empty() ? "" : normal_path(fmt::format("{}/brig/presets/{}", base, name));
 }
 
-// Whether the cell has it already, where the host has it.
+// Returns whether the cell already has it at the host's place.
 bool is_covered(const std::string& path, const std::vector<std::string>& listed) {
   return std::any_of(listed.begin(), listed.end(), [&](const std::string& each) {
     return places_in(each) == 0 && is_at_or_below(path, normal_path(listed_path(each).path));
@@ -145,7 +147,7 @@ bool holds(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// What the policy says itself, to which presets yield.
+// Settings of the policy itself, which take precedence over presets.
 class Merger {
  public:
   explicit Merger(const Policy& own) : own_(own), policy_(own) { policy_.preset.clear(); }
@@ -202,8 +204,9 @@ class Merger {
   Policy policy_;
 };
 
-// Made and owned by this user alone: nobody else can have put anything into it. Each part is made in the directory that was
-// opened before it: who may put a link in the way does not say where.
+// The directory is made and owned by this user alone, so nobody else can have put anything into it.
+// Each part is made in the directory that was opened before it, so a link that somebody puts in the
+// way has no effect.
 void make_cache(const std::string& name) {
   const std::string path = cache_of(name);
   UniqueFd made(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -10,29 +10,27 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/fd.h"
+#include "policy/seccomp_builder.h"
 
 namespace brig {
 namespace {
 
-// The newest system call that a cell may use: set_mempolicy_home_node, Linux 5.17. Fixed here, not
-// by the libseccomp of the day: a call nobody has looked at is not a call a cell may make.
+// The newest system call that a cell may use: set_mempolicy_home_node, Linux 5.17. The number is
+// fixed here and does not follow libseccomp's version: a cell may not make a call that nobody has
+// reviewed.
 constexpr int kLastKnown = 450;
 
-// Programs and libraries fall back when these are "not there".
+// These fail with ENOSYS, and programs and libraries fall back to other calls.
 constexpr const char* kAbsent[] = {
     "clone3",    // its flags are behind a pointer; glibc falls back to clone
     "openat2",   // its mode is behind a pointer (set-user-ID files on writable paths)
-    "io_setup",  // all of the machine's can be taken by one call; databases fall back to threads
+    "io_setup",  // one call can take all that the machine has; databases fall back to threads
     "io_uring_setup", "io_uring_enter", "io_uring_register",  // Node probes it at start
     "keyctl",         "add_key",        "request_key",       "memfd_secret",  "_sysctl",
     "uselib",         "nfsservctl",     "afs_syscall",       "create_module", "get_kernel_syms",
@@ -40,7 +38,7 @@ constexpr const char* kAbsent[] = {
     "vserver",        "epoll_ctl_old",  "epoll_wait_old",    "modify_ldt",    "remap_file_pages",
 };
 
-// Refused and told.
+// These are refused, and the report says so.
 constexpr const char* kRefused[] = {
     // the shape of the jail
     "mount",
@@ -71,7 +69,8 @@ constexpr const char* kRefused[] = {
     "userfaultfd",
     "fanotify_init",
     "fanotify_mark",
-    // by name what the host and other cells open below a path that all of them see, such as /usr/bin
+    // these reveal the names that the host and other cells open below a shared path such as
+    // /usr/bin
     "inotify_init",
     "inotify_init1",
     "inotify_add_watch",
@@ -102,7 +101,7 @@ constexpr const char* kRefused[] = {
     "adjtimex",
 };
 
-// Of the two lists above: what an operator may give back, for debuggers and profilers.
+// Entries of the two lists above that an operator may give back, for debuggers and profilers.
 constexpr const char* kReturnable[] = {
     "ptrace",          "process_vm_readv", "process_vm_writev", "process_madvise",   "kcmp",
     "perf_event_open", "inotify_init",     "inotify_init1",     "inotify_add_watch", "io_setup",
@@ -111,7 +110,8 @@ constexpr const char* kReturnable[] = {
     "adjtimex",        "memfd_create",
 };
 
-// What a cell's own init and the tool before exec do under the lock filter, when nobody yet listens.
+// Calls that a cell's init, and the tool before its exec, make under the lock filter while nobody
+// listens yet.
 constexpr const char* kNeeded[] = {
     "brk",     "clone",        "close",          "dup2",         "dup3",
     "execve",  "exit",         "exit_group",     "fork",         "getrusage",
@@ -128,59 +128,14 @@ bool contains(const List& list, std::string_view name) {
                      [&](const auto& each) { return name == each; });
 }
 
-// One condition on an argument. (libseccomp's macros for it are C.)
+// One condition on an argument. (libseccomp's macros for conditions are C.)
 scmp_arg_cmp compare(unsigned argument, scmp_compare how, scmp_datum_t a, scmp_datum_t b = 0) {
   return {argument, how, a, b};
 }
 
-class Builder {
- public:
-  explicit Builder(std::uint32_t default_action) : context_(seccomp_init(default_action)) {
-    if (!context_) throw Error(ErrorKind::resource, "seccomp: seccomp_init: out of memory");
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2),
-          "optimize");  // a binary tree
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)),
-          "bad_arch");
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_NNP, 0), "no_new_privs");
-  }
-
-  // A name this architecture does not have needs no rule.
-  void rule(std::uint32_t action, const char* name, std::initializer_list<scmp_arg_cmp> args = {}) {
-    const int number = seccomp_syscall_resolve_name(name);
-    if (number < 0) return;
-    rule(action, number, name, args);
-  }
-  void rule(std::uint32_t action, int number, const char* name,
-            std::initializer_list<scmp_arg_cmp> args = {}) {
-    check(seccomp_rule_add_array(context_.get(), action, number, static_cast<unsigned>(args.size()),
-                                 args.begin()),
-          name);
-  }
-
-  FilterProgram take() {
-    UniqueFd file(memfd_create("brig-filter", MFD_CLOEXEC));
-    if (!file) throw_sys("seccomp: memfd_create");
-    check(seccomp_export_bpf(context_.get(), file.get()), "export");
-    const off_t size = lseek(file.get(), 0, SEEK_END);
-    FilterProgram program(static_cast<std::size_t>(size) / sizeof(std::uint64_t));
-    if (pread(file.get(), program.data(), static_cast<std::size_t>(size), 0) != size)
-      throw_sys("seccomp: reading the program");
-    return program;
-  }
-
- private:
-  static void check(int result, const char* what) {
-    if (result < 0) throw_error(ErrorKind::internal, "seccomp: {}: {}", what, errno_text(-result));
-  }
-  struct Release {
-    void operator()(void* context) const { seccomp_release(context); }
-  };
-  std::unique_ptr<void, Release> context_;
-};
-
-// Creating set-user-ID or set-group-ID files: nosuid protects the cell, not the host that later finds
-// them on a writable path, owned by the directory's owner.
-void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denied) {
+// Refuses to create set-user-ID and set-group-ID files. nosuid protects the cell, but not the host,
+// which later finds such a file on a writable path, owned by the directory's owner.
+void refuse_set_id_modes(FilterBuilder& builder, const std::vector<std::string>& denied) {
   struct Call {
     const char* name;
     unsigned mode;
@@ -198,7 +153,7 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
         builder.rule(SCMP_ACT_NOTIFY, call.name, {mode});
         continue;
       }
-      // A file without a name (O_TMPFILE) is made without O_CREAT, and can be given one later.
+      // A file without a name (O_TMPFILE) is made without O_CREAT, and can be given a name later.
       for (const scmp_datum_t makes :
            std::initializer_list<scmp_datum_t>{O_CREAT, O_TMPFILE & ~O_DIRECTORY})
         builder.rule(
@@ -208,11 +163,12 @@ void refuse_set_id_modes(Builder& builder, const std::vector<std::string>& denie
   }
 }
 
-// Where core_pattern names a program, the kernel starts it as the host's root for every crash, whatever the
-// core limit is, unless it is 1. So a cell keeps that 1: not even 0 may take its place. Programs that
-// turn core dumps off (agents of keys do, and end if they can't) are answered as if they had: they have
-// none. A call that also asks for the old limit can't be answered so, and is refused.
-void keep_core_limit(Builder& builder, const std::vector<std::string>& denied) {
+// If core_pattern names a program, the kernel starts it as the host's root for every crash,
+// whatever the core limit is, unless the limit is 1. So a cell keeps the limit 1: not even 0 may
+// replace it. Programs that turn core dumps off (key agents do, and exit if they can't) get the
+// answer that it worked, since they have no core dumps anyway. A call that also asks for the old
+// limit can't be answered like that, and is refused.
+void keep_core_limit(FilterBuilder& builder, const std::vector<std::string>& denied) {
   const scmp_arg_cmp core_first = compare(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
   const scmp_arg_cmp core_second = compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE);
   const scmp_arg_cmp sets = compare(2, SCMP_CMP_NE, 0);
@@ -222,19 +178,20 @@ void keep_core_limit(Builder& builder, const std::vector<std::string>& denied) {
   builder.rule(SCMP_ACT_NOTIFY, "prlimit64", {core_second, sets, compare(3, SCMP_CMP_NE, 0)});
 }
 
-// A lease delays whoever opens the file, for lease-break-time; a notice tells of what others do in a
-// directory. Both can be had of files that are only readable. What is newer than F_SET_FILE_RW_HINT
-// (delegations of directories are) nobody has looked at; there a dirty upper half is refused too.
-void refuse_leases(Builder& builder) {
+// A lease delays other processes that open the file, for lease-break-time, and a notice reports
+// what others do in a directory. Both work on files that are only readable. Commands after
+// F_SET_FILE_RW_HINT (such as directory delegations) have not been reviewed; there a non-zero upper
+// half of the argument is refused too.
+void refuse_leases(FilterBuilder& builder) {
   constexpr scmp_datum_t kFirstUnknown = F_SET_FILE_RW_HINT + 1;
   for (const scmp_datum_t command : std::initializer_list<scmp_datum_t>{F_SETLEASE, F_NOTIFY})
     builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, command)});
   builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_GE, kFirstUnknown)});
 }
 
-// Without namespaces of its own a cell could leave IPC objects behind, and change the limits and
+// Without its own namespaces a cell could leave IPC objects behind, and change the limits and
 // priorities of other processes with its user id.
-void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denied) {
+void refuse_reaching_out(FilterBuilder& builder, const std::vector<std::string>& denied) {
   for (const char* name : {"shmget", "msgget", "semget", "mq_open"})
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name);
   for (const char* name :
@@ -244,16 +201,17 @@ void refuse_reaching_out(Builder& builder, const std::vector<std::string>& denie
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {compare(1, SCMP_CMP_NE, 0)});
 }
 
-// RLIMIT_DATA is about private memory. What is left is memory that processes share: its size is in a
-// register, but for a memfd's, which nothing counts as it grows; libraries fall back to a file. (The kernel
-// looks at all of MAP_TYPE; /dev/zero, which makes such a mapping too, is Landlock's business.)
+// RLIMIT_DATA bounds private memory. This asks for memory that processes share. Its size is in a
+// register, except for a memfd, whose growth nothing counts: memfd_create is absent, and libraries
+// fall back to a file. (The kernel looks at all of MAP_TYPE. Landlock handles /dev/zero, which
+// makes such a mapping too.)
 constexpr scmp_datum_t kMapType = 0xf;
 constexpr const char* kSharedObjects[] = {"shmget", "msgget", "semget"};
-void ask_for_memory(Builder& builder, const FilterRules& rules) {
+void ask_for_memory(FilterBuilder& builder, const FilterRules& rules) {
   const auto denied = [&](const char* name) { return contains(rules.deny, name); };
   if (!contains(rules.allow, "memfd_create") && !denied("memfd_create"))
     builder.rule(SCMP_ACT_ERRNO(ENOSYS), "memfd_create");
-  // Not those of huge pages, which are refused: of two rules that fit, either may be the one that is obeyed.
+  // Mappings of huge pages are refused elsewhere: if two rules match, the kernel may apply either.
   builder.rule(SCMP_ACT_NOTIFY, "mmap",
                {compare(3, SCMP_CMP_MASKED_EQ, kMapType | MAP_ANONYMOUS | MAP_HUGETLB,
                         MAP_SHARED | MAP_ANONYMOUS)});
@@ -266,9 +224,9 @@ void ask_for_memory(Builder& builder, const FilterRules& rules) {
   }
 }
 
-// The machine's pool of huge pages is nobody's memory: no limit of memory counts them. As if it were empty, as it
-// mostly is: programs that would like some take others.
-void refuse_huge_pages(Builder& builder, const FilterRules& rules) {
+// No memory limit counts the machine's pool of huge pages. A cell gets the answer that the pool is
+// empty, as it usually is; programs that would like huge pages use normal ones.
+void refuse_huge_pages(FilterBuilder& builder, const FilterRules& rules) {
   const auto denied = [&](const char* name) { return contains(rules.deny, name); };
   const auto refuse = [&](const char* name, unsigned argument, scmp_datum_t bit) {
     builder.rule(SCMP_ACT_ERRNO(ENOMEM), name, {compare(argument, SCMP_CMP_MASKED_EQ, bit, bit)});
@@ -279,25 +237,28 @@ void refuse_huge_pages(Builder& builder, const FilterRules& rules) {
   if (!rules.shares_host && !denied("shmget")) refuse("shmget", 2, SHM_HUGETLB);
 }
 
-// Private memory that RLIMIT_DATA does not see. What is made to grow downwards the kernel takes for a stack,
-// which is bounded as it grows, not as it is mapped or remapped: nothing may be mapped so, and the one
-// that is, the stack of the first thread, may not be remapped. A page that was given to a pipe stays when it
-// is unmapped, and a huge page as a whole.
-void refuse_uncounted_memory(Builder& builder, const FilterRules& rules) {
+// Refuses private memory that RLIMIT_DATA does not count. The kernel takes a mapping that grows
+// downwards for a stack, which it bounds as it grows, but not as it is mapped or remapped. So no
+// such mapping may be made, and the only existing one, the stack of the first thread, may not be
+// remapped. A page that was given to a pipe stays allocated after it is unmapped, and a huge page
+// stays as a whole.
+void refuse_uncounted_memory(FilterBuilder& builder, const FilterRules& rules) {
   const auto denied = [&](const char* name) { return contains(rules.deny, name); };
   builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mmap",
                {compare(3, SCMP_CMP_MASKED_EQ, MAP_GROWSDOWN, MAP_GROWSDOWN)});
   if (!denied("vmsplice")) builder.rule(SCMP_ACT_ERRNO(ENOSYS), "vmsplice");
   if (denied("mremap")) return;
 #ifdef __x86_64__
-  // Where it is: the last 16 GiB below 2^47, and its own size; mappings are below that. In a program for 32 bits, which
-  // may switch to 64, the last 16 MiB below 2^32. What else lies there is copied by realloc, not remapped.
+  // The stack lies within the last 16 GiB below 2^47, plus its own size; mappings are below that.
+  // In a 32-bit program, which may switch to 64 bits, it lies in the last 16 MiB below 2^32.
+  // realloc copies other mappings there instead of remapping them.
   constexpr scmp_datum_t kLowestStack = (1ull << 47) - (16ull << 30) - (16ull << 20);
   builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mremap", {compare(0, SCMP_CMP_GE, kLowestStack)});
   builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mremap",
                {compare(0, SCMP_CMP_MASKED_EQ, ~0xffffffull, 0xff000000)});
 #else
-  builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mremap");  // nobody has looked where it is
+  // The stack's place on this architecture has not been looked up.
+  builder.rule(SCMP_ACT_ERRNO(ENOMEM), "mremap");
 #endif
 }
 
@@ -319,7 +280,7 @@ bool may_allow(const std::string& name) { return contains(kReturnable, name); }
 
 FilterProgram build_filter(const FilterRules& asked) {
   const FilterRules rules = settled(asked);
-  Builder builder(SCMP_ACT_ERRNO(ENOSYS));
+  FilterBuilder builder(SCMP_ACT_ERRNO(ENOSYS));
   for (int number = 0; number <= kLastKnown; ++number) {
     char* raw = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
     if (!raw) continue;
@@ -329,7 +290,7 @@ FilterProgram build_filter(const FilterRules& asked) {
     if (name == "socket" || name == "socketpair" || name == "personality") continue;
     builder.rule(SCMP_ACT_ALLOW, number, name.c_str());
   }
-  // 64-bit equality: a dirty upper half is no way around.
+  // The comparison is of all 64 bits, so that a non-zero upper half can't bypass it.
   for (const scmp_datum_t family : std::initializer_list<scmp_datum_t>{AF_UNIX, AF_INET, AF_INET6})
     builder.rule(SCMP_ACT_ALLOW, "socket", {compare(0, SCMP_CMP_EQ, family)});
   builder.rule(SCMP_ACT_ALLOW, "socket",
@@ -343,7 +304,7 @@ FilterProgram build_filter(const FilterRules& asked) {
 
 FilterProgram build_lock_filter(const FilterRules& asked) {
   const FilterRules rules = settled(asked);
-  Builder builder(SCMP_ACT_ALLOW);
+  FilterBuilder builder(SCMP_ACT_ALLOW);
   for (const char* name : kRefused)
     if (!contains(rules.allow, name)) builder.rule(SCMP_ACT_NOTIFY, name);
   for (const std::string& name : rules.deny)
@@ -355,7 +316,7 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
       builder.rule(SCMP_ACT_NOTIFY, "clone", {compare(0, SCMP_CMP_MASKED_EQ, bit, bit)});
     }
   if (!denied("ioctl"))
-    // TIOCSETD: other line disciplines are drivers that nobody needs who has no modem, loaded when asked for.
+    // TIOCSETD loads drivers of other line disciplines, which only modems need.
     for (const scmp_datum_t request : std::initializer_list<scmp_datum_t>{
              TIOCSTI, TIOCLINUX, TIOCSETD})  // the kernel looks at 32 bits only
       builder.rule(SCMP_ACT_NOTIFY, "ioctl",
@@ -387,59 +348,6 @@ std::vector<int> counted_calls(const FilterRules& rules) {
     if (!rules.shares_host && !contains(rules.deny, name))
       numbers.push_back(seccomp_syscall_resolve_name(name));
   return numbers;
-}
-
-std::uint64_t counted_memory(int number, const std::uint64_t* arguments) {
-  constexpr std::uint64_t kQueue = 2 << 20;  // 16384 empty messages, and what holds them
-  constexpr std::uint64_t kSemaphore = 128;
-  // So that the number of such calls, each of which the listener has to answer, is bounded too.
-  constexpr std::uint64_t kLeast = 64 << 10;
-  if (number == SCMP_SYS(msgget)) return kQueue;
-  const std::uint64_t size = number == SCMP_SYS(semget)
-                                 ? static_cast<std::uint32_t>(arguments[1]) * kSemaphore
-                                 : arguments[1];
-  return std::max(size, kLeast);
-}
-
-int refusal_errno(int number) {
-  if (number == SCMP_SYS(socket)) return EACCES;
-  // Programs that watch files look at them from time to time if the kernel "can't" watch.
-  const bool watches = number == SCMP_SYS(inotify_init) || number == SCMP_SYS(inotify_init1) ||
-                       number == SCMP_SYS(inotify_add_watch);
-  return watches ? ENOSYS : EPERM;
-}
-
-std::string describe_refusal(int number, const std::uint64_t* arguments) {
-  char* raw = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
-  std::string name = raw ? raw : fmt::format("syscall {}", number);
-  free(raw);
-  if (name == "socket") {
-    switch (static_cast<int>(arguments[0])) {
-      case AF_INET: return "socket(AF_INET)";
-      case AF_INET6: return "socket(AF_INET6)";
-      case AF_NETLINK: return "socket(AF_NETLINK)";
-      default: return fmt::format("socket({})", static_cast<int>(arguments[0]));
-    }
-  }
-  if (name == "clone") return "clone(CLONE_NEW*)";
-  if (name == "ioctl") {
-    switch (static_cast<std::uint32_t>(arguments[1])) {
-      case TIOCSTI: return "ioctl(TIOCSTI)";
-      case TIOCSETD: return "ioctl(TIOCSETD)";
-      default: return "ioctl(TIOCLINUX)";
-    }
-  }
-  if (name == "fcntl") {
-    switch (static_cast<std::uint32_t>(arguments[1])) {
-      case F_SETLEASE: return "fcntl(F_SETLEASE)";
-      case F_NOTIFY: return "fcntl(F_NOTIFY)";
-      default: return name;
-    }
-  }
-  if (name == "prlimit64" && static_cast<int>(arguments[1]) == RLIMIT_CORE)
-    return "prlimit64(RLIMIT_CORE)";
-  if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";
-  return name;
 }
 
 }  // namespace brig

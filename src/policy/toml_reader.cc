@@ -9,22 +9,6 @@
 namespace brig {
 namespace {
 
-std::string_view type_name(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::table: return "a table";
-    case toml::node_type::array: return "an array";
-    case toml::node_type::string: return "a string";
-    case toml::node_type::integer: return "an integer";
-    case toml::node_type::floating_point: return "a float";
-    case toml::node_type::boolean: return "a boolean";
-    case toml::node_type::date: return "a date";
-    case toml::node_type::time: return "a time";
-    case toml::node_type::date_time: return "a date and time";
-    case toml::node_type::none: break;
-  }
-  return "nothing";
-}
-
 // in_quotes() without the quotes.
 std::string bare(std::string_view text) {
   const std::string quoted_text = in_quotes(text);
@@ -34,15 +18,15 @@ std::string bare(std::string_view text) {
 }  // namespace
 
 std::vector<TomlEntry> TomlReader::entries(
-    const toml::table& table, const TomlScope& scope, Names known,
+    const ConfigTable& table, const TomlScope& scope, Names known,
     const std::function<std::string(std::string_view key)>& home) {
   std::vector<TomlEntry> result;
-  for (auto&& [key, node] : table) {
-    TomlEntry entry{key.str(), scope.prefix + bare(key.str()), &node, key.source().begin.line};
-    if (known.empty() || std::find(known.begin(), known.end(), key.str()) != known.end())
+  for (const auto& [key, line, node] : table.members) {
+    TomlEntry entry{key, scope.prefix + bare(key), &node, line};
+    if (known.empty() || std::find(known.begin(), known.end(), key) != known.end())
       result.push_back(std::move(entry));
     else
-      unknown(entry, scope, known, home ? home(key.str()) : "");
+      unknown(entry, scope, known, home ? home(key) : "");
   }
   std::stable_sort(result.begin(), result.end(),
                    [](const TomlEntry& a, const TomlEntry& b) { return a.line < b.line; });
@@ -51,7 +35,7 @@ std::vector<TomlEntry> TomlReader::entries(
 
 void TomlReader::unknown(const TomlEntry& entry, const TomlScope& scope, Names known,
                          const std::string& home) {
-  std::string message = entry.node->is_table() && scope.table.empty()
+  std::string message = entry.node->as_table() && scope.table.empty()
                             ? fmt::format("unknown table [{}]", bare(entry.key))
                             : fmt::format("unknown key {}", in_quotes(entry.key));
   if (!scope.table.empty()) message += fmt::format(" in [{}]", scope.table);
@@ -69,32 +53,32 @@ void TomlReader::fault(const TomlEntry& entry, std::string_view message) {
 }
 
 void TomlReader::expected(const TomlEntry& entry, std::string_view what) {
-  const toml::value<std::string>* text = entry.node->as_string();
+  const std::string* text = entry.node->as_string();
   fault(entry, fmt::format("expected {}, got {}", what,
-                           text != nullptr ? in_quotes(text->get()) : type_name(*entry.node)));
+                           text != nullptr ? in_quotes(*text) : entry.node->type_name()));
 }
 
 std::optional<std::string> TomlReader::string(const TomlEntry& entry, std::string_view what) {
-  if (const auto* text = entry.node->as_string()) return text->get();
+  if (const auto* text = entry.node->as_string()) return *text;
   expected(entry, what);
   return std::nullopt;
 }
 
 std::optional<bool> TomlReader::boolean(const TomlEntry& entry) {
-  if (const auto* value = entry.node->as_boolean()) return value->get();
+  if (const auto* value = entry.node->as_boolean()) return *value;
   expected(entry, "true or false");
   return std::nullopt;
 }
 
-const toml::table* TomlReader::table(const TomlEntry& entry, std::string_view what) {
-  const toml::table* result = entry.node->as_table();
+const ConfigTable* TomlReader::table(const TomlEntry& entry, std::string_view what) {
+  const ConfigTable* result = entry.node->as_table();
   if (result == nullptr) expected(entry, what);
   return result;
 }
 
 std::optional<std::vector<std::string>> TomlReader::strings(const TomlEntry& entry,
                                                             std::string_view what) {
-  const toml::array* array = entry.node->as_array();
+  const ConfigArray* array = entry.node->as_array();
   if (array == nullptr) {
     expected(entry, what);
     return std::nullopt;
@@ -107,8 +91,8 @@ std::optional<std::vector<std::string>> TomlReader::strings(const TomlEntry& ent
   return result;
 }
 
-TomlEntry TomlReader::item(const TomlEntry& array, std::size_t index, const toml::node& node) {
-  return {{}, fmt::format("{}[{}]", array.shown, index), &node, node.source().begin.line};
+TomlEntry TomlReader::item(const TomlEntry& array, std::size_t index, const ConfigNode& node) {
+  return {{}, fmt::format("{}[{}]", array.shown, index), &node, node.line};
 }
 
 }  // namespace brig

@@ -16,7 +16,7 @@ namespace brig {
 struct TomlEntry {
   std::string_view key;
   std::string shown;  // its full name for a message: "limits.memory"
-  const toml::node* node;
+  const ConfigNode* node;
   std::size_t line;
 };
 
@@ -34,13 +34,13 @@ class TomlReader {
 
   // The keys of a table in the order of the file, those that are not in `known` left out; all if that is
   // empty. `home`: the table that a key which is not known here belongs in, or "".
-  std::vector<TomlEntry> entries(const toml::table& table, const TomlScope& scope, Names known,
+  std::vector<TomlEntry> entries(const ConfigTable& table, const TomlScope& scope, Names known,
                                  const std::function<std::string(std::string_view key)>& home = {});
 
   // Nothing if the value is of another type: `what` was expected, "a path".
   std::optional<std::string> string(const TomlEntry& entry, std::string_view what);
   std::optional<bool> boolean(const TomlEntry& entry);
-  const toml::table* table(const TomlEntry& entry, std::string_view what);
+  const ConfigTable* table(const TomlEntry& entry, std::string_view what);
   // Nothing if any is not a string; each is told.
   std::optional<std::vector<std::string>> strings(const TomlEntry& entry, std::string_view what);
 
@@ -50,7 +50,7 @@ class TomlReader {
   TomlFaults& faults() { return faults_; }
 
   // An item of an array, with its own line: an array may have many.
-  static TomlEntry item(const TomlEntry& array, std::size_t index, const toml::node& node);
+  static TomlEntry item(const TomlEntry& array, std::size_t index, const ConfigNode& node);
 
  private:
   void unknown(const TomlEntry& entry, const TomlScope& scope, Names known,

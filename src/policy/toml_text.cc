@@ -1,3 +1,5 @@
+// Compiled once, here: toml++ is a library of headers, and costs each file that includes it seconds.
+#define TOML_IMPLEMENTATION
 #include "policy/toml_text.h"
 
 #include <algorithm>
@@ -5,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "policy/toml.h"
 
 namespace brig {
 namespace {
@@ -90,6 +93,38 @@ std::string shown(const std::string& name) {
   return plain ? name : in_quotes(name);
 }
 
+ConfigNode node_of(const toml::node& node);
+
+ConfigTable table_of(const toml::table& table) {
+  ConfigTable result;
+  for (auto&& [key, node] : table)
+    result.members.push_back({std::string(key.str()), key.source().begin.line, node_of(node)});
+  return result;
+}
+
+ConfigNode node_of(const toml::node& node) {
+  const auto made = [&](auto value) {
+    return ConfigNode{std::move(value), node.source().begin.line};
+  };
+  switch (node.type()) {
+    case toml::node_type::table: return made(table_of(*node.as_table()));
+    case toml::node_type::array: {
+      ConfigArray array;
+      for (const toml::node& each : *node.as_array()) array.push_back(node_of(each));
+      return made(std::move(array));
+    }
+    case toml::node_type::string: return made(node.as_string()->get());
+    case toml::node_type::integer: return made(node.as_integer()->get());
+    case toml::node_type::floating_point: return made(node.as_floating_point()->get());
+    case toml::node_type::boolean: return made(node.as_boolean()->get());
+    case toml::node_type::date: return made(ConfigNode::Other{"a date"});
+    case toml::node_type::time: return made(ConfigNode::Other{"a time"});
+    case toml::node_type::date_time: return made(ConfigNode::Other{"a date and time"});
+    case toml::node_type::none: break;
+  }
+  return made(ConfigNode::Other{"nothing"});
+}
+
 }  // namespace
 
 TomlFaults::TomlFaults(const std::string& name) : name_(shown(name)) {}
@@ -115,7 +150,7 @@ void TomlFaults::throw_if_any() const {
   throw Error(ErrorKind::config, text);
 }
 
-toml::table parse_toml(std::string_view text, const std::string& name, std::string_view what) {
+ConfigTable parse_toml(std::string_view text, const std::string& name, std::string_view what) {
   TomlFaults faults(name);
   if (text.size() > kMaxTomlBytes) {
     faults.add(0, fmt::format("longer than {}; this is no {}", format_size(kMaxTomlBytes), what));
@@ -124,7 +159,7 @@ toml::table parse_toml(std::string_view text, const std::string& name, std::stri
   }
   faults.throw_if_any();
   try {
-    return toml::parse(text);
+    return table_of(toml::parse(text));
   } catch (const toml::parse_error& error) {
     faults.add(error.source().begin.line, std::string(error.description()));
   }

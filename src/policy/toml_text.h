@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "policy/toml.h"
+#include "policy/config_node.h"
 
 namespace brig {
 
@@ -36,6 +36,6 @@ class TomlFaults {
 
 // Throws Error(config) for what is too long (`what` it then is not: "policy"), too deep, or not TOML.
 // There the parser stops: of those mistakes only the first is told.
-toml::table parse_toml(std::string_view text, const std::string& name, std::string_view what);
+ConfigTable parse_toml(std::string_view text, const std::string& name, std::string_view what);
 
 }  // namespace brig

@@ -1,164 +1,13 @@
-// The calls of a Sandbox: begun, admitted, run, finished.
-#include <fmt/format.h>
-
-#include "base/error.h"
-#include "base/random.h"
-#include "base/text.h"
-#include "cell/call_limits.h"
-#include "json/json_text.h"
+// The calls of a Sandbox once they have begun: admitted, run, finished.
 #include "os/event.h"
 #include "sandbox/sandbox_impl.h"
 
 namespace brig {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr std::size_t kShortResult = 16 * 1024, kLongResult = 256 * 1024;
 
-std::string told(const std::vector<SchemaFault>& faults) {
-  std::string text = "the arguments do not fit the tool: ";
-  for (const SchemaFault& fault : faults) {
-    if (&fault != &faults.front()) text += "; ";
-    text += fmt::format("{}: expected {}", fault.path.empty() ? "the arguments" : fault.path,
-                        fault.expected);
-  }
-  return text;
-}
-
-std::string limit_text(milliseconds value) { return format_duration(value); }
-std::string limit_text(std::uint64_t value) { return format_size(value); }
-std::string limit_text(std::uint32_t value) { return std::to_string(value); }
-
-// What the policy leaves open is bounded by nothing, or by what all its time can be of it.
-milliseconds most_allowed(const std::optional<milliseconds>& policys, const Limits& limits) {
-  return policys.value_or(limits.timeout * 10'000);
-}
-std::uint64_t most_allowed(const std::optional<std::uint64_t>& policys, const Limits&) {
-  return policys.value_or(UINT64_MAX);
-}
-template <typename Value>
-Value most_allowed(const Value& policys, const Limits&) {
-  return policys;
-}
-
-// Which of a call's own limits is more than the policy has, or too little; empty: none is. `table`: where they stand.
-std::string wider(const CallLimits& own, const Limits& policy, std::string_view table) {
-  std::string text;
-  for_each_call_limit([&](const auto& each) {
-    const auto& mine = own.*each.own;
-    if (!text.empty() || !mine) return;
-    const auto most = most_allowed(policy.*each.policys, policy);
-    if (*mine > most)
-      text = fmt::format("{}{}: {} is more than the {} of the policy", table, each.name,
-                         limit_text(*mine), limit_text(most));
-    else if (*mine <= decltype(most){} && each.least != decltype(most){})
-      text = fmt::format("{}{}: must be more than nothing", table, each.name);
-    else if (*mine < each.least)
-      text = fmt::format("{}{}: must be {} or more", table, each.name, limit_text(each.least));
-  });
-  return text;
-}
-
-// What the policy takes out, its caller does not put back. A Python function's process sets the variables of its
-// arguments by itself.
-void take_out(const std::vector<std::string>& unset, const Tool& tool, MadeCall& made,
-              Json& arguments) {
-  const auto env = tool.python ? arguments.find("env") : arguments.end();
-  for (const std::string& name : unset) {
-    made.variables.erase(name);
-    if (env != arguments.end() && env->is_object()) env->erase(name);
-  }
-}
-
-// The narrower of both, of each.
-void narrow(CallLimits& limits, const CallLimits& more) {
-  for_each_call_limit([&](const auto& each) {
-    auto& mine = limits.*each.own;
-    const auto& theirs = more.*each.own;
-    if (theirs && (!mine || *theirs < *mine)) mine = theirs;
-  });
-}
-
 }  // namespace
-
-std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json arguments,
-                                                  CallOptions options, ToolResult& result) {
-  auto call = std::make_shared<SandboxCall>();
-  call->asked = Clock::now();
-  call->tool_name = name;
-  call->caller = {std::move(options.caller), options.shares};
-  call->result.started_at = std::chrono::system_clock::now();
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = prepared_.find(name); found != prepared_.end())
-      call->tool = found->second;
-  }
-  const auto refused = [&](Outcome outcome, std::string message) {
-    refuse(*call, outcome, std::move(message));
-    result = std::move(call->result);
-    return nullptr;
-  };
-  // Not to be guessed: whoever may choose ids could otherwise have cancel() end this call too.
-  call->call_id = std::move(options.call_id);
-  try {
-    if (call->call_id.empty()) call->call_id = "call-" + random_hex(16);
-  } catch (const Error& error) {
-    return refused(Outcome::internal, error.what());
-  }
-  call->result.call_id = call->call_id;
-  if (!call->tool)
-    return refused(Outcome::unknown_tool,
-                   fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
-  if (const std::string wide = wider(options.limits, call->tool->limits, "limits."); !wide.empty())
-    return refused(Outcome::invalid_arguments, wide);
-  call->request.limits = options.limits;
-  if (arguments.is_null()) arguments = Json::object();
-  const Tool& tool = *call->tool->tool;
-  try {
-    if (tool.options.coerce) call->tool->input.coerce(arguments);
-    const auto faults = call->tool->input.check(arguments);
-    if (!faults.empty()) return refused(Outcome::invalid_arguments, told(faults));
-    CellRequest& request = call->request;
-    request.asked = call->asked;
-    request.interrupted = std::move(options.interrupted);
-    if (call->tool->command) {
-      request.command.argv = call->tool->command->expand(arguments);
-    } else if (tool.maker) {
-      MadeCall made = tool.maker->make(arguments);
-      take_out(call->tool->unset, tool, made, arguments);
-      if (const std::string wide = wider(made.limits, call->tool->limits, ""); !wide.empty())
-        return refused(Outcome::invalid_arguments, wide);
-      call->own_time = made.limits.timeout &&
-                       (!request.limits.timeout || *made.limits.timeout <= *request.limits.timeout);
-      narrow(request.limits, made.limits);
-      stow_files(request, made.files);
-      request.command = std::move(made.command);
-      request.variables = std::move(made.variables);
-      request.directory = std::move(made.directory);
-      call->output = std::move(made.output);
-    }
-    if (!call->tool->command && (!tool.maker || tool.python)) {
-      request.command.argv = {name};
-      std::string fault;
-      const std::optional<JsonPieces> text = json_pieces(arguments, fault);
-      if (!text) return refused(Outcome::invalid_arguments, "the arguments hold " + fault);
-      const auto runs = text->runs();
-      if (std::string outline;
-          !runs.empty() && (outline = text->outline()).size() <= wire::kInlineArguments)
-        stow_outline(request, std::move(outline), runs);
-      else
-        stow_arguments(request, text->list());
-    }
-  } catch (const Error& error) {
-    return refused(
-        error.kind() == ErrorKind::config ? Outcome::invalid_arguments : Outcome::internal,
-        error.what());
-  }
-  call->deadline = call->asked + call->request.limits.timeout.value_or(call->tool->limits.timeout);
-  request_progress(*call);
-  return call;
-}
 
 Event Sandbox::Impl::event_of(const SandboxCall& call, Event::Kind kind) {
   Event event;
@@ -180,7 +29,7 @@ void Sandbox::Impl::request_progress(SandboxCall& call) {
 
 OutputCallback Sandbox::Impl::output_publisher(const SandboxCall& call) {
   return [this, &call](Stream stream, std::string_view text) {
-    if (!watchers_.any()) return;  // one may come while the call runs
+    if (!watchers_.any()) return;  // a watcher may come while the call runs
     Event event = event_of(call, Event::Kind::output);
     event.stream = stream;
     event.text = text;
@@ -211,7 +60,7 @@ void Sandbox::Impl::refuse(SandboxCall& call, Admission::Verdict verdict) {
   }
 }
 
-// The end of every call.
+// Every call ends here.
 void Sandbox::Impl::finish(SandboxCall& call, CellResult cell) {
   ToolResult& result = call.result;
   if (call.tool) {
@@ -231,7 +80,8 @@ void Sandbox::Impl::finish(SandboxCall& call, CellResult cell) {
 
 // --- the caller's thread drives it ---
 
-// Under the lock. Used again and again: making and closing one costs more than all else here.
+// Call it under the lock. Events are reused: making and closing one costs more than everything else
+// here.
 UniqueFd Sandbox::Impl::take_event() {
   if (idle_events_.empty()) return make_event();
   UniqueFd event = std::move(idle_events_.back());
@@ -259,7 +109,7 @@ Admission::Verdict Sandbox::Impl::await_turn(SandboxCall& call) {
   std::unique_lock lock(turn->mutex);
   const auto decided = [&] { return turn->verdict.has_value(); };
   const auto& interrupted = call.request.interrupted;
-  // No signal ends this wait: who wants to know is asked now and then.
+  // No signal ends this wait, so the caller's `interrupted` is asked from time to time.
   while (interrupted && !turn->decided.wait_for(lock, std::chrono::milliseconds(100), decided)) {
     lock.unlock();
     if (interrupted()) admission_->cancel(ticket);
@@ -316,9 +166,10 @@ struct Sandbox::Impl::Deciding {
 
 void Sandbox::Impl::call_async(const std::shared_ptr<SandboxCall>& call) {
   const auto entry = add(call);
-  // A small result is read at once, by the thread that drives the call: to wake another takes longer.
-  // Reading a large one takes a while, in which the other calls would wait.
-  // A call whose result is to be read keeps its place: results that nobody has read yet are as many as may run.
+  // The thread that drives the call reads a small result at once: waking another thread takes
+  // longer. Reading a large result takes a while, and other calls would wait for it. A call whose
+  // result is still to be read keeps its place, so there are never more unread results than running
+  // calls.
   const auto end = [this, entry](std::shared_ptr<SandboxCall> ending,
                                  std::function<void(SandboxCall&)> how,
                                  std::optional<std::size_t> to_read) {
@@ -332,8 +183,9 @@ void Sandbox::Impl::call_async(const std::shared_ptr<SandboxCall>& call) {
         ending->over = true;
       }
       ending->on_done(std::move(ending->result));
-      // Who ends the Sandbox may go on when it is off the list: nothing here may then be the last to hold
-      // a warden, whose thread this may be.
+      // The thread that ends the Sandbox may go on once this call is off the list. This function
+      // must not then hold the last reference to a warden, because it may run in that warden's
+      // thread.
       std::shared_ptr<const PreparedTool> tool;
       {
         const std::lock_guard lock(mutex_);
@@ -389,7 +241,7 @@ void Sandbox::Impl::remove(Calls::iterator entry) {
   std::shared_ptr<SandboxCall> last;  // released outside the lock: it may hold the last of a Warden
   const std::lock_guard lock(mutex_);
   last = std::move(entry->second);
-  // One that was written to is not used again.
+  // An event that was signalled is not reused.
   if (last->cancel_event && !last->cancelled && idle_events_.size() < 64)
     idle_events_.push_back(std::move(last->cancel_event));
   calls_.erase(entry);
@@ -405,13 +257,13 @@ void Sandbox::Impl::set_ticket(SandboxCall& call, std::uint64_t ticket) {
     deadlines_ = true;
     wake_.notify_all();
   }
-  if (cancelled) admission_->cancel(ticket);  // before it had one
+  if (cancelled) admission_->cancel(ticket);  // it was cancelled before it had a ticket
 }
 
 void Sandbox::Impl::stop(SandboxCall& call, bool at_once) {
   call.cancelled = true;
   call.at_once = at_once;
-  if (call.warden_call && call.tool)  // without one, it has just ended
+  if (call.warden_call && call.tool)  // a call without a tool has just ended
     call.tool->warden->cancel(call.warden_call, at_once);
   if (call.cancel_event) signal_event(call.cancel_event);
 }

@@ -45,6 +45,8 @@ struct ServiceOptions {
   std::vector<std::string> preload;   // of run_python, beside what the manifest names
 };
 
+inline constexpr std::size_t kLongestCallId = 128;  // bytes
+
 // A call as it is asked for.
 struct CallRequest {
   std::string tool;
@@ -184,6 +186,10 @@ class Service {
     Trace trace;
     std::string peer, via, arguments_hash;
   };
+
+  // Bytes shown of a word that a client made up.
+  static constexpr std::size_t kLongestWord = 100;
+
   static Json line_of(const char* event, const CallRequest& request);
   std::string start_line(const CallRequest& request, const std::string& hash) const;
 

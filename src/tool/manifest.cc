@@ -29,7 +29,7 @@ class ManifestReader {
   ManifestReader(const std::string& directory, TomlFaults& faults)
       : directory_(directory), reader_(faults) {}
 
-  Manifest read(const toml::table& top) {
+  Manifest read(const ConfigTable& top) {
     const auto entries = reader_.entries(top, {}, kTop, [](std::string_view key) {
       const auto has = [&](const auto& names) {
         return std::find(names.begin(), names.end(), key) != names.end();
@@ -44,17 +44,17 @@ class ManifestReader {
               read_policy(*table, {{"policy", "policy."}, entry.line, true}, {}, reader_.faults());
     for (const TomlEntry& entry : entries) {
       if (entry.key == "command")
-        each(entry, kMaxCommands, [&](const toml::table& table, std::size_t line, std::size_t i) {
+        each(entry, kMaxCommands, [&](const ConfigTable& table, std::size_t line, std::size_t i) {
           read_command(table, line, i);
         });
       if (entry.key == "library")
-        each(entry, kMaxLibraries, [&](const toml::table& table, std::size_t line, std::size_t) {
+        each(entry, kMaxLibraries, [&](const ConfigTable& table, std::size_t line, std::size_t) {
           read_library(table, line);
         });
       if (entry.key == "run_python")
         if (const auto* table = reader_.table(entry, "a table, [run_python]")) read_builtin(*table);
       if (entry.key == "python")
-        each(entry, kMaxLibraries, [&](const toml::table& table, std::size_t line, std::size_t) {
+        each(entry, kMaxLibraries, [&](const ConfigTable& table, std::size_t line, std::size_t) {
           read_python(table, line);
         });
     }
@@ -64,7 +64,7 @@ class ManifestReader {
  private:
   template <typename Action>
   void each(const TomlEntry& entry, std::size_t most, const Action& action) {
-    const toml::array* array = entry.node->as_array();
+    const ConfigArray* array = entry.node->as_array();
     if (array == nullptr) return reader_.expected(entry, fmt::format("tables, [[{}]]", entry.key));
     if (array->size() > most)
       return reader_.fault(entry, fmt::format("more than {}; use several manifests", most));
@@ -75,16 +75,16 @@ class ManifestReader {
     }
   }
 
-  void read_command(const toml::table& table, std::size_t line, std::size_t ordinal) {
+  void read_command(const ConfigTable& table, std::size_t line, std::size_t ordinal) {
     auto tool = brig::read_command(table, line, ordinal, manifest_.policy, reader_.faults());
     // Of one that is wrong elsewhere, too.
-    const auto* name = table["name"].as_string();
+    const std::string* name = table.string("name");
     if (name == nullptr) return;
-    const auto [first, added] = names_.emplace(name->get(), line);
+    const auto [first, added] = names_.emplace(*name, line);
     if (!added) {
-      const std::size_t at = table.find("name")->first.source().begin.line;
+      const std::size_t at = table.find("name")->line;
       reader_.faults().add(at, fmt::format("command {}: the one of line {} has that name",
-                                           in_quotes(name->get()), first->second));
+                                           in_quotes(*name), first->second));
     } else if (tool && reader_.faults().count() == 0) {
       try {
         manifest_.tools.add(std::move(*tool));
@@ -94,7 +94,7 @@ class ManifestReader {
     }
   }
 
-  void read_library(const toml::table& table, std::size_t line) {
+  void read_library(const ConfigTable& table, std::size_t line) {
     Toolbox::Library library;
     if (!table.contains("path")) reader_.faults().add(line, "library: has no path");
     for (const TomlEntry& entry : reader_.entries(table, {"library", "library: "}, kLibrary)) {
@@ -109,7 +109,7 @@ class ManifestReader {
     manifest_.tools.add_library(std::move(library.path), std::move(library.policy));
   }
 
-  void read_python(const toml::table& table, std::size_t line) {
+  void read_python(const ConfigTable& table, std::size_t line) {
     Toolbox::PythonModules modules;
     if (!table.contains("module")) reader_.faults().add(line, "python: has no module");
     if (!table.contains("path")) modules.python.home = directory_;
@@ -135,10 +135,10 @@ class ManifestReader {
     manifest_.tools.add_python(std::move(modules.python), std::move(modules.policy));
   }
 
-  void read_builtin(const toml::table& table) {
+  void read_builtin(const ConfigTable& table) {
     for (const TomlEntry& entry :
          reader_.entries(table, {"run_python", "run_python: "}, kRunPythonKeys)) {
-      const toml::array* names = entry.node->as_array();
+      const ConfigArray* names = entry.node->as_array();
       if (names == nullptr) {
         reader_.expected(entry, "a list of modules such as [\"numpy\"]");
         continue;

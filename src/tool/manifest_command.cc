@@ -26,10 +26,10 @@ class CommandReader {
   CommandReader(std::size_t line, const Policy& base, TomlFaults& faults)
       : line_(line), base_(base), reader_(faults) {}
 
-  std::optional<Tool> read(const toml::table& table, std::size_t ordinal) {
+  std::optional<Tool> read(const ConfigTable& table, std::size_t ordinal) {
     const std::size_t before = reader_.faults().count();
-    const auto* name = table["name"].as_string();
-    title_ = name != nullptr ? "command " + in_quotes(name->get()) + ": "
+    const std::string* name = table.string("name");
+    title_ = name != nullptr ? "command " + in_quotes(*name) + ": "
                              : fmt::format("command {}: ", ordinal);
     tool_.input_schema = {{"type", "object"},
                           {"properties", Json::object()},
@@ -56,7 +56,7 @@ class CommandReader {
     flag("coerce", tool_.options.coerce);
     if (entry.key == "name") {
       tool_.name = reader_.string(entry, "a string").value_or("");
-      if (entry.node->is_string() && !is_tool_name(tool_.name)) reader_.fault(entry, kToolNameRule);
+      if (entry.node->as_string() && !is_tool_name(tool_.name)) reader_.fault(entry, kToolNameRule);
     }
     if (entry.key == "description")
       tool_.description = reader_.string(entry, "a string").value_or("");
@@ -92,7 +92,7 @@ class CommandReader {
         const CommandTemplate compiled(words, parameters_);
       } catch (const Error& error) {
         const auto& item = (*argv_->node->as_array())[i];
-        reader_.faults().add(item.source().begin.line, title_ + error.what());
+        reader_.faults().add(item.line, title_ + error.what());
       }
     }
   }
@@ -110,7 +110,7 @@ class CommandReader {
   void read_parameters(const TomlEntry& entry) {
     const auto* table = reader_.table(entry, "a table with a JSON Schema for each");
     if (table == nullptr || is_second_schema(entry)) return;
-    if (table->size() > kMaxParameters)
+    if (table->members.size() > kMaxParameters)
       return reader_.fault(entry,
                            fmt::format("more than {}; a model would be lost", kMaxParameters));
     for (const TomlEntry& each : reader_.entries(*table, {"", entry.shown + "."}, {})) {
@@ -128,11 +128,10 @@ class CommandReader {
     std::optional<Json> schema = json_from_toml(reader_, entry);
     if (!schema) return;
     bool required = !schema->contains("default");
-    if (const auto found = table->find("optional"); found != table->end()) {
-      const TomlEntry optional{"optional", entry.shown + ".optional", &found->second,
-                               found->first.source().begin.line};
+    if (const ConfigMember* found = table->find("optional")) {
+      const TomlEntry optional{"optional", entry.shown + ".optional", &found->node, found->line};
       const bool value = reader_.boolean(optional).value_or(false);
-      if (!value && !required && found->second.is_boolean())
+      if (!value && !required && found->node.as_boolean())
         reader_.fault(optional, "a parameter with a default is optional");
       required = required && !value;
       schema->erase("optional");
@@ -250,7 +249,7 @@ class CommandReader {
 
 }  // namespace
 
-std::optional<Tool> read_command(const toml::table& table, std::size_t line, std::size_t ordinal,
+std::optional<Tool> read_command(const ConfigTable& table, std::size_t line, std::size_t ordinal,
                                  const Policy& base, TomlFaults& faults) {
   return CommandReader(line, base, faults).read(table, ordinal);
 }

@@ -15,12 +15,12 @@ std::optional<Json> convert(TomlReader& reader, const TomlEntry& entry, unsigned
     reader.fault(entry, fmt::format("nested deeper than {}", kMaxJsonDepth));
     return std::nullopt;
   }
-  const toml::node& node = *entry.node;
-  if (const auto* text = node.as_string()) return Json(text->get());
-  if (const auto* flag = node.as_boolean()) return Json(flag->get());
-  if (const auto* whole = node.as_integer()) return Json(whole->get());
-  if (const auto* real = node.as_floating_point()) {
-    if (std::isfinite(real->get())) return Json(real->get());
+  const ConfigNode& node = *entry.node;
+  if (const auto* text = node.as_string()) return Json(*text);
+  if (const auto* flag = node.as_boolean()) return Json(*flag);
+  if (const auto* whole = node.as_integer()) return Json(*whole);
+  if (const auto* real = node.as_real()) {
+    if (std::isfinite(*real)) return Json(*real);
     reader.fault(entry, "JSON has no such number");
     return std::nullopt;
   }
@@ -69,19 +69,19 @@ std::vector<std::string> parts_of(const std::string& pointer) {
 
 std::size_t line_of(const TomlEntry& entry, const std::string& pointer) {
   std::size_t line = entry.line;
-  const toml::node* node = entry.node;
+  const ConfigNode* node = entry.node;
   for (const std::string& part : parts_of(pointer)) {
     if (const auto* table = node->as_table()) {
-      const auto found = table->find(part);
-      if (found == table->end()) break;
-      line = found->first.source().begin.line;
-      node = &found->second;
+      const ConfigMember* found = table->find(part);
+      if (!found) break;
+      line = found->line;
+      node = &found->node;
     } else if (const auto* array = node->as_array()) {
       std::size_t index = array->size();
       std::from_chars(part.data(), part.data() + part.size(), index);
       if (index >= array->size()) break;
       node = &(*array)[index];
-      line = node->source().begin.line;
+      line = node->line;
     } else {
       break;
     }

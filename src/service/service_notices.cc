@@ -1,0 +1,117 @@
+// What a Service reports: to callers about their own calls, and to watchers about everything.
+#include <charconv>
+
+#include "base/time_text.h"
+#include "json/json_line.h"
+#include "service/event_json.h"
+#include "service/service.h"
+#include "tool/tool_formats.h"
+
+namespace brig::serve {
+namespace {
+
+template <typename Value>
+std::shared_ptr<void> listed(const std::shared_ptr<std::list<Value>>& list, Value value) {
+  list->push_front(std::move(value));
+  return {nullptr, [weak = std::weak_ptr(list), entry = list->begin()](void*) {
+            const auto held = weak.lock();
+            if (!held) return;
+            const Value gone = std::move(*entry);  // the value may hold handles to this list
+            held->erase(entry);
+          }};
+}
+
+// Entries may be removed while they are called: those that existed at the beginning are called.
+template <typename Value, typename... Arguments>
+void call_all(const std::shared_ptr<std::list<Value>>& list, const Arguments&... arguments) {
+  const std::list<Value> all = *list;
+  for (const Value& each : all) each(arguments...);
+}
+
+}  // namespace
+
+void Service::receive(Event event) {
+  if (event.dropped > 0) {
+    Event lost;
+    lost.kind = Event::Kind::lost;
+    lost.dropped = event.dropped;
+    for (auto& [id, call] : active_)
+      if (call.observer.on_event) call.observer.on_event(lost);
+    publish("lost", nullptr, "", {{"dropped", event.dropped}});
+  }
+  switch (event.kind) {
+    case Event::Kind::lost:
+    case Event::Kind::finished:  // end() reports it, with more detail
+    case Event::Kind::tool_added:
+    case Event::Kind::tool_removed:
+    case Event::Kind::tool_updated: return;
+    default: break;
+  }
+  std::uint64_t number = 0;
+  std::from_chars(event.call_id.data(), event.call_id.data() + event.call_id.size(), number);
+  const auto found = active_.find(number);
+  if (found == active_.end()) return;
+  ActiveCall& call = found->second;
+  event.call_id = call.summary.call_id;
+  if (event.kind == Event::Kind::started) call.summary.running = true;
+  if (call.observer.on_event) call.observer.on_event(event);
+  if (subscribers_->empty()) return;
+  Json data = data_of(event);
+  if (event.kind == Event::Kind::queued && !call.summary.arguments.is_null())
+    data["arguments"] = call.summary.arguments;
+  publish(to_string(event.kind), &call, event.tool, std::move(data));
+}
+
+void Service::publish(const std::string& kind, const ActiveCall* call, const std::string& tool,
+                      Json data) {
+  if (subscribers_->empty()) return;
+  data["kind"] = kind;
+  data["at"] = time_text(std::chrono::system_clock::now());
+  if (!tool.empty()) data["tool"] = tool;
+  Notice notice{kind, "", tool, nullptr, {}};
+  if (call) {
+    data["call_id"] = notice.call_id = call->summary.call_id;
+    data["caller"] = call->summary.caller;
+    notice.caller = call->caller;
+  }
+  notice.data = json_line(data);
+  call_all(subscribers_, notice);
+}
+
+std::shared_ptr<void> Service::watch(Subscriber subscriber) {
+  return listed(subscribers_, std::move(subscriber));
+}
+
+std::shared_ptr<void> Service::on_tools_changed(std::function<void()> job) {
+  return listed(on_tools_, std::move(job));
+}
+
+void Service::swap_in(std::shared_ptr<ServedSandbox> next) {
+  std::map<std::string, Json> before, after;
+  const auto read = [](const std::shared_ptr<ServedSandbox>& served,
+                       std::map<std::string, Json>& into) {
+    for (const auto& tool : served->sandbox->list_tools()) into[tool->name] = tool_as_json(*tool);
+  };
+  read(tools_, before);
+  read(next, after);
+  retired_.push_back(std::exchange(tools_, std::move(next)));
+  sweep_retired();
+  bool changed = false;
+  const auto note = [&](const char* kind, const std::string& tool) {
+    changed = true;
+    publish(kind, nullptr, tool, Json::object());
+  };
+  for (const auto& [name, form] : before)
+    if (!after.contains(name)) note("tool_removed", name);
+  for (const auto& [name, form] : after) {
+    const auto found = before.find(name);
+    if (found == before.end())
+      note("tool_added", name);
+    else if (found->second != form)
+      note("tool_updated", name);
+  }
+  if (!changed) return;
+  call_all(on_tools_);
+}
+
+}  // namespace brig::serve
