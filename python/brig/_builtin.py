@@ -34,8 +34,9 @@ from brig._call_setup import NotRun, go_to, set_input, set_variables, write_file
 from brig._display import Displays, name_of, readable, rich_forms_of
 from brig._figures import SavedFigures, show_on, use_agg
 from brig._left_files import LeftFiles, own_workspace
-from brig._magics import Notebook, Stopwatch
+from brig._magics import Notebook
 from brig._notebook import HELPER, Cell, as_notebook, set_places
+from brig._timing import Stopwatch
 from brig._tool import tool
 from brig._values import dumps, to_json
 

@@ -21,22 +21,19 @@ import types
 from typing import Any, Callable, Optional
 
 from brig import _ending, _state
+from brig._answer import _CATALOG, _error, _send, _tell, _text_of, _trimmed
+from brig._loading import _MAIN, _execute, _own_files, _Refused
 from brig._schema import Signature
 from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
 from brig._tool import Tool, marked_tools, tool_of
 from brig._values import dumps, pack, unpack_arguments
 
-_CATALOG = 5
 _OWN = "/proc/self/fd/7"  # this package, as libbrig carries it
 # json.loads() without what a text that brig has written does not need.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
-_PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
-_MAX_TEXT = 16 * 1024
 _FORKED = 97
 _MOST_TOUCHED = 64  # tools that are made ready ahead of their call
 _ENDING_THREADS = 2.0  # seconds for threads that imports have told to end
-_MOST_FILES = 2000
-_MAIN = "__brig_main__"  # so that `if __name__ == "__main__"` is left out
 
 
 def main() -> None:
@@ -79,36 +76,6 @@ def _fork() -> int:
         return -1
 
 
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return f"<a {type(error).__name__} that can't be printed>"
-
-
-def _trimmed(error: BaseException) -> str:
-    """The traceback from the tool's own first line on."""
-    import traceback
-
-    frames = error.__traceback__
-    while frames and frames.tb_frame.f_globals.get("__name__", "").startswith(("brig._", "importlib.")):
-        frames = frames.tb_next
-    try:
-        lines = traceback.format_exception(type(error), error, frames)
-    except Exception:  # one that can't be printed
-        lines = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), _text_of(error)]
-    text = "".join(line for line in lines if "brig/_cell.py" not in line).rstrip()
-    return text if len(text) <= _MAX_TEXT else "...\n" + text[-_MAX_TEXT:]
-
-
-def _tell(kind: int, text: str) -> None:
-    os.pwrite(_CATALOG, frame(kind, text.encode("utf-8", "backslashreplace")[:65000]), 0)
-
-
-class _Refused(Exception):
-    pass
-
-
 class _Entry:
     relays_exit = False  # whether SystemExit is an error of the tool, and not its end
 
@@ -134,19 +101,6 @@ class _Entry:
         return result
 
 
-def _own_files() -> list[str]:
-    """What was imported, but for the interpreter's own and installed packages."""
-    library = os.path.dirname(os.__file__) + os.sep
-    files = set()
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not os.path.isabs(file) or file.startswith((library, "/proc/")):
-            continue
-        if "/site-packages/" not in file and "/dist-packages/" not in file and "/lib-dynload/" not in file:
-            files.add(file)
-    return sorted(files)[:_MOST_FILES]
-
-
 def _set_environment(environment: list[bytes]) -> None:
     """Python's view of it; putenv() is not for a process that is about to be copied."""
     data = os.environ._data  # type: ignore[attr-defined]
@@ -164,13 +118,6 @@ def _nothing(typed: bool) -> _Entry:
 def _is_async(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & 0x80)  # CO_COROUTINE
-
-
-def _execute(module: types.ModuleType, loader: Any) -> None:
-    if hasattr(loader, "exec_module"):
-        loader.exec_module(module)
-    else:  # the importer of zip files, before Python 3.10
-        exec(loader.get_code(module.__name__), module.__dict__)
 
 
 class _Runtime:
@@ -454,38 +401,6 @@ def _filled(outline: bytes, gaps: int) -> bytes:
     with open(gaps, "rb") as file:
         parts[1::2] = [file.read(int(size)) for size in parts[1::2]]
     return b"".join(parts)
-
-
-def _error(kind: str, message: str, error: Optional[BaseException]) -> tuple[int, bytes]:
-    told = {"type": kind, "message": message[:_MAX_TEXT]}
-    if error is not None:
-        told["traceback"] = _trimmed(error)
-    text = json.dumps(told, ensure_ascii=True).encode()
-    if len(text) > 64000:  # of what is not ASCII, six bytes each
-        told = {key: value[-2000:] for key, value in told.items()}
-        text = json.dumps(told).encode()
-    return ERROR, text
-
-
-def _send(answer: int, kind: int, payload: bytes) -> None:
-    if len(payload) > _PIPE:
-        import fcntl
-
-        try:
-            fcntl.fcntl(answer, _F_SETPIPE_SZ, _LARGE_PIPE)
-        except OSError:
-            pass
-    header = struct.pack("=II", kind, len(payload))
-    if len(payload) <= _PIPE:
-        header, payload = header + payload, b""
-        sent = os.write(answer, header)
-        if sent == len(header):
-            return  # as nearly always: it has touched little
-        header = header[sent:]
-    for each in (header, payload):
-        rest = memoryview(each)
-        while rest:
-            rest = rest[os.write(answer, rest) :]
 
 
 _ = _state  # the module that tools' progress() speaks through

@@ -16,7 +16,8 @@ from typing import Any, Callable, Optional, Sequence
 
 from brig import _figures
 from brig._budget import Budget
-from brig._values import dumps, type_name
+from brig._leaves import type_name
+from brig._values import dumps
 
 _MOST_DISPLAYS = 64
 _LARGEST_FORM = 1 << 20

@@ -12,193 +12,24 @@ import secrets
 import sys
 import threading
 import weakref
-from json.encoder import encode_basestring_ascii as _quoted  # type: ignore[attr-defined]
-from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional, Sequence, Union
 
-from brig._errors import ConfigError, Error
-from brig._native import Blob, ErrorSlot, blob_of, library, taken
+from brig._errors import ConfigError
+from brig._event_loop import _ended, _from_any_thread, _in_event_loop
+from brig._handles import _finish, _Native, _Queue, _refuse_in_fork, _start, _submit, _Watch
+from brig._native import ErrorSlot, library, taken
 from brig._policy import Duration, Paths, Size, policy_json
+from brig._request import _LARGE, _Request
 from brig._result import Event, ToolResult, refused, result_of
 from brig._signals import signals
 from brig._spec import python_json
 from brig._tool import Tool, as_tool
-from brig._values import dumps, pack_arguments, unpack
+from brig._tool_info import ToolInfo as ToolInfo
+from brig._values import pack_arguments, unpack
 
 ToolLike = Union[Tool, Callable[..., Any]]
 
-_LARGE = 64 * 1024  # a string of which a request holds only the size
-_TOKEN = secrets.token_hex(8)  # stands for one until the text is made; nobody else can write it
-
-
-class ToolInfo:
-    """What a client is told of a tool."""
-
-    __slots__ = (
-        "name", "description", "input_schema", "output_schema",
-        "read_only", "destructive", "idempotent", "open_world",
-    )  # fmt: skip
-
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.name: str = told["name"]
-        self.description: str = told["description"]
-        self.input_schema: dict[str, Any] = told["input_schema"]
-        self.output_schema: Optional[dict[str, Any]] = told["output_schema"]
-        self.read_only: bool = told["read_only"]
-        self.destructive: bool = told["destructive"]
-        self.idempotent: bool = told["idempotent"]
-        self.open_world: bool = told["open_world"]
-
-    def __repr__(self) -> str:
-        return f"brig.ToolInfo({self.name!r}, {self.description!r})"
-
-
-_NO_BLOBS: Any = (Blob * 0)()
-
-
-class _Request:
-    """A call as the library takes it: long strings stay where they are."""
-
-    def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
-        self._kept: list[Any] = []
-        head = f'{{"tool":{_quoted(tool)},"call_id":{_quoted(call_id)},"caller":{_quoted(caller)}'
-        text = head.encode()
-        if arguments != {}:
-            text += b',"arguments":' + dumps(self._lift(arguments, 0), subject="the request")
-        text += b"}"
-        if not self._kept:
-            self.text, self.blobs, self.size = text, _NO_BLOBS, len(text)
-            return
-        blobs = []
-        for i, value in enumerate(self._kept):
-            blob = blob_of(value)
-            text = text.replace(f"{_TOKEN}:{i}:".encode(), b"\x01%d\x01" % blob.size)
-            blobs.append(blob)
-        self.text = text
-        self.blobs = (Blob * len(blobs))(*blobs)
-        self.size = len(text) + sum(blob.size for blob in blobs)
-
-    def _lift(self, value: Any, depth: int) -> Any:
-        if isinstance(value, (str, bytes)):
-            if len(value) < _LARGE:
-                return value
-            self._kept.append(value)
-            return f"{_TOKEN}:{len(self._kept) - 1}:"
-        if isinstance(value, (bytearray, memoryview)):
-            return self._lift(bytes(value), depth)
-        if depth < 64 and type(value) is dict:
-            return {key: self._lift(each, depth + 1) for key, each in value.items()}
-        if depth < 64 and type(value) in (list, tuple):
-            return [self._lift(each, depth + 1) for each in value]
-        return value
-
-    def arguments(self) -> tuple[Any, ...]:
-        return self.text, len(self.text), self.blobs, len(self.blobs)
-
-
-class _Queue:
-    """Results, as they come, for one event loop or one thread."""
-
-    def __init__(self) -> None:
-        error = ErrorSlot()
-        self.handle = library().brig_c_queue_new(error.reference())
-        if not self.handle:
-            raise error.error()
-        self.descriptor: int = library().brig_c_queue_descriptor(self.handle)
-        self.waiting: dict[int, Callable[[bytes], None]] = {}
-        self._close = weakref.finalize(self, _free_queue, self.handle, os.getpid())
-
-    def take(self) -> None:
-        """Hands out all that is there."""
-        ticket, size = ctypes.c_uint64(), ctypes.c_size_t()
-        while True:
-            text = library().brig_c_queue_take(self.handle, ctypes.byref(ticket), ctypes.byref(size))
-            if not text:
-                return
-            told = taken(text, size)
-            done = self.waiting.pop(ticket.value, None)
-            if done:
-                done(told)
-
-
-def _free_queue(handle: int, pid: int) -> None:
-    if os.getpid() == pid:
-        library().brig_c_queue_free(handle)
-
-
-def _refuse_in_fork(pid: int) -> None:
-    if os.getpid() != pid:
-        raise Error("the sandbox belongs to the process that forked this one: make another here")
-
-
-class _Native:
-    """The library's sandbox, and who is using it."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-        self._pid = os.getpid()
-        self._users = 0
-        self._changed = threading.Condition()
-        self._closing = False
-
-    def __enter__(self) -> int:
-        _refuse_in_fork(self._pid)  # first: a fork may have copied the lock while it was held
-        with self._changed:
-            if self._closing:
-                raise Error("the sandbox is closed")
-            self._users += 1
-        return self.handle
-
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._users -= 1
-            self._changed.notify_all()
-
-    def close(self, cancel: Callable[[int], None]) -> None:
-        if os.getpid() != self._pid:  # first, here too
-            return
-        with self._changed:
-            if self._closing:
-                return
-            self._closing = True
-        while True:
-            cancel(self.handle)  # each time: a call that is just being submitted could not be found before
-            with self._changed:
-                if self._changed.wait_for(lambda: self._users == 0, 0.05):
-                    break
-        library().brig_c_sandbox_free(self.handle)
-
-
-def _start(config: bytes) -> _Native:
-    error = ErrorSlot()
-    handle = library().brig_c_sandbox_new(config, len(config), error.reference())
-    if not handle:
-        raise error.error()
-    return _Native(handle)
-
-
 _numbers = itertools.count(1)
-
-
-def _submit(native: _Native, queue: _Queue, ticket: int, request: _Request) -> None:
-    """In another thread. It uses the sandbox itself, and keeps the queue and the bytes of the request: the task that
-    waits for it may be gone."""
-    with native as handle:
-        library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
-
-
-async def _ended(work: asyncio.Future[None]) -> None:
-    """Waits for it even if the task is cancelled meanwhile: before a call is submitted there is nothing to cancel."""
-    cancelled: Optional[asyncio.CancelledError] = None
-    while not work.done():
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is None:
-        return work.result()
-    if not work.cancelled():
-        work.exception()  # asyncio logs those that nobody has looked at
-    raise cancelled
 
 
 class Sandbox:
@@ -522,69 +353,3 @@ class Sandbox:
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self.close)
-
-
-def _from_any_thread(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
-    try:
-        loop.call_soon_threadsafe(loop.remove_reader, descriptor)
-    except RuntimeError:
-        pass  # closed just now
-
-
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _finish(
-    starting: concurrent.futures.Future[_Native], active: dict[str, None], pid: int
-) -> None:
-    if os.getpid() != pid:
-        return  # a fork's copy: the thread that starts it may not be here
-    def cancel(handle: int) -> None:
-        for call_id in list(active):
-            library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
-
-    try:
-        native = starting.result()
-    except BaseException:
-        return  # it never came to be
-    native.close(cancel)
-
-
-class _Watch(AsyncIterator[Event]):
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-        self._descriptor: int = library().brig_c_watch_descriptor(handle)
-        self._close = weakref.finalize(self, library().brig_c_watch_free, handle)
-
-    def __aiter__(self) -> _Watch:
-        return self
-
-    async def __anext__(self) -> Event:
-        size = ctypes.c_size_t()
-        while True:
-            text = library().brig_c_watch_next(self._handle, 0, ctypes.byref(size))
-            if text:
-                return Event(taken(text, size))
-            if library().brig_c_watch_ended(self._handle):
-                raise StopAsyncIteration
-            await self._readable()
-
-    async def _readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        ready: asyncio.Future[None] = loop.create_future()
-
-        def wake() -> None:
-            if not ready.done():
-                ready.set_result(None)
-
-        loop.add_reader(self._descriptor, wake)
-        try:
-            await ready
-        finally:
-            loop.remove_reader(self._descriptor)
-

@@ -1,0 +1,36 @@
+"""What a sandbox does with asyncio's loops and futures."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Optional
+
+
+async def _ended(work: asyncio.Future[None]) -> None:
+    """Waits for it even if the task is cancelled meanwhile: before a call is submitted there is nothing to cancel."""
+    cancelled: Optional[asyncio.CancelledError] = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return work.result()
+    if not work.cancelled():
+        work.exception()  # asyncio logs those that nobody has looked at
+    raise cancelled
+
+
+def _from_any_thread(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
+    try:
+        loop.call_soon_threadsafe(loop.remove_reader, descriptor)
+    except RuntimeError:
+        pass  # closed just now
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,121 @@
+"""Values that are one string or number."""
+
+from __future__ import annotations
+
+import binascii
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Union
+
+
+class _NoForm(Exception):
+    """Something that has no JSON form, and where it was."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.path: List[Union[int, str]] = []  # innermost first
+
+    def sentence(self, subject: str) -> str:
+        place = "".join(_step(key) for key in reversed(self.path)).lstrip(".")
+        if len(place) > 200:
+            place = place[:200] + "..."
+        holds = f"holds {self.what} at {place}" if place else f"is {self.what}"
+        return f"{subject} {holds}, which has no JSON form"
+
+
+def _step(key: Union[int, str]) -> str:
+    return f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!a}]"
+
+
+def _a(kind: type) -> str:
+    name = kind.__name__
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+
+
+def base64_text(value: Any) -> str:
+    return binascii.b2a_base64(value, newline=False).decode("ascii")
+
+
+def from_base64(text: Any) -> bytes:
+    """The bytes. ValueError unless it is base64 just as base64_text() writes it."""
+    try:
+        data = binascii.a2b_base64(text)
+        # a2b_base64 skips what it does not know.
+        if type(text) is str and base64_text(data) == text:
+            return data
+    except (TypeError, ValueError):
+        pass
+    raise ValueError("not base64")
+
+
+def _family(value: Any) -> str:
+    """Which of the types below it is an instance of, as "module.name"; "" if of none."""
+    kind: Any = type(value)
+    return _family_of(kind)
+
+
+@lru_cache(maxsize=256)
+def _family_of(kind: type) -> str:
+    names = (type_name(base) for base in kind.__mro__)
+    return next((name for name in names if name in _FAMILIES), "")
+
+
+def type_name(kind: type) -> str:
+    """As in "pathlib.Path": with the package, since some move about within their own."""
+    return f"{str(kind.__module__).partition('.')[0]}.{kind.__qualname__}"
+
+
+def _isoformat(value: Any) -> Any:
+    return value.isoformat()
+
+
+def _numpy_scalar(value: Any) -> Any:
+    item = _in_microseconds(value).item()
+    if item is None or isinstance(item, (str, int, float)):
+        return item
+    # A longdouble, a complex number or a record.
+    if type(item) is type(value) or isinstance(item, (complex, tuple)):
+        raise _NoForm(_a(type(value)))
+    return _leaf(item)
+
+
+def _numpy_numbers(value: Any) -> Any:
+    """An array of numbers can be written at once: it holds no other containers."""
+    if value.dtype.kind not in "biuf":
+        raise _NoForm("an array of objects")
+    return value.tolist()
+
+
+def _in_microseconds(value: Any) -> Any:
+    """numpy gives its own times as bare integers when they are finer than Python's."""
+    kind = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(value.dtype.kind)
+    return value.astype(kind) if kind else value
+
+
+_LEAVES: Dict[str, Callable[[Any], Any]] = {
+    "datetime.datetime": _isoformat,
+    "datetime.date": _isoformat,
+    "datetime.time": _isoformat,
+    "datetime.timedelta": lambda value: value.total_seconds(),
+    "decimal.Decimal": str,
+    "uuid.UUID": str,
+    "pathlib.PurePath": str,
+    "numpy.generic": _numpy_scalar,
+    "numpy.ndarray": _numpy_numbers,
+}
+_FAMILIES = {*_LEAVES, "pydantic.BaseModel"}
+
+
+def _leaf(value: Any) -> Any:
+    """The form of what holds nothing else. _NoForm for all that needs a walk, or can't be."""
+    if isinstance(value, (bytes, bytearray)):
+        return base64_text(value)
+    if isinstance(value, memoryview):
+        return base64_text(value.tobytes())
+    if isinstance(value, Enum) and type(value.value) is str:
+        return value.value
+    form = _LEAVES.get(_family(value))
+    if form is None:
+        raise _NoForm(_a(type(value)))
+    return form(value)

@@ -1,0 +1,90 @@
+"""pydantic's models and constraints, and what pydantic writes, reduced to what brig checks."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, Dict, Optional
+
+from brig._leaves import type_name
+from brig._shapes import _Decode, _Schema, _Unfit
+
+_NOT_NEEDED = {"title", "discriminator", "$schema", "$id", "example", "nullable"}
+_KEPT = set(
+    "type enum const required dependentRequired minProperties maxProperties minContains maxContains"
+    " minItems maxItems uniqueItems minLength maxLength minimum maximum exclusiveMinimum"
+    " exclusiveMaximum multipleOf $comment description default examples deprecated readOnly"
+    " writeOnly format contentEncoding contentMediaType".split()
+)
+_SCHEMAS = set(
+    "additionalProperties propertyNames items contains not if then else prefixItems allOf anyOf"
+    " oneOf".split()
+)
+_SCHEMAS_BY_NAME = {"properties", "patternProperties", "dependentSchemas"}
+_LOOK_AROUND = re.compile(  # and references back
+    r"\(\?(?:[=!]|<[=!])|\\[1-9]"
+)
+
+
+def _is_constraint(note: Any) -> bool:
+    """Whether pydantic would check something for it. A Field with nothing but a text is none."""
+    if type_name(type(note)).partition(".")[0] not in ("pydantic", "annotated_types"):
+        return False
+    return bool(getattr(note, "metadata", True) or getattr(note, "discriminator", None))
+
+
+def _note_text(note: Any) -> Optional[str]:
+    text = note if isinstance(note, str) else getattr(note, "description", None)
+    return text if isinstance(text, str) else None
+
+
+def _validated(validate: _Decode) -> _Decode:
+    def decode(value: Any) -> Any:
+        try:
+            return validate(value)
+        except Exception as why:  # a validator may raise anything
+            raise ValueError(_pydantic_text(why)) from why
+
+    return decode
+
+
+def _pydantic_text(why: Any) -> str:
+    """In one line, and without the address of a page about it."""
+    if not hasattr(why, "errors"):
+        return f"{type(why).__name__}: {why}"
+    return "; ".join(": ".join([*map(str, e["loc"]), e["msg"]]) for e in why.errors())
+
+
+def _is_pydantic(kind: type) -> bool:
+    hooks = ("__get_pydantic_core_schema__", "__pydantic_core_schema__", "__get_validators__")
+    return "pydantic" in sys.modules and any(hasattr(kind, hook) for hook in hooks)
+
+
+def _cleaned(schema: Any, names: Dict[str, str]) -> Any:
+    """A schema, or a list of them, without what says nothing; its references by their new names."""
+    if isinstance(schema, list):
+        return [_cleaned(each, names) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: _Schema = {}
+    for key, value in schema.items():
+        if key in _NOT_NEEDED or key.startswith("x-"):
+            continue
+        if key in _KEPT:
+            made[key] = value
+        elif key == "$ref":
+            made[key] = f"#/$defs/{names[value.rpartition('/')[2]]}"
+        elif key == "pattern":
+            # RE2 knows no look-around. The model tries its own pattern again, so none is lost.
+            if not _LOOK_AROUND.search(value):
+                made[key] = value
+        elif key in _SCHEMAS_BY_NAME:
+            made[key] = {name: _cleaned(each, names) for name, each in value.items()}
+        elif key in _SCHEMAS:
+            # Version 1 writes tuples as they were before 2020-12.
+            made["prefixItems" if key == "items" and isinstance(value, list) else key] = _cleaned(
+                value, names
+            )
+        else:
+            raise _Unfit(f"pydantic's schema says '{key}', which brig does not check")
+    return made

@@ -1,0 +1,55 @@
+"""A call's text for the library."""
+
+from __future__ import annotations
+
+import secrets
+from json.encoder import encode_basestring_ascii as _quoted  # type: ignore[attr-defined]
+from typing import Any
+
+from brig._native import Blob, blob_of
+from brig._values import dumps
+
+_LARGE = 64 * 1024  # a string of which a request holds only the size
+_TOKEN = secrets.token_hex(8)  # stands for one until the text is made; nobody else can write it
+
+_NO_BLOBS: Any = (Blob * 0)()
+
+
+class _Request:
+    """A call as the library takes it: long strings stay where they are."""
+
+    def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
+        self._kept: list[Any] = []
+        head = f'{{"tool":{_quoted(tool)},"call_id":{_quoted(call_id)},"caller":{_quoted(caller)}'
+        text = head.encode()
+        if arguments != {}:
+            text += b',"arguments":' + dumps(self._lift(arguments, 0), subject="the request")
+        text += b"}"
+        if not self._kept:
+            self.text, self.blobs, self.size = text, _NO_BLOBS, len(text)
+            return
+        blobs = []
+        for i, value in enumerate(self._kept):
+            blob = blob_of(value)
+            text = text.replace(f"{_TOKEN}:{i}:".encode(), b"\x01%d\x01" % blob.size)
+            blobs.append(blob)
+        self.text = text
+        self.blobs = (Blob * len(blobs))(*blobs)
+        self.size = len(text) + sum(blob.size for blob in blobs)
+
+    def _lift(self, value: Any, depth: int) -> Any:
+        if isinstance(value, (str, bytes)):
+            if len(value) < _LARGE:
+                return value
+            self._kept.append(value)
+            return f"{_TOKEN}:{len(self._kept) - 1}:"
+        if isinstance(value, (bytearray, memoryview)):
+            return self._lift(bytes(value), depth)
+        if depth < 64 and type(value) is dict:
+            return {key: self._lift(each, depth + 1) for key, each in value.items()}
+        if depth < 64 and type(value) in (list, tuple):
+            return [self._lift(each, depth + 1) for each in value]
+        return value
+
+    def arguments(self) -> tuple[Any, ...]:
+        return self.text, len(self.text), self.blobs, len(self.blobs)
