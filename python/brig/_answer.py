@@ -9,19 +9,19 @@ from typing import Optional
 
 from brig._state import ERROR, frame
 
-_CATALOG = 5
+CATALOG = 5
 _PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
 _MAX_TEXT = 16 * 1024
 
 
-def _text_of(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
         return f"<a {type(error).__name__} that can't be printed>"
 
 
-def _trimmed(error: BaseException) -> str:
+def trimmed_traceback(error: BaseException) -> str:
     """The traceback from the tool's own first line on."""
     import traceback
 
@@ -31,19 +31,19 @@ def _trimmed(error: BaseException) -> str:
     try:
         lines = traceback.format_exception(type(error), error, frames)
     except Exception:  # one that can't be printed
-        lines = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), _text_of(error)]
+        lines = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), text_of(error)]
     text = "".join(line for line in lines if "brig/_cell.py" not in line).rstrip()
     return text if len(text) <= _MAX_TEXT else "...\n" + text[-_MAX_TEXT:]
 
 
-def _tell(kind: int, text: str) -> None:
-    os.pwrite(_CATALOG, frame(kind, text.encode("utf-8", "backslashreplace")[:65000]), 0)
+def tell(kind: int, text: str) -> None:
+    os.pwrite(CATALOG, frame(kind, text.encode("utf-8", "backslashreplace")[:65000]), 0)
 
 
-def _error(kind: str, message: str, error: Optional[BaseException]) -> tuple[int, bytes]:
+def error_answer(kind: str, message: str, error: Optional[BaseException]) -> tuple[int, bytes]:
     told = {"type": kind, "message": message[:_MAX_TEXT]}
     if error is not None:
-        told["traceback"] = _trimmed(error)
+        told["traceback"] = trimmed_traceback(error)
     text = json.dumps(told, ensure_ascii=True).encode()
     if len(text) > 64000:  # of what is not ASCII, six bytes each
         told = {key: value[-2000:] for key, value in told.items()}
@@ -51,7 +51,7 @@ def _error(kind: str, message: str, error: Optional[BaseException]) -> tuple[int
     return ERROR, text
 
 
-def _send(answer: int, kind: int, payload: bytes) -> None:
+def send(answer: int, kind: int, payload: bytes) -> None:
     if len(payload) > _PIPE:
         import fcntl
 

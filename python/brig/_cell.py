@@ -21,7 +21,7 @@ import types
 from typing import Any, Callable, Optional
 
 from brig import _ending, _state
-from brig._answer import _CATALOG, _error, _send, _tell, _text_of, _trimmed
+from brig._answer import CATALOG, error_answer, send, tell, text_of, trimmed_traceback
 from brig._loading import _MAIN, _execute, _own_files, _Refused
 from brig._schema import Signature
 from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
@@ -143,16 +143,16 @@ class _Runtime:
                     os._exit(_FORKED)  # by some import, and went on as if it were the one
             self._check_alone()
         except _Refused as refused:
-            _tell(ERROR, str(refused))
+            tell(ERROR, str(refused))
             os._exit(1)
         except BaseException as error:
-            _tell(ERROR, f"{self._doing} failed:\n{_trimmed(error)}{self._unreadable()}")
+            tell(ERROR, f"{self._doing} failed:\n{trimmed_traceback(error)}{self._unreadable()}")
             os._exit(1)
         payload = text.encode()
         if len(payload) > (16 << 20) - 8:
-            _tell(ERROR, "there are too many tools")
+            tell(ERROR, "there are too many tools")
             os._exit(1)
-        os.pwrite(_CATALOG, frame(RESULT, payload), 0)
+        os.pwrite(CATALOG, frame(RESULT, payload), 0)
         self._settle()
 
     _doing = "loading"
@@ -161,7 +161,7 @@ class _Runtime:
     def _begin(self, doing: str) -> None:
         self._doing = doing
         text = doing.encode("utf-8", "replace")[:1000]
-        os.pwrite(_CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
+        os.pwrite(CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
 
     def _load(self) -> list[dict[str, Any]]:
         path = self._spec.get("path", [])
@@ -361,13 +361,13 @@ class _Runtime:
             return
         try:
             if entry is None:
-                kind, payload = _error("UnknownTool", "this interpreter has no such function", None)
+                kind, payload = error_answer("UnknownTool", "this interpreter has no such function", None)
             else:
                 kind, payload = self._answer(entry, text, gaps)
             if os.getpid() != pid:
                 _ending.end_copy(self._raised)
             _ending.end()
-            _send(answer, kind, payload)
+            send(answer, kind, payload)
         except SystemExit as ended:
             code = _ending.exit_code(ended)
             _ending.end()
@@ -386,13 +386,13 @@ class _Runtime:
             if isinstance(error, SystemExit) and not entry.relays_exit:
                 raise
             self._raised = error
-            return _error(type(error).__name__, _text_of(error), error)
+            return error_answer(type(error).__name__, text_of(error), error)
         try:
             return RESULT, dumps(pack(result) if entry.typed else result)
         except ValueError as error:
-            return _error("InvalidResult", str(error), None)
+            return error_answer("InvalidResult", str(error), None)
         except BaseException as error:
-            return _error(type(error).__name__, _text_of(error), error)
+            return error_answer(type(error).__name__, text_of(error), error)
 
 
 def _filled(outline: bytes, gaps: int) -> bytes:

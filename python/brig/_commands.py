@@ -33,11 +33,11 @@ class Lines(List[str]):
         return " ".join(self)
 
 
-def _shell(command: str) -> list[str]:
+def shell(command: str) -> list[str]:
     return [shutil.which("bash") or "/bin/sh", "-c", command]
 
 
-def _to_stdout(data: bytes) -> None:
+def to_stdout(data: bytes) -> None:
     """Through Python's own stream, so that it stands in order with what was printed."""
     stream = sys.stdout
     binary = getattr(stream, "buffer", None)
@@ -49,7 +49,7 @@ def _to_stdout(data: bytes) -> None:
         stream.write(data.decode("utf-8", "replace"))
 
 
-def _run(
+def run(
     argv: Sequence[str], sink: Callable[[bytes], object], *, stderr: Optional[int] = None, given: Optional[bytes] = None
 ) -> int:
     """The exit status, or the negative number of a signal, as IPython has it. Waits for the command, not for what it
@@ -140,7 +140,7 @@ class _Expander(string.Formatter):
         return eval(field_name, self._globals, dict(self._locals)), field_name
 
 
-def _expanded(text: str, frame: Any) -> str:
+def expanded(text: str, frame: Any) -> str:
     """As IPython does it: what can't be is the shell's, as it stands."""
     if "{" not in text and "$" not in text and "}" not in text:
         return text

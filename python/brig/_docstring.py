@@ -14,7 +14,7 @@ _SPHINX_ENTRY = re.compile(r":(?:param|parameter|arg|argument|key|keyword)\s[^:]
 _UNDERLINE = re.compile(r"-{3,}\s*$")
 
 
-def _summary(doc: str) -> str:
+def summary(doc: str) -> str:
     """The first paragraph, as one line."""
     lines: List[str] = []
     for line in doc.splitlines():
@@ -24,7 +24,7 @@ def _summary(doc: str) -> str:
     return " ".join(lines)
 
 
-def _parameter_texts(doc: str) -> Dict[str, str]:
+def parameter_texts(doc: str) -> Dict[str, str]:
     """What a docstring in Google's, numpy's or Sphinx' style says of each parameter."""
     lines = doc.splitlines()
     texts = _entries(lines, _SPHINX_ENTRY)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Optional
 
 
-async def _ended(work: asyncio.Future[None]) -> None:
+async def ended(work: asyncio.Future[None]) -> None:
     """Waits for it even if the task is cancelled meanwhile: before a call is submitted there is nothing to cancel."""
     cancelled: Optional[asyncio.CancelledError] = None
     while not work.done():
@@ -21,14 +21,14 @@ async def _ended(work: asyncio.Future[None]) -> None:
     raise cancelled
 
 
-def _from_any_thread(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
+def from_any_thread(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
     try:
         loop.call_soon_threadsafe(loop.remove_reader, descriptor)
     except RuntimeError:
         pass  # closed just now
 
 
-def _in_event_loop() -> bool:
+def in_event_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -12,11 +12,11 @@ from typing import AsyncIterator, Callable
 
 from brig._errors import Error
 from brig._native import ErrorSlot, library, taken
-from brig._request import _Request
+from brig._request import Request
 from brig._result import Event
 
 
-class _Queue:
+class Queue:
     """Results, as they come, for one event loop or one thread."""
 
     def __init__(self) -> None:
@@ -46,12 +46,12 @@ def _free_queue(handle: int, pid: int) -> None:
         library().brig_c_queue_free(handle)
 
 
-def _refuse_in_fork(pid: int) -> None:
+def refuse_in_fork(pid: int) -> None:
     if os.getpid() != pid:
         raise Error("the sandbox belongs to the process that forked this one: make another here")
 
 
-class _Native:
+class NativeSandbox:
     """The library's sandbox, and who is using it."""
 
     def __init__(self, handle: int) -> None:
@@ -62,7 +62,7 @@ class _Native:
         self._closing = False
 
     def __enter__(self) -> int:
-        _refuse_in_fork(self._pid)  # first: a fork may have copied the lock while it was held
+        refuse_in_fork(self._pid)  # first: a fork may have copied the lock while it was held
         with self._changed:
             if self._closing:
                 raise Error("the sandbox is closed")
@@ -89,23 +89,23 @@ class _Native:
         library().brig_c_sandbox_free(self.handle)
 
 
-def _start(config: bytes) -> _Native:
+def start(config: bytes) -> NativeSandbox:
     error = ErrorSlot()
     handle = library().brig_c_sandbox_new(config, len(config), error.reference())
     if not handle:
         raise error.error()
-    return _Native(handle)
+    return NativeSandbox(handle)
 
 
-def _submit(native: _Native, queue: _Queue, ticket: int, request: _Request) -> None:
+def submit(native: NativeSandbox, queue: Queue, ticket: int, request: Request) -> None:
     """In another thread. It uses the sandbox itself, and keeps the queue and the bytes of the request: the task that
     waits for it may be gone."""
     with native as handle:
         library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
 
 
-def _finish(
-    starting: concurrent.futures.Future[_Native], active: dict[str, None], pid: int
+def finish(
+    starting: concurrent.futures.Future[NativeSandbox], active: dict[str, None], pid: int
 ) -> None:
     if os.getpid() != pid:
         return  # a fork's copy: the thread that starts it may not be here
@@ -120,13 +120,13 @@ def _finish(
     native.close(cancel)
 
 
-class _Watch(AsyncIterator[Event]):
+class Watch(AsyncIterator[Event]):
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._descriptor: int = library().brig_c_watch_descriptor(handle)
         self._close = weakref.finalize(self, library().brig_c_watch_free, handle)
 
-    def __aiter__(self) -> _Watch:
+    def __aiter__(self) -> Watch:
         return self
 
     async def __anext__(self) -> Event:

@@ -11,23 +11,23 @@ import typing
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from brig._leaves import type_name
-from brig._pydantic import _cleaned, _is_constraint, _is_pydantic, _note_text, _validated
+from brig._pydantic import cleaned, is_constraint, is_pydantic, note_text, validated
 from brig._shapes import (
-    _ANYTHING,
-    _NAMED,
-    _SIMPLE,
-    _Decode,
-    _Schema,
-    _Shape,
-    _Unfit,
-    _array,
-    _choice,
-    _dictionary,
-    _fixed_array,
-    _flags,
-    _record,
-    _union,
-    _with_default,
+    ANYTHING,
+    NAMED,
+    SIMPLE,
+    Decode,
+    Schema,
+    Shape,
+    Unfit,
+    array,
+    choice,
+    dictionary,
+    fixed_array,
+    flags,
+    record,
+    union,
+    with_default,
 )
 
 _LISTS = {
@@ -47,102 +47,102 @@ _DICTS = {dict, collections.abc.Mapping, collections.abc.MutableMapping}
 _UNIONS = {Union, getattr(types, "UnionType", Union)}  # the latter since Python 3.10
 
 
-def _hints_of(owner: Any) -> Dict[str, Any]:
+def hints_of(owner: Any) -> Dict[str, Any]:
     try:
         return typing.get_type_hints(owner, include_extras=True)
     except NameError as why:
-        raise _Unfit(
+        raise Unfit(
             f"a type hint can't be resolved: {why}; define or import it in the module,"
             " not in a function nor only for type checkers"
         ) from None
     except Exception as why:  # a hint is any expression
-        raise _Unfit(f"a type hint can't be resolved: {why}") from None
+        raise Unfit(f"a type hint can't be resolved: {why}") from None
 
 
-class _Model:
+class Model:
     """Makes the shapes of one schema. Types that hold themselves go to its $defs."""
 
     def __init__(self, is_output: bool) -> None:
         self._is_output = is_output
-        self._definitions: Dict[str, _Schema] = {}
-        self._made: Dict[Any, _Shape] = {}
-        self._references: Dict[Any, Optional[_Shape]] = {}  # what is being made; None: no use yet
+        self._definitions: Dict[str, Schema] = {}
+        self._made: Dict[Any, Shape] = {}
+        self._references: Dict[Any, Optional[Shape]] = {}  # what is being made; None: no use yet
 
-    def definitions(self) -> _Schema:
+    def definitions(self) -> Schema:
         return {"$defs": self._definitions} if self._definitions else {}
 
-    def shape_of(self, hint: Any) -> _Shape:
+    def shape_of(self, hint: Any) -> Shape:
         origin = typing.get_origin(hint)
         if hint in (tuple, Tuple):
-            return _array(_ANYTHING, tuple)
+            return array(ANYTHING, tuple)
         if origin is None:
             return self._shape_of_class(hint)
         arguments = typing.get_args(hint)
         if hasattr(hint, "__metadata__"):
             return self._annotated(hint)
         if origin in _UNIONS:
-            return _union([self.shape_of(each) for each in arguments])
+            return union([self.shape_of(each) for each in arguments])
         if origin is typing.Literal:
-            return _choice([(_value_of(each), each) for each in arguments])
+            return choice([(_value_of(each), each) for each in arguments])
         return self._collection(hint, origin, arguments)
 
-    def _collection(self, hint: Any, origin: Any, arguments: Tuple[Any, ...]) -> _Shape:
+    def _collection(self, hint: Any, origin: Any, arguments: Tuple[Any, ...]) -> Shape:
         if origin is tuple:
             return self._tuple(arguments)
         if origin in _DICTS:
             key, item = arguments or (str, Any)
             if key not in (str, Any):
-                raise _Unfit(f"the keys of {_shown(hint)} are not strings; use Dict[str, ...]")
-            return _dictionary(self.shape_of(item))
+                raise Unfit(f"the keys of {_shown(hint)} are not strings; use Dict[str, ...]")
+            return dictionary(self.shape_of(item))
         if origin not in _LISTS and origin not in _SETS:
-            raise _Unfit(_advice(hint))
+            raise Unfit(_advice(hint))
         item_shape = self.shape_of(arguments[0] if arguments else Any)
         if origin in _LISTS:
-            return _array(item_shape, None)
-        return _array(item_shape, _SETS[origin], uniqueItems=True)
+            return array(item_shape, None)
+        return array(item_shape, _SETS[origin], uniqueItems=True)
 
-    def _tuple(self, arguments: Tuple[Any, ...]) -> _Shape:
+    def _tuple(self, arguments: Tuple[Any, ...]) -> Shape:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return _array(self.shape_of(arguments[0]), tuple)
+            return array(self.shape_of(arguments[0]), tuple)
         if arguments in ((), ((),)):  # Tuple[()], in two ways
-            return _fixed_array([], 0, lambda: ())
+            return fixed_array([], 0, lambda: ())
         items = [self.shape_of(each) for each in arguments]
-        return _fixed_array(items, len(items), lambda *parts: parts)
+        return fixed_array(items, len(items), lambda *parts: parts)
 
-    def _annotated(self, hint: Any) -> _Shape:
+    def _annotated(self, hint: Any) -> Shape:
         notes = hint.__metadata__
-        if any(map(_is_constraint, notes)):
+        if any(map(is_constraint, notes)):
             return self._pydantic(hint)
         shape = self.shape_of(hint.__origin__)
-        text = next(filter(None, map(_note_text, notes)), None)
+        text = next(filter(None, map(note_text, notes)), None)
         return shape.noting(description=text) if text else shape
 
-    def _shape_of_class(self, hint: Any) -> _Shape:
+    def _shape_of_class(self, hint: Any) -> Shape:
         if not isinstance(hint, collections.abc.Hashable):
-            raise _Unfit(_advice(hint))
-        if hint in _SIMPLE:
-            return _SIMPLE[hint]
+            raise Unfit(_advice(hint))
+        if hint in SIMPLE:
+            return SIMPLE[hint]
         if hint in _LISTS or hint in _SETS or hint in _DICTS:
             return self._collection(hint, hint, ())
         for alias in ("__supertype__", "__value__"):  # NewType, and the type statement
             if hasattr(hint, alias) and not isinstance(hint, type):
                 return self._once(hint, lambda: self.shape_of(getattr(hint, alias)))
         if not isinstance(hint, type):
-            raise _Unfit(_advice(hint))
-        if type_name(hint) in _NAMED:
-            return _NAMED[type_name(hint)](hint)
+            raise Unfit(_advice(hint))
+        if type_name(hint) in NAMED:
+            return NAMED[type_name(hint)](hint)
         if issubclass(hint, enum.Enum):
             return self._enum(hint)
-        if _is_pydantic(hint):
+        if is_pydantic(hint):
             return self._once(hint, lambda: self._pydantic(hint))
         return self._once(hint, lambda: self._class(hint))
 
-    def _enum(self, hint: Any) -> _Shape:
+    def _enum(self, hint: Any) -> Shape:
         if issubclass(hint, enum.Flag):
-            return _flags(hint)
-        return _choice([(_value_of(member), member) for member in hint])
+            return flags(hint)
+        return choice([(_value_of(member), member) for member in hint])
 
-    def _once(self, hint: Any, make: Callable[[], _Shape]) -> _Shape:
+    def _once(self, hint: Any, make: Callable[[], Shape]) -> Shape:
         """The shape that make() makes, or a reference to it while it does so."""
         if hint in self._made:
             return self._made[hint]
@@ -152,13 +152,13 @@ class _Model:
             reference = self._references.pop(hint)
             if reference is not None:
                 self._definitions[reference.schema["$ref"].rpartition("/")[2]] = shape.schema
-                shape = _Shape(reference.schema, shape.decode)
+                shape = Shape(reference.schema, shape.decode)
             self._made[hint] = shape
             return shape
         reference = self._references[hint]
         if reference is None:
             schema = {"$ref": f"#/$defs/{self._new_name(hint.__name__)}"}
-            reference = _Shape(schema, lambda value: self._made[hint].decode(value))
+            reference = Shape(schema, lambda value: self._made[hint].decode(value))
             self._references[hint] = reference
         return reference
 
@@ -170,36 +170,36 @@ class _Model:
         self._definitions[free] = {}
         return free
 
-    def _class(self, hint: Any) -> _Shape:
+    def _class(self, hint: Any) -> Shape:
         if issubclass(hint, dict) and hasattr(hint, "__total__"):
             return self._typed_dict(hint)
         if issubclass(hint, tuple) and hasattr(hint, "_fields"):
             return self._named_tuple(hint)
         if hasattr(hint, "__dataclass_fields__"):
             return self._dataclass(hint)
-        raise _Unfit(_advice(hint))
+        raise Unfit(_advice(hint))
 
-    def _dataclass(self, hint: Any) -> _Shape:
+    def _dataclass(self, hint: Any) -> Shape:
         import dataclasses  # loaded, or there would be none
 
-        hints = _hints_of(hint)
-        members: Dict[str, _Shape] = {}
+        hints = hints_of(hint)
+        members: Dict[str, Shape] = {}
         required: List[str] = []
         for field in dataclasses.fields(hint):
             if not (field.init or self._is_output):
                 continue
             shape = self.shape_of(hints[field.name])
             if field.default is not dataclasses.MISSING:
-                shape = _with_default(shape, field.default)
+                shape = with_default(shape, field.default)
             elif field.default_factory is dataclasses.MISSING:
                 required.append(field.name)
             members[field.name] = shape
-        return _record(members, required, False, lambda made: hint(**made))
+        return record(members, required, False, lambda made: hint(**made))
 
-    def _typed_dict(self, hint: Any) -> _Shape:
-        members: Dict[str, _Shape] = {}
+    def _typed_dict(self, hint: Any) -> Shape:
+        members: Dict[str, Shape] = {}
         required: List[str] = []
-        for name, each in _hints_of(hint).items():
+        for name, each in hints_of(hint).items():
             is_required = name in hint.__required_keys__
             # By name: before Python 3.11 they are of typing_extensions.
             qualifier = getattr(typing.get_origin(each), "_name", "")
@@ -211,46 +211,46 @@ class _Model:
             if is_required:
                 required.append(name)
         # A dict that a tool returns may well have more.
-        return _record(members, required, self._is_output, None)
+        return record(members, required, self._is_output, None)
 
-    def _named_tuple(self, hint: Any) -> _Shape:
-        hints = _hints_of(hint)
+    def _named_tuple(self, hint: Any) -> Shape:
+        hints = hints_of(hint)
         items = [self.shape_of(hints.get(name, Any)).noting(title=name) for name in hint._fields]
-        return _fixed_array(items, len(items) - len(hint._field_defaults), hint)
+        return fixed_array(items, len(items) - len(hint._field_defaults), hint)
 
     # --- pydantic, if the tool uses it ---
 
-    def _pydantic(self, hint: Any) -> _Shape:
+    def _pydantic(self, hint: Any) -> Shape:
         pydantic: Any = sys.modules.get("pydantic")
         if pydantic is None:
-            raise _Unfit(f"{_shown(hint)} can't be checked without pydantic; import it")
+            raise Unfit(f"{_shown(hint)} can't be checked without pydantic; import it")
         try:
             schema, decode = self._by_pydantic(pydantic, hint)
         except Exception as why:  # whatever a model's own hooks raise
-            raise _Unfit(f"pydantic has no schema for {_shown(hint)}: {why}") from None
-        return _Shape(self._adopted(schema), decode)
+            raise Unfit(f"pydantic has no schema for {_shown(hint)}: {why}") from None
+        return Shape(self._adopted(schema), decode)
 
-    def _by_pydantic(self, pydantic: Any, hint: Any) -> Tuple[_Schema, _Decode]:
+    def _by_pydantic(self, pydantic: Any, hint: Any) -> Tuple[Schema, Decode]:
         # A model takes its aliases, but is dumped by its own names.
         by_alias = not self._is_output
         if hasattr(hint, "parse_obj") and not hasattr(hint, "model_json_schema"):  # version 1
             schema = hint.schema(by_alias=by_alias, ref_template="#/$defs/{model}")
-            return schema, _validated(hint.parse_obj)
+            return schema, validated(hint.parse_obj)
         adapter = pydantic.TypeAdapter(hint)
         mode = "serialization" if self._is_output else "validation"
         # As JSON, because a strict model takes a date from JSON's strings only.
-        return adapter.json_schema(by_alias=by_alias, mode=mode), _validated(
+        return adapter.json_schema(by_alias=by_alias, mode=mode), validated(
             lambda value: adapter.validate_json(json.dumps(value))
         )
 
-    def _adopted(self, schema: _Schema) -> _Schema:
+    def _adopted(self, schema: Schema) -> Schema:
         """A schema with its own $defs, as a part of this one."""
         rest = dict(schema)
         inner = {**rest.pop("definitions", {}), **rest.pop("$defs", {})}
         names = {name: self._new_name(name) for name in inner}
         for name, each in inner.items():
-            self._definitions[names[name]] = _cleaned(each, names)
-        made: _Schema = _cleaned(rest, names)
+            self._definitions[names[name]] = cleaned(each, names)
+        made: Schema = cleaned(rest, names)
         return made
 
 

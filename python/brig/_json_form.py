@@ -8,17 +8,17 @@ from enum import Enum
 from itertools import chain
 from typing import Any, Dict, Iterable, List, Set, Tuple
 
-from brig._leaves import _NoForm, _a, _family, _in_microseconds, _leaf
+from brig._leaves import NoForm, with_article, family_of, in_microseconds, leaf
 
 # brig's own reader takes 128 levels; a result stands a few levels deep in its message.
 MAX_DEPTH = 120
-_MIN_INTEGER = -(2**63)
-_MAX_INTEGER = 2**64 - 1
+MIN_INTEGER = -(2**63)
+MAX_INTEGER = 2**64 - 1
 
 # --- the fast way ---
 
-_encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_leaf
+encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=leaf
 ).encode
 
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
@@ -26,7 +26,7 @@ _ALL_BUT_OPENERS = bytes(set(range(256)) - set(b"[{"))
 _CHUNK = 1 << 16
 
 
-def _is_within_limits(value: Any, text: bytes) -> bool:
+def is_within_limits(value: Any, text: bytes) -> bool:
     """Whether no integer is too large and nothing nested too deep. False also if it may be so.
 
     The text is looked at, since a look at every value would take as long as writing them did; in
@@ -61,7 +61,7 @@ def _is_shallow(value: Any) -> bool:
 # --- the walk ---
 
 
-class _Former:
+class Former:
     """Makes the JSON form of one value, and knows where it is in it."""
 
     def __init__(self, subject: str) -> None:
@@ -72,7 +72,7 @@ class _Former:
     def top(self, value: Any) -> Any:
         try:
             return self.form(value)
-        except _NoForm as fault:
+        except NoForm as fault:
             raise ValueError(fault.sentence(self.subject)) from None
 
     def form(self, value: Any) -> Any:
@@ -88,18 +88,18 @@ class _Former:
         return self.other(value)
 
     def text(self, value: str) -> Any:
-        if not _is_unicode(value):
-            raise _NoForm("a string with a lone surrogate")
+        if not is_unicode(value):
+            raise NoForm("a string with a lone surrogate")
         return value
 
     def integer(self, value: int) -> Any:
-        if not _MIN_INTEGER <= value <= _MAX_INTEGER:
-            raise _NoForm("an integer beyond 64 bits")
+        if not MIN_INTEGER <= value <= MAX_INTEGER:
+            raise NoForm("an integer beyond 64 bits")
         return value
 
     def real(self, value: float) -> Any:
         if value - value != 0:  # infinity or not a number
-            raise _NoForm(repr(value))
+            raise NoForm(repr(value))
         return value
 
     def other(self, value: Any) -> Any:
@@ -119,16 +119,16 @@ class _Former:
         return self._record(value)
 
     def _record(self, value: Any) -> Any:
-        family = _family(value)
+        family = family_of(value)
         if family == "numpy.ndarray":
-            return self.form(_in_microseconds(value).tolist())
+            return self.form(in_microseconds(value).tolist())
         if family == "pydantic.BaseModel":
             # Version 1 has no model_dump.
             dump = getattr(value, "model_dump", None)
             return self.form(dump(mode="json") if dump else value.dict())
         fields = getattr(type(value), "__dataclass_fields__", None)
         if fields is None:
-            return self.form(_leaf(value))
+            return self.form(leaf(value))
         from dataclasses import fields as fields_of
 
         return self.members(value, ((f.name, getattr(value, f.name)) for f in fields_of(value)))
@@ -139,7 +139,7 @@ class _Former:
         try:
             for value in values:
                 made.append(self.form(value))
-        except _NoForm as fault:
+        except NoForm as fault:
             fault.path.append(len(made))
             raise
         self._leave(owner, levels)
@@ -152,7 +152,7 @@ class _Former:
             name = _member_name(key)
             try:
                 made[name] = self.form(value)
-            except _NoForm as fault:
+            except NoForm as fault:
                 fault.path.append(name)
                 raise
         self._leave(owner, 1)
@@ -160,7 +160,7 @@ class _Former:
 
     def _enter(self, owner: Any, levels: int) -> None:
         if id(owner) in self._open:
-            raise _NoForm(f"{_a(type(owner))} that holds itself")
+            raise NoForm(f"{with_article(type(owner))} that holds itself")
         self._open.add(id(owner))
         self._depth += levels
         if self._depth > MAX_DEPTH:
@@ -171,7 +171,7 @@ class _Former:
         self._depth -= levels
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
@@ -181,8 +181,8 @@ def _is_unicode(text: str) -> bool:
 def _member_name(key: Any) -> str:
     """As json.dumps writes it."""
     if isinstance(key, str):
-        if not _is_unicode(key):
-            raise _NoForm("a key with a lone surrogate")
+        if not is_unicode(key):
+            raise NoForm("a key with a lone surrogate")
         return str.__str__(key)
     if key is None or isinstance(key, bool):
         return {None: "null", True: "true", False: "false"}[key]
@@ -190,4 +190,4 @@ def _member_name(key: Any) -> str:
         return int.__repr__(key)
     if isinstance(key, float) and key - key == 0:
         return float.__repr__(key)
-    raise _NoForm(f"a key that is {_a(type(key))}")
+    raise NoForm(f"a key that is {with_article(type(key))}")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Callable, Dict, List, Union
 
 
-class _NoForm(Exception):
+class NoForm(Exception):
     """Something that has no JSON form, and where it was."""
 
     def __init__(self, what: str) -> None:
@@ -28,7 +28,7 @@ def _step(key: Union[int, str]) -> str:
     return f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!a}]"
 
 
-def _a(kind: type) -> str:
+def with_article(kind: type) -> str:
     name = kind.__name__
     return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
 
@@ -49,14 +49,14 @@ def from_base64(text: Any) -> bytes:
     raise ValueError("not base64")
 
 
-def _family(value: Any) -> str:
+def family_of(value: Any) -> str:
     """Which of the types below it is an instance of, as "module.name"; "" if of none."""
     kind: Any = type(value)
-    return _family_of(kind)
+    return _family_of_type(kind)
 
 
 @lru_cache(maxsize=256)
-def _family_of(kind: type) -> str:
+def _family_of_type(kind: type) -> str:
     names = (type_name(base) for base in kind.__mro__)
     return next((name for name in names if name in _FAMILIES), "")
 
@@ -66,37 +66,37 @@ def type_name(kind: type) -> str:
     return f"{str(kind.__module__).partition('.')[0]}.{kind.__qualname__}"
 
 
-def _isoformat(value: Any) -> Any:
+def isoformat(value: Any) -> Any:
     return value.isoformat()
 
 
 def _numpy_scalar(value: Any) -> Any:
-    item = _in_microseconds(value).item()
+    item = in_microseconds(value).item()
     if item is None or isinstance(item, (str, int, float)):
         return item
     # A longdouble, a complex number or a record.
     if type(item) is type(value) or isinstance(item, (complex, tuple)):
-        raise _NoForm(_a(type(value)))
-    return _leaf(item)
+        raise NoForm(with_article(type(value)))
+    return leaf(item)
 
 
 def _numpy_numbers(value: Any) -> Any:
     """An array of numbers can be written at once: it holds no other containers."""
     if value.dtype.kind not in "biuf":
-        raise _NoForm("an array of objects")
+        raise NoForm("an array of objects")
     return value.tolist()
 
 
-def _in_microseconds(value: Any) -> Any:
+def in_microseconds(value: Any) -> Any:
     """numpy gives its own times as bare integers when they are finer than Python's."""
     kind = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(value.dtype.kind)
     return value.astype(kind) if kind else value
 
 
 _LEAVES: Dict[str, Callable[[Any], Any]] = {
-    "datetime.datetime": _isoformat,
-    "datetime.date": _isoformat,
-    "datetime.time": _isoformat,
+    "datetime.datetime": isoformat,
+    "datetime.date": isoformat,
+    "datetime.time": isoformat,
     "datetime.timedelta": lambda value: value.total_seconds(),
     "decimal.Decimal": str,
     "uuid.UUID": str,
@@ -107,15 +107,15 @@ _LEAVES: Dict[str, Callable[[Any], Any]] = {
 _FAMILIES = {*_LEAVES, "pydantic.BaseModel"}
 
 
-def _leaf(value: Any) -> Any:
-    """The form of what holds nothing else. _NoForm for all that needs a walk, or can't be."""
+def leaf(value: Any) -> Any:
+    """The form of what holds nothing else. NoForm for all that needs a walk, or can't be."""
     if isinstance(value, (bytes, bytearray)):
         return base64_text(value)
     if isinstance(value, memoryview):
         return base64_text(value.tobytes())
     if isinstance(value, Enum) and type(value.value) is str:
         return value.value
-    form = _LEAVES.get(_family(value))
+    form = _LEAVES.get(family_of(value))
     if form is None:
-        raise _NoForm(_a(type(value)))
+        raise NoForm(with_article(type(value)))
     return form(value)

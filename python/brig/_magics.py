@@ -8,10 +8,10 @@ import subprocess
 import sys
 from typing import Any, Callable, Optional
 
-from brig._commands import Lines, _expanded, _run, _shell, _to_stdout
+from brig._commands import Lines, expanded, run, shell, to_stdout
 from brig._figures import use_agg
-from brig._pip import _ONLINE, _has_network, _refuse_pip
-from brig._timing import _time, _timeit
+from brig._pip import ONLINE, has_network, refuse_pip
+from brig._timing import run_timed, run_timeit
 from brig._usage_error import UsageError
 
 _LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB
@@ -27,32 +27,32 @@ class Notebook:
         self._before = ""  # where %cd came from
 
     def system(self, command: str) -> None:
-        command = _expanded(command, sys._getframe(1))
-        self._names["_exit_code"] = _run(_shell(command), _to_stdout)
+        command = expanded(command, sys._getframe(1))
+        self._names["_exit_code"] = run(shell(command), to_stdout)
 
     def lines(self, command: str) -> Lines:
-        return self._lines_of(_expanded(command, sys._getframe(1)))
+        return self._lines_of(expanded(command, sys._getframe(1)))
 
     def _lines_of(self, command: str) -> Lines:
         parts: list[bytes] = []
-        self._names["_exit_code"] = _run(_shell(command), parts.append, stderr=subprocess.STDOUT)
+        self._names["_exit_code"] = run(shell(command), parts.append, stderr=subprocess.STDOUT)
         return Lines(b"".join(parts).decode("utf-8", "replace").splitlines())
 
     def magic(self, name: str, rest: str) -> Any:
         frame = sys._getframe(1)
         if name in ("time", "timeit"):
-            return _time(rest, frame) if name == "time" else _timeit(rest, None, frame)
-        return self._plain(name, _expanded(rest, frame))
+            return run_timed(rest, frame) if name == "time" else run_timeit(rest, None, frame)
+        return self._plain(name, expanded(rest, frame))
 
     def cell(self, name: str, rest: str, body: str) -> Any:
         if name == "timeit":
-            return _timeit(rest, body, sys._getframe(1))
+            return run_timeit(rest, body, sys._getframe(1))
         if name in _FORMS:
             return self._show({_FORMS[name]: body})
         if name in ("writefile", "file"):
             return _write_file(rest, body)
         if name in ("bash", "sh", "script", "python", "python3", "perl", "ruby"):
-            return self._script(name, shlex.split(_expanded(rest, sys._getframe(1))), body)
+            return self._script(name, shlex.split(expanded(rest, sys._getframe(1))), body)
         raise UsageError(
             f"There is no cell magic %%{name} here. There are: %%bash, %%sh, %%script, %%python, %%time, %%timeit, "
             "%%writefile, %%html, %%markdown, %%latex, %%svg."
@@ -69,7 +69,7 @@ class Notebook:
             return self._lines_of(rest)
         if name in ("ls", "ll", "cat", "cp", "mv", "rm", "mkdir", "rmdir"):
             command = f"ls -l {rest}" if name == "ll" else f"{name} {rest}"
-            self._names["_exit_code"] = _run(_shell(command), _to_stdout)
+            self._names["_exit_code"] = run(shell(command), to_stdout)
             return None
         if name == "run":
             return self._run_file(rest)
@@ -124,10 +124,10 @@ class Notebook:
     def _pip(self, rest: str) -> None:
         words = shlex.split(rest)
         command = next((each for each in words if not each.startswith("-")), "")
-        if command in _ONLINE and "--no-index" not in words and not _has_network():
-            _refuse_pip(words[words.index(command) + 1 :], command)
+        if command in ONLINE and "--no-index" not in words and not has_network():
+            refuse_pip(words[words.index(command) + 1 :], command)
             return
-        code = self._names["_exit_code"] = _run([sys.executable, "-m", "pip", *words], _to_stdout)
+        code = self._names["_exit_code"] = run([sys.executable, "-m", "pip", *words], to_stdout)
         if code:
             raise UsageError(f"%pip {command} failed: exit status {code}.")
 
@@ -146,7 +146,7 @@ class Notebook:
             else:
                 argv, given = [program, *(["-s"] if name in ("bash", "sh") else ["-"]), *words], body.encode()
         try:
-            code = self._names["_exit_code"] = _run(argv, _to_stdout, given=given)
+            code = self._names["_exit_code"] = run(argv, to_stdout, given=given)
         except FileNotFoundError:
             raise UsageError(f"%%{name}: there is no program {argv[0]!r} in this cell.") from None
         if code:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Callable, Dict, FrozenSet, Tuple
 
-from brig._json_form import _MAX_INTEGER, _MIN_INTEGER, _Former, _is_unicode
-from brig._leaves import _isoformat, _NoForm, base64_text, type_name
+from brig._json_form import MAX_INTEGER, MIN_INTEGER, Former, is_unicode
+from brig._leaves import isoformat, NoForm, base64_text, type_name
 
 
 class Packed(Dict[str, Any]):
@@ -15,13 +15,13 @@ class Packed(Dict[str, Any]):
     modules: FrozenSet[str] = frozenset()  # that a cell must be able to import for them
 
 
-_TAG = "__type__"
+TAG = "__type__"
 
 # By the exact type: what derives from it may hold more.
 _PACKED: Dict[str, Tuple[str, Callable[[Any], Any]]] = {
-    "datetime.datetime": ("datetime", _isoformat),
-    "datetime.date": ("date", _isoformat),
-    "datetime.time": ("time", _isoformat),
+    "datetime.datetime": ("datetime", isoformat),
+    "datetime.date": ("date", isoformat),
+    "datetime.time": ("time", isoformat),
     "datetime.timedelta": ("timedelta", lambda v: [v.days, v.seconds, v.microseconds]),
     "decimal.Decimal": ("Decimal", str),
     "uuid.UUID": ("UUID", str),
@@ -30,20 +30,20 @@ _PACKED: Dict[str, Tuple[str, Callable[[Any], Any]]] = {
 
 
 def _tagged(name: str, value: Any) -> Dict[str, Any]:
-    return {_TAG: name, "value": value}
+    return {TAG: name, "value": value}
 
 
-class _Packer(_Former):
+class Packer(Former):
     """Makes the lossless form, in which all that JSON lacks has a tag."""
 
     def text(self, value: str) -> Any:
-        if _is_unicode(value):
+        if is_unicode(value):
             return value
         return _tagged("str", base64_text(value.encode("utf-8", "surrogatepass")))
 
     def integer(self, value: int) -> Any:
         # In hexadecimal, since reading many decimal digits takes long, and Python limits them.
-        return value if _MIN_INTEGER <= value <= _MAX_INTEGER else _tagged("int", hex(value))
+        return value if MIN_INTEGER <= value <= MAX_INTEGER else _tagged("int", hex(value))
 
     def real(self, value: float) -> Any:
         return value if value - value == 0 else _tagged("float", repr(value))
@@ -69,14 +69,14 @@ class _Packer(_Former):
         return self._named(value)
 
     def _dict(self, value: Dict[Any, Any]) -> Any:
-        if _TAG not in value and all(type(key) is str and _is_unicode(key) for key in value):
+        if TAG not in value and all(type(key) is str and is_unicode(key) for key in value):
             return self.members(value, value.items())
         self._enter(value, 3)
         made = []
         for key, each in value.items():
             try:
                 made.append([self.form(key), self.form(each)])
-            except _NoForm as fault:
+            except NoForm as fault:
                 fault.path.append(str(key))
                 raise
         self._leave(value, 3)
@@ -88,10 +88,10 @@ class _Packer(_Former):
             # A path may hold bytes that are no text, which text() takes care of.
             return _tagged(known[0], self.form(known[1](value)))
         # Packed once more, as an object of that form may have a member __type__.
-        return self.form(_Former(self.subject).form(value))
+        return self.form(Former(self.subject).form(value))
 
 
-class _Inexact(Exception):
+class Inexact(Exception):
     """A value would come back as another type."""
 
 
@@ -99,18 +99,18 @@ _ZONES = ("NoneType", "timezone")
 _EXACT = {str, int, float, list, tuple, set, frozenset, dict, bytes, bytearray, complex, range}
 
 
-class _ExactPacker(_Packer):
+class ExactPacker(Packer):
     """Makes the lossless form, and refuses what that form would change."""
 
     def other(self, value: Any) -> Any:
         if type(value) not in _EXACT:
             zone = getattr(value, "tzinfo", None)  # of a zone the form keeps only the offset
             if type_name(type(value)) not in _PACKED or type(zone).__name__ not in _ZONES:
-                raise _Inexact()
+                raise Inexact()
         return super().other(value)
 
 
-def _pickled(value: Dict[str, Any]) -> Packed:
+def pickled(value: Dict[str, Any]) -> Packed:
     import io
     import pickle
 

@@ -7,10 +7,10 @@ from typing import Iterable
 
 from brig._usage_error import UsageError
 
-_ONLINE = {"install", "download", "wheel", "search", "index"}  # commands of pip that need a network
+ONLINE = {"install", "download", "wheel", "search", "index"}  # commands of pip that need a network
 
 
-def _has_network() -> bool:
+def has_network() -> bool:
     """Whether there is a way out at all. Nothing is sent."""
     import socket
 
@@ -26,7 +26,7 @@ def _has_network() -> bool:
     return False
 
 
-def _refuse_pip(wanted: Iterable[str], command: str) -> None:
+def refuse_pip(wanted: Iterable[str], command: str) -> None:
     """Raises, unless all that is wanted is there already."""
     from importlib import metadata
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Dict, Optional
 
 from brig._leaves import type_name
-from brig._shapes import _Decode, _Schema, _Unfit
+from brig._shapes import Decode, Schema, Unfit
 
 _NOT_NEEDED = {"title", "discriminator", "$schema", "$id", "example", "nullable"}
 _KEPT = set(
@@ -26,19 +26,19 @@ _LOOK_AROUND = re.compile(  # and references back
 )
 
 
-def _is_constraint(note: Any) -> bool:
+def is_constraint(note: Any) -> bool:
     """Whether pydantic would check something for it. A Field with nothing but a text is none."""
     if type_name(type(note)).partition(".")[0] not in ("pydantic", "annotated_types"):
         return False
     return bool(getattr(note, "metadata", True) or getattr(note, "discriminator", None))
 
 
-def _note_text(note: Any) -> Optional[str]:
+def note_text(note: Any) -> Optional[str]:
     text = note if isinstance(note, str) else getattr(note, "description", None)
     return text if isinstance(text, str) else None
 
 
-def _validated(validate: _Decode) -> _Decode:
+def validated(validate: Decode) -> Decode:
     def decode(value: Any) -> Any:
         try:
             return validate(value)
@@ -55,18 +55,18 @@ def _pydantic_text(why: Any) -> str:
     return "; ".join(": ".join([*map(str, e["loc"]), e["msg"]]) for e in why.errors())
 
 
-def _is_pydantic(kind: type) -> bool:
+def is_pydantic(kind: type) -> bool:
     hooks = ("__get_pydantic_core_schema__", "__pydantic_core_schema__", "__get_validators__")
     return "pydantic" in sys.modules and any(hasattr(kind, hook) for hook in hooks)
 
 
-def _cleaned(schema: Any, names: Dict[str, str]) -> Any:
+def cleaned(schema: Any, names: Dict[str, str]) -> Any:
     """A schema, or a list of them, without what says nothing; its references by their new names."""
     if isinstance(schema, list):
-        return [_cleaned(each, names) for each in schema]
+        return [cleaned(each, names) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    made: _Schema = {}
+    made: Schema = {}
     for key, value in schema.items():
         if key in _NOT_NEEDED or key.startswith("x-"):
             continue
@@ -79,12 +79,12 @@ def _cleaned(schema: Any, names: Dict[str, str]) -> Any:
             if not _LOOK_AROUND.search(value):
                 made[key] = value
         elif key in _SCHEMAS_BY_NAME:
-            made[key] = {name: _cleaned(each, names) for name, each in value.items()}
+            made[key] = {name: cleaned(each, names) for name, each in value.items()}
         elif key in _SCHEMAS:
             # Version 1 writes tuples as they were before 2020-12.
-            made["prefixItems" if key == "items" and isinstance(value, list) else key] = _cleaned(
+            made["prefixItems" if key == "items" and isinstance(value, list) else key] = cleaned(
                 value, names
             )
         else:
-            raise _Unfit(f"pydantic's schema says '{key}', which brig does not check")
+            raise Unfit(f"pydantic's schema says '{key}', which brig does not check")
     return made

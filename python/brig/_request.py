@@ -9,13 +9,13 @@ from typing import Any
 from brig._native import Blob, blob_of
 from brig._values import dumps
 
-_LARGE = 64 * 1024  # a string of which a request holds only the size
+LARGE = 64 * 1024  # a string of which a request holds only the size
 _TOKEN = secrets.token_hex(8)  # stands for one until the text is made; nobody else can write it
 
 _NO_BLOBS: Any = (Blob * 0)()
 
 
-class _Request:
+class Request:
     """A call as the library takes it: long strings stay where they are."""
 
     def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
@@ -39,7 +39,7 @@ class _Request:
 
     def _lift(self, value: Any, depth: int) -> Any:
         if isinstance(value, (str, bytes)):
-            if len(value) < _LARGE:
+            if len(value) < LARGE:
                 return value
             self._kept.append(value)
             return f"{_TOKEN}:{len(self._kept) - 1}:"

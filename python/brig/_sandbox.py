@@ -15,11 +15,11 @@ import weakref
 from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from brig._errors import ConfigError
-from brig._event_loop import _ended, _from_any_thread, _in_event_loop
-from brig._handles import _finish, _Native, _Queue, _refuse_in_fork, _start, _submit, _Watch
+from brig._event_loop import ended, from_any_thread, in_event_loop
+from brig._handles import finish, NativeSandbox, Queue, refuse_in_fork, start, submit, Watch
 from brig._native import ErrorSlot, library, taken
 from brig._policy import Duration, Paths, Size, policy_json
-from brig._request import _LARGE, _Request
+from brig._request import LARGE, Request
 from brig._result import Event, ToolResult, refused, result_of
 from brig._signals import signals
 from brig._spec import python_json
@@ -102,21 +102,21 @@ class Sandbox:
             self._tools[tool.name] = tool
         self._typed: set[str] = set()
         self._bytes: set[str] = set()
-        self._queues: weakref.WeakKeyDictionary[Any, _Queue] = weakref.WeakKeyDictionary()
+        self._queues: weakref.WeakKeyDictionary[Any, Queue] = weakref.WeakKeyDictionary()
         self._active: dict[str, None] = {}
         self._closed = False
         self._pid = os.getpid()
         config = self._config(self._tools)
-        self._running: Optional[_Native] = None  # once it is
-        self._starting: concurrent.futures.Future[_Native] = concurrent.futures.Future()
+        self._running: Optional[NativeSandbox] = None  # once it is
+        self._starting: concurrent.futures.Future[NativeSandbox] = concurrent.futures.Future()
         self._starting.set_running_or_notify_cancel()  # a task that no longer waits for it does not end it
-        if _in_event_loop():
+        if in_event_loop():
             threading.Thread(target=self._begin, args=(config,), name="brig-start", daemon=True).start()
         else:
             self._begin(config)
             self._starting.result()
         # When it is forgotten, or the interpreter ends.
-        self._finalizer = weakref.finalize(self, _finish, self._starting, self._active, os.getpid())
+        self._finalizer = weakref.finalize(self, finish, self._starting, self._active, os.getpid())
         self._end_reloads: Optional[Callable[[], Any]] = None
         if reload:
             from brig._reload import Reloader
@@ -125,7 +125,7 @@ class Sandbox:
 
     def _begin(self, config: bytes) -> None:
         try:
-            self._running = _start(config)
+            self._running = start(config)
             self._starting.set_result(self._running)
         except BaseException as error:
             self._starting.set_exception(error)
@@ -158,12 +158,12 @@ class Sandbox:
 
     def _request(
         self, tool: str, arguments: Optional[Mapping[str, Any]], call_id: str, caller: str
-    ) -> Union[_Request, ToolResult]:
+    ) -> Union[Request, ToolResult]:
         given: Any = {} if arguments is None else arguments
         try:
             if tool in self._typed and isinstance(given, Mapping):
                 given = dict(pack_arguments(given))
-            return _Request(tool, given, call_id, caller)
+            return Request(tool, given, call_id, caller)
         except (ValueError, TypeError, RecursionError) as error:
             return refused(call_id, str(error))
 
@@ -234,11 +234,11 @@ class Sandbox:
         with native as handle:
             self._active[call_id] = None
             try:
-                if request.size < _LARGE:
+                if request.size < LARGE:
                     library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
                 else:
                     # The library looks at every byte of it: not here, where all the others wait.
-                    await _ended(loop.run_in_executor(None, _submit, native, queue, ticket, request))
+                    await ended(loop.run_in_executor(None, submit, native, queue, ticket, request))
                 told = await future
             except BaseException:  # GeneratorExit, too: the loop has ended without this task
                 queue.waiting.pop(ticket, None)
@@ -248,20 +248,20 @@ class Sandbox:
                 self._active.pop(call_id, None)
         return self._result(tool, told)
 
-    def _started(self) -> _Native:
-        _refuse_in_fork(self._pid)  # where nobody starts it
+    def _started(self) -> NativeSandbox:
+        refuse_in_fork(self._pid)  # where nobody starts it
         return self._running if self._running is not None else self._starting.result()
 
-    async def _native(self) -> _Native:
-        _refuse_in_fork(self._pid)
+    async def _native(self) -> NativeSandbox:
+        refuse_in_fork(self._pid)
         if self._running is not None:
             return self._running
         return await asyncio.wrap_future(self._starting)
 
-    def _queue(self, loop: asyncio.AbstractEventLoop) -> _Queue:
+    def _queue(self, loop: asyncio.AbstractEventLoop) -> Queue:
         queue = self._queues.get(loop)
         if queue is None:
-            queue = self._queues[loop] = _Queue()
+            queue = self._queues[loop] = Queue()
             loop.add_reader(queue.descriptor, queue.take)
         return queue
 
@@ -324,7 +324,7 @@ class Sandbox:
             watch = library().brig_c_sandbox_watch(handle, buffer, error.reference())
             if not watch:
                 raise error.error()
-        return _Watch(watch)
+        return Watch(watch)
 
     # --- the end ---
 
@@ -338,7 +338,7 @@ class Sandbox:
         self._finalizer()
         for loop, queue in list(self._queues.items()):  # now: until then calls were told that they are cancelled
             if not loop.is_closed():
-                _from_any_thread(loop, queue.descriptor)
+                from_any_thread(loop, queue.descriptor)
 
     def __enter__(self) -> Sandbox:
         self._started()

@@ -12,11 +12,11 @@ import inspect
 import typing
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from brig._docstring import _parameter_texts, _summary
+from brig._docstring import parameter_texts, summary
 from brig._errors import ConfigError
-from brig._hints import _hints_of, _Model
+from brig._hints import hints_of, Model
 from brig._leaves import type_name
-from brig._shapes import _Decode, _Schema, _Shape, _Unfit, _with_default
+from brig._shapes import Decode, Schema, Shape, Unfit, with_default
 
 
 class Signature:
@@ -27,14 +27,14 @@ class Signature:
     """
 
     def __init__(self, description: str, is_async: bool) -> None:
-        self.input_schema: _Schema = {}
-        self.output_schema: Optional[_Schema] = None
+        self.input_schema: Schema = {}
+        self.output_schema: Optional[Schema] = None
         self.description = description
         self.is_async = is_async
-        self._decoders: List[Tuple[str, _Decode]] = []  # of the parameters that need one
+        self._decoders: List[Tuple[str, Decode]] = []  # of the parameters that need one
         self._positional: List[Tuple[str, Any]] = []  # name and default of positional-only ones
         self._names: Set[str] = set()
-        self._decode_other: Optional[_Decode] = None  # for **kwargs
+        self._decode_other: Optional[Decode] = None  # for **kwargs
 
     def bind(self, arguments: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
         """The positional and the keyword arguments, for arguments that fit input_schema.
@@ -69,16 +69,16 @@ def signature_of(function: Callable[..., Any], *, description: Optional[str] = N
         called, written = type(called).__call__, type(written).__call__
     try:
         parameters = list(inspect.signature(function).parameters.values())
-        hints = _hints_of(written)
-    except (ValueError, TypeError, _Unfit) as why:
+        hints = hints_of(written)
+    except (ValueError, TypeError, Unfit) as why:
         raise ConfigError(f"{where}: {why}") from None
     if parameters and parameters[0].name in ("self", "cls"):
         del parameters[0]
     doc = inspect.getdoc(written) or ""
     made = Signature(
-        _summary(doc) if description is None else description, inspect.iscoroutinefunction(called)
+        summary(doc) if description is None else description, inspect.iscoroutinefunction(called)
     )
-    _add_parameters(made, parameters, hints, _parameter_texts(doc), where)
+    _add_parameters(made, parameters, hints, parameter_texts(doc), where)
     made.output_schema = _output_schema(hints.get("return", inspect.Parameter.empty))
     return made
 
@@ -90,8 +90,8 @@ def _add_parameters(
     texts: Dict[str, str],
     where: str,
 ) -> None:
-    model = _Model(is_output=False)
-    properties: Dict[str, _Schema] = {}
+    model = Model(is_output=False)
+    properties: Dict[str, Schema] = {}
     required: List[str] = []
     others: Any = False
     for parameter in parameters:
@@ -100,7 +100,7 @@ def _add_parameters(
         name = parameter.name
         try:
             shape = _parameter_shape(model, parameter, hints.get(name, Any))
-        except _Unfit as why:
+        except Unfit as why:
             raise ConfigError(f"{where}: parameter '{name}': {why}") from None
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             others = shape.schema or True
@@ -125,24 +125,24 @@ def _add_parameters(
     }
 
 
-def _parameter_shape(model: _Model, parameter: inspect.Parameter, hint: Any) -> _Shape:
+def _parameter_shape(model: Model, parameter: inspect.Parameter, hint: Any) -> Shape:
     if type_name(type(parameter.default)) == "pydantic.FieldInfo":
-        raise _Unfit("write Annotated[type, Field(...)], not a Field(...) as the default")
-    return _with_default(model.shape_of(hint), parameter.default)
+        raise Unfit("write Annotated[type, Field(...)], not a Field(...) as the default")
+    return with_default(model.shape_of(hint), parameter.default)
 
 
-def _output_schema(hint: Any) -> Optional[_Schema]:
-    model = _Model(is_output=True)
+def _output_schema(hint: Any) -> Optional[Schema]:
+    model = Model(is_output=True)
     if hint in (inspect.Parameter.empty, type(None), Any, typing.NoReturn):
         return None
     try:
         schema = model.shape_of(hint).schema
-    except _Unfit:
+    except Unfit:
         return None
     return {**schema, **model.definitions()} or None
 
 
-def _decoded(name: str, decode: _Decode, value: Any) -> Any:
+def _decoded(name: str, decode: Decode, value: Any) -> Any:
     try:
         return decode(value)
     except ValueError as why:

@@ -9,15 +9,15 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from brig._leaves import from_base64
 from brig._values import to_json
 
-_Schema = Dict[str, Any]
-_Decode = Callable[[Any], Any]
+Schema = Dict[str, Any]
+Decode = Callable[[Any], Any]
 
 
-class _Unfit(Exception):
+class Unfit(Exception):
     """A hint that has no schema, and what to do."""
 
 
-class _Shape:
+class Shape:
     """A hint. `decode` raises ValueError for all that the schema would refuse, and then some.
 
     is_plain: what fits the schema is what the hint says already, and need not be decoded.
@@ -28,8 +28,8 @@ class _Shape:
 
     def __init__(
         self,
-        schema: _Schema,
-        decode: _Decode,
+        schema: Schema,
+        decode: Decode,
         is_plain: bool = False,
         exact: Optional[type] = None,
     ) -> None:
@@ -38,16 +38,16 @@ class _Shape:
         self.is_plain = is_plain
         self.exact = exact
 
-    def noting(self, **notes: Any) -> _Shape:
+    def noting(self, **notes: Any) -> Shape:
         """The same with more in its schema."""
-        return _Shape({**self.schema, **notes}, self.decode, self.is_plain, self.exact)
+        return Shape({**self.schema, **notes}, self.decode, self.is_plain, self.exact)
 
 
 def _unfit(value: Any, expected: str) -> ValueError:
     return ValueError(f"{reprlib.repr(value)} is not {expected}")
 
 
-def _checked(kind: type, expected: str) -> _Decode:
+def _checked(kind: type, expected: str) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not kind:
             raise _unfit(value, expected)
@@ -73,7 +73,7 @@ def _number(value: Any) -> float:
     raise _unfit(value, "a number")
 
 
-def _text_as(make: Callable[[str], Any], expected: str) -> _Decode:
+def _text_as(make: Callable[[str], Any], expected: str) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not str:
             raise _unfit(value, "a string")
@@ -86,19 +86,19 @@ def _text_as(make: Callable[[str], Any], expected: str) -> _Decode:
 
 
 _BASE64 = {"type": "string", "contentEncoding": "base64"}
-_ANYTHING = _Shape({}, lambda value: value, is_plain=True)
-_NULL = _Shape({"type": "null"}, _checked(type(None), "null"), is_plain=True)
-_SIMPLE: Dict[Any, _Shape] = {
-    Any: _ANYTHING,
-    object: _ANYTHING,
+ANYTHING = Shape({}, lambda value: value, is_plain=True)
+_NULL = Shape({"type": "null"}, _checked(type(None), "null"), is_plain=True)
+SIMPLE: Dict[Any, Shape] = {
+    Any: ANYTHING,
+    object: ANYTHING,
     None: _NULL,
     type(None): _NULL,
-    str: _Shape({"type": "string"}, _checked(str, "a string"), is_plain=True),
-    bool: _Shape({"type": "boolean"}, _checked(bool, "a boolean"), is_plain=True),
-    int: _Shape({"type": "integer"}, _integer, exact=int),
-    float: _Shape({"type": "number"}, _number, exact=float),
-    bytes: _Shape(_BASE64, _text_as(from_base64, "base64")),
-    bytearray: _Shape(_BASE64, _text_as(lambda text: bytearray(from_base64(text)), "base64")),
+    str: Shape({"type": "string"}, _checked(str, "a string"), is_plain=True),
+    bool: Shape({"type": "boolean"}, _checked(bool, "a boolean"), is_plain=True),
+    int: Shape({"type": "integer"}, _integer, exact=int),
+    float: Shape({"type": "number"}, _number, exact=float),
+    bytes: Shape(_BASE64, _text_as(from_base64, "base64")),
+    bytearray: Shape(_BASE64, _text_as(lambda text: bytearray(from_base64(text)), "base64")),
 }
 
 
@@ -107,12 +107,12 @@ def _time_reader(kind: Any) -> Callable[[str], Any]:
     return lambda text: kind.fromisoformat(text[:-1] + "+00:00" if text[-1:] in "Zz" else text)
 
 
-def _string(format_: str, decode: _Decode) -> _Shape:
-    return _Shape({"type": "string", "format": format_}, decode)
+def _string(format_: str, decode: Decode) -> Shape:
+    return Shape({"type": "string", "format": format_}, decode)
 
 
 # By name, since a module whose types a hint names is loaded, and others need not be.
-_NAMED: Dict[str, Callable[[Any], _Shape]] = {
+NAMED: Dict[str, Callable[[Any], Shape]] = {
     "datetime.datetime": lambda kind: _string(
         "date-time", _text_as(_time_reader(kind), "a date and time, such as 2030-01-31T12:00:00Z")
     ),
@@ -122,7 +122,7 @@ _NAMED: Dict[str, Callable[[Any], _Shape]] = {
     "datetime.time": lambda kind: _string(
         "time", _text_as(_time_reader(kind), "a time, such as 12:00:00")
     ),
-    "datetime.timedelta": lambda kind: _Shape(
+    "datetime.timedelta": lambda kind: Shape(
         {"type": "number", "title": "seconds"},
         lambda value: _constructed(kind, 0, _number(value)),
     ),
@@ -133,9 +133,9 @@ _NAMED: Dict[str, Callable[[Any], _Shape]] = {
 }
 
 
-def _array(item: _Shape, make: Optional[Callable[[Any], Any]], **more: Any) -> _Shape:
+def array(item: Shape, make: Optional[Callable[[Any], Any]], **more: Any) -> Shape:
     """`make` makes the collection of a list of items; None if it is the list itself."""
-    schema: _Schema = {"type": "array"}
+    schema: Schema = {"type": "array"}
     if item.schema:
         schema["items"] = item.schema
 
@@ -147,11 +147,11 @@ def _array(item: _Shape, make: Optional[Callable[[Any], Any]], **more: Any) -> _
             value = [item.decode(each) for each in value]
         return _constructed(make, value) if make else value
 
-    return _Shape({**schema, **more}, decode, is_plain=item.is_plain and make is None)
+    return Shape({**schema, **more}, decode, is_plain=item.is_plain and make is None)
 
 
-def _fixed_array(items: List[_Shape], needed: int, make: Callable[..., Any]) -> _Shape:
-    schema: _Schema = {"type": "array", "items": False, "minItems": needed, "maxItems": len(items)}
+def fixed_array(items: List[Shape], needed: int, make: Callable[..., Any]) -> Shape:
+    schema: Schema = {"type": "array", "items": False, "minItems": needed, "maxItems": len(items)}
     if items:
         schema["prefixItems"] = [item.schema for item in items]
 
@@ -160,11 +160,11 @@ def _fixed_array(items: List[_Shape], needed: int, make: Callable[..., Any]) -> 
             raise _unfit(value, f"an array of {len(items)} items")
         return _constructed(make, *(item.decode(each) for item, each in zip(items, value)))
 
-    return _Shape(schema, decode)
+    return Shape(schema, decode)
 
 
-def _dictionary(item: _Shape) -> _Shape:
-    schema: _Schema = {"type": "object"}
+def dictionary(item: Shape) -> Shape:
+    schema: Schema = {"type": "object"}
     if item.schema:
         schema["additionalProperties"] = item.schema
 
@@ -173,14 +173,14 @@ def _dictionary(item: _Shape) -> _Shape:
             raise _unfit(value, "an object")
         return {key: item.decode(each) for key, each in value.items()}
 
-    return _Shape(schema, decode, is_plain=item.is_plain)
+    return Shape(schema, decode, is_plain=item.is_plain)
 
 
-def _record(
-    members: Dict[str, _Shape], required: List[str], is_open: bool, make: Optional[_Decode]
-) -> _Shape:
+def record(
+    members: Dict[str, Shape], required: List[str], is_open: bool, make: Optional[Decode]
+) -> Shape:
     """An object with named members, from whose decoded dict `make` makes the value."""
-    schema: _Schema = {
+    schema: Schema = {
         "type": "object",
         "properties": {name: member.schema for name, member in members.items()},
         "required": required,
@@ -195,7 +195,7 @@ def _record(
         return _constructed(make, made) if make else made
 
     is_plain = make is None and all(member.is_plain for member in members.values())
-    return _Shape(schema, decode, is_plain)
+    return Shape(schema, decode, is_plain)
 
 
 def _constructed(make: Callable[..., Any], *arguments: Any) -> Any:
@@ -205,16 +205,16 @@ def _constructed(make: Callable[..., Any], *arguments: Any) -> Any:
         raise ValueError(f"{type(why).__name__}: {why}") from why
 
 
-def _choice(pairs: List[Tuple[Any, Any]]) -> _Shape:
+def choice(pairs: List[Tuple[Any, Any]]) -> Shape:
     """One of the JSON values that are first in `pairs`, which stand for the second."""
     values = [value for value, _ in pairs]
     names = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
     kinds = set(map(type, values))
     if not kinds:
-        raise _Unfit("there is no value to choose")
+        raise Unfit("there is no value to choose")
     if not kinds <= names.keys():
-        raise _Unfit("each value to choose must be a string, a number, a boolean or None")
-    schema: _Schema = {"enum": values}
+        raise Unfit("each value to choose must be a string, a number, a boolean or None")
+    schema: Schema = {"enum": values}
     if len(kinds) == 1:
         schema["type"] = names[kinds.pop()]
     # True equals 1, but not in JSON. 1.0 equals 1 there too.
@@ -227,10 +227,10 @@ def _choice(pairs: List[Tuple[Any, Any]]) -> _Shape:
             raise _unfit(value, "one of the values to choose from") from None
 
     is_plain = all(value is meant and type(value) not in (int, float) for value, meant in pairs)
-    return _Shape(schema, decode, is_plain)
+    return Shape(schema, decode, is_plain)
 
 
-def _flags(hint: Any) -> _Shape:
+def flags(hint: Any) -> Shape:
     mask = 0
     for member in hint:
         mask |= member.value
@@ -240,10 +240,10 @@ def _flags(hint: Any) -> _Shape:
             raise _unfit(value, "a sum of the flags' values")
         return hint(_integer(value))
 
-    return _Shape({"type": "integer", "minimum": 0, "maximum": mask}, decode)
+    return Shape({"type": "integer", "minimum": 0, "maximum": mask}, decode)
 
 
-def _union(members: List[_Shape]) -> _Shape:
+def union(members: List[Shape]) -> Shape:
     others = [member for member in members if member is not _NULL]
     if any(_takes_null(member.schema) for member in others):
         members = others  # as Optional[Any] does
@@ -265,21 +265,21 @@ def _union(members: List[_Shape]) -> _Shape:
         raise _unfit(value, "of any of the types it may have")
 
     schema = {"anyOf": [member.schema for member in members]}
-    return _Shape(schema, decode, all(member.is_plain for member in members))
+    return Shape(schema, decode, all(member.is_plain for member in members))
 
 
-def _with_default(shape: _Shape, default: Any) -> _Shape:
+def with_default(shape: Shape, default: Any) -> Shape:
     if default is inspect.Parameter.empty:
         return shape
     # None says "not given" often enough without being part of the type.
-    made = _union([shape, _NULL]) if default is None and not _takes_null(shape.schema) else shape
+    made = union([shape, _NULL]) if default is None and not _takes_null(shape.schema) else shape
     try:
         return made.noting(default=to_json(default))
     except ValueError:
         return made  # It has one all the same, that can't be shown.
 
 
-def _takes_null(schema: _Schema) -> bool:
+def _takes_null(schema: Schema) -> bool:
     return (
         schema.keys() <= {"description"}
         or schema.get("type") == "null"

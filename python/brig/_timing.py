@@ -31,7 +31,7 @@ class Stopwatch:
         print(f"Wall time: {duration(wall)}")
 
 
-def _time(statement: str, frame: Any) -> Any:
+def run_timed(statement: str, frame: Any) -> Any:
     tree = compile(statement, "<%time>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     first = compile(tree, "<%time>", "exec", dont_inherit=True)
@@ -44,7 +44,7 @@ def _time(statement: str, frame: Any) -> Any:
         watch.tell()
 
 
-def _timeit(rest: str, body: Optional[str], frame: Any) -> None:
+def run_timeit(rest: str, body: Optional[str], frame: Any) -> None:
     import timeit
 
     number, repeat, quiet = 0, 7, False

@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, List
 
 from brig._json_form import MAX_DEPTH
 from brig._leaves import from_base64
-from brig._packing import _TAG
+from brig._packing import TAG
 
 
-class _Reader:
+class Reader:
     """Reads what a hostile cell may have written."""
 
     def __init__(self) -> None:
@@ -28,17 +28,17 @@ class _Reader:
             return [self.read(each, depth + 1) for each in value]
         if kind is not dict or not all(type(key) is str for key in value):
             raise ValueError("not JSON")
-        if _TAG in value:
+        if TAG in value:
             return self._tagged(value, depth)
         return {key: self.read(each, depth + 1) for key, each in value.items()}
 
     def _tagged(self, value: Dict[str, Any], depth: int) -> Any:
-        name = value[_TAG]
+        name = value[TAG]
         read = _READERS.get(name) if type(name) is str else None
         if read is None:
             raise ValueError(f"unknown type {name!a:.60}")
-        if value.keys() != {_TAG, "value"}:
-            raise ValueError(f"a {name} has a {_TAG} and a value")
+        if value.keys() != {TAG, "value"}:
+            raise ValueError(f"a {name} has a {TAG} and a value")
         try:
             return read(self, value["value"], depth + 1)
         except (TypeError, ArithmeticError):
@@ -100,7 +100,7 @@ def _float_from(text: Any) -> float:
 def _standard(module: str, kind: str, make: str = "", show: str = "__str__") -> Callable[..., Any]:
     """A reader of text by a type of the standard library, which must write it the same way."""
 
-    def read(_: _Reader, body: Any, __: int) -> Any:
+    def read(_: Reader, body: Any, __: int) -> Any:
         cls = getattr(__import__(module), kind)
         made = (getattr(cls, make) if make else cls)(_exactly(str, body))
         if getattr(made, show)() != body:
@@ -110,31 +110,31 @@ def _standard(module: str, kind: str, make: str = "", show: str = "__str__") -> 
     return read
 
 
-def _timedelta_from(reader: _Reader, body: Any, depth: int) -> Any:
+def _timedelta_from(reader: Reader, body: Any, depth: int) -> Any:
     from datetime import timedelta
 
     days, seconds, microseconds = reader.integers(body, depth)
     return timedelta(days, seconds, microseconds)
 
 
-def _path_from(reader: _Reader, body: Any, depth: int) -> Any:
+def _path_from(reader: Reader, body: Any, depth: int) -> Any:
     from pathlib import Path
 
     return Path(_exactly(str, reader.read(body, depth)))
 
 
-_READERS: Dict[str, Callable[[_Reader, Any, int], Any]] = {
+_READERS: Dict[str, Callable[[Reader, Any, int], Any]] = {
     "bytes": lambda reader, body, depth: from_base64(body),
     "bytearray": lambda reader, body, depth: bytearray(from_base64(body)),
     "str": lambda reader, body, depth: from_base64(body).decode("utf-8", "surrogatepass"),
     "int": lambda reader, body, depth: _integer_from(body),
     "float": lambda reader, body, depth: _float_from(body),
-    "complex": _Reader.complex_number,
-    "range": _Reader.steps,
+    "complex": Reader.complex_number,
+    "range": Reader.steps,
     "tuple": lambda reader, body, depth: tuple(reader.items(body, depth)),
     "set": lambda reader, body, depth: set(reader.keys(body, depth)),
     "frozenset": lambda reader, body, depth: frozenset(reader.keys(body, depth)),
-    "dict": _Reader.mapping,
+    "dict": Reader.mapping,
     "datetime": _standard("datetime", "datetime", "fromisoformat", "isoformat"),
     "date": _standard("datetime", "date", "fromisoformat", "isoformat"),
     "time": _standard("datetime", "time", "fromisoformat", "isoformat"),

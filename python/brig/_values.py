@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any, Dict
 
 from brig._json_form import MAX_DEPTH as MAX_DEPTH
-from brig._json_form import _encode, _Former, _is_within_limits
-from brig._leaves import _NoForm, from_base64
+from brig._json_form import encode, Former, is_within_limits
+from brig._leaves import NoForm, from_base64
 from brig._packing import Packed as Packed
-from brig._packing import _TAG, _ExactPacker, _Inexact, _Packer, _pickled
-from brig._unpacking import _Reader
+from brig._packing import TAG, ExactPacker, Inexact, Packer, pickled
+from brig._unpacking import Reader
 
 
 def to_json(value: Any, *, subject: str = "the result") -> Any:
@@ -26,7 +26,7 @@ def to_json(value: Any, *, subject: str = "the result") -> Any:
     lists, numpy's scalars and arrays numbers and nested lists. Keys become text as json.dumps has
     it. ValueError for the rest, that says what `subject` holds, and where.
     """
-    return _Former(subject).top(value)
+    return Former(subject).top(value)
 
 
 def dumps(value: Any, *, subject: str = "the result") -> bytes:
@@ -34,12 +34,12 @@ def dumps(value: Any, *, subject: str = "the result") -> bytes:
     if type(value) is bytes:
         return b'"%b"' % binascii.b2a_base64(value, newline=False)
     try:
-        text = _encode(value).encode()
-        if _is_within_limits(value, text):
+        text = encode(value).encode()
+        if is_within_limits(value, text):
             return text
-    except (_NoForm, TypeError, ValueError, RecursionError):
+    except (NoForm, TypeError, ValueError, RecursionError):
         pass  # The walk below finds out where, or that it can be done.
-    return _encode(to_json(value, subject=subject)).encode()
+    return encode(to_json(value, subject=subject)).encode()
 
 
 def pack(value: Any) -> Any:
@@ -49,7 +49,7 @@ def pack(value: Any) -> Any:
     datetime's, Decimal, UUID and Path (of a time zone only the offset is kept); all else gets the
     form that to_json() gives it.
     """
-    return _Packer("the value").top(value)
+    return Packer("the value").top(value)
 
 
 def pack_arguments(arguments: Mapping[str, Any]) -> Packed:
@@ -61,13 +61,13 @@ def pack_arguments(arguments: Mapping[str, Any]) -> Packed:
     """
     if isinstance(arguments, Packed):
         return arguments
-    given, packer = dict(arguments), _ExactPacker("the value")
+    given, packer = dict(arguments), ExactPacker("the value")
     try:
         if "" not in given and all(type(name) is str for name in given):
             return Packed({name: packer.form(value) for name, value in given.items()})
         return Packed({"": packer.form(given)})
-    except (_NoForm, _Inexact, ValueError, RecursionError):
-        return _pickled(given)
+    except (NoForm, Inexact, ValueError, RecursionError):
+        return pickled(given)
 
 
 def unpack_arguments(arguments: Dict[str, Any]) -> Dict[str, Any]:
@@ -75,7 +75,7 @@ def unpack_arguments(arguments: Dict[str, Any]) -> Dict[str, Any]:
     if arguments.keys() != {""}:
         return {name: unpack(value) for name, value in arguments.items()}
     form: Any = arguments[""]
-    if isinstance(form, dict) and form.get(_TAG) == "pickle":
+    if isinstance(form, dict) and form.get(TAG) == "pickle":
         import pickle
 
         form, made = None, pickle.loads(from_base64(form["value"]))
@@ -90,4 +90,4 @@ def unpack(value: Any) -> Any:
 
     ValueError for what pack() can't have made.
     """
-    return _Reader().read(value, 0)
+    return Reader().read(value, 0)
