@@ -12,7 +12,6 @@ has been loaded; 6 the rest of brig's helper, to load; 7 this package. The helpe
 from __future__ import annotations
 
 import gc
-import importlib.util
 import json
 import os
 import struct
@@ -22,18 +21,16 @@ from typing import Any, Callable, Optional
 
 from brig import _ending, _state
 from brig._answer import CATALOG, error_answer, send, tell, text_of, trimmed_traceback
-from brig._loading import _MAIN, _execute, _own_files, _Refused
+from brig._loading import FORKED, Loading, Refused, own_files
 from brig._schema import Signature
-from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
-from brig._tool import Tool, marked_tools, tool_of
+from brig._state import ERROR, RESULT, frame, state
+from brig._tool import Tool
 from brig._values import dumps, pack, unpack_arguments
 
 _OWN = "/proc/self/fd/7"  # this package, as libbrig carries it
 # json.loads() without what a text that brig has written does not need.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
-_FORKED = 97
 _MOST_TOUCHED = 64  # tools that are made ready ahead of their call
-_ENDING_THREADS = 2.0  # seconds for threads that imports have told to end
 
 
 def main() -> None:
@@ -134,19 +131,20 @@ class _Runtime:
 
     def load(self, _catalog: int) -> None:
         pid = os.getpid()
+        loading = Loading(self._spec, self._library.brig_runtime_threads, self._add)
         try:
             try:
-                tools = self._load()
-                text = json.dumps({"tools": tools, "files": _own_files()})
+                tools = loading.load(_OWN)
+                text = json.dumps({"tools": tools, "files": own_files()})
             finally:
                 if os.getpid() != pid:
-                    os._exit(_FORKED)  # by some import, and went on as if it were the one
-            self._check_alone()
-        except _Refused as refused:
+                    os._exit(FORKED)  # by some import, and went on as if it were the one
+            loading.check_alone()
+        except Refused as refused:
             tell(ERROR, str(refused))
             os._exit(1)
         except BaseException as error:
-            tell(ERROR, f"{self._doing} failed:\n{trimmed_traceback(error)}{self._unreadable()}")
+            tell(ERROR, f"{loading.doing} failed:\n{trimmed_traceback(error)}{loading.unreadable()}")
             os._exit(1)
         payload = text.encode()
         if len(payload) > (16 << 20) - 8:
@@ -155,133 +153,11 @@ class _Runtime:
         os.pwrite(CATALOG, frame(RESULT, payload), 0)
         self._settle()
 
-    _doing = "loading"
     _raised: Optional[BaseException] = None  # by the tool
 
-    def _begin(self, doing: str) -> None:
-        self._doing = doing
-        text = doing.encode("utf-8", "replace")[:1000]
-        os.pwrite(CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
-
-    def _load(self) -> list[dict[str, Any]]:
-        path = self._spec.get("path", [])
-        sys.path[:] = [_OWN, *path] if self._spec.get("exact") else [_OWN, *path, *sys.path[1:]]
-        state.loading = True
-        for name in self._spec.get("preload", []):
-            from brig._preload import preload
-
-            self._begin(f"preload: importing module '{name}'")
-            preload(name)
-        for each in self._spec.get("tools", []):
-            entry = _Entry(self._resolve(each), bool(each.get("typed")))
-            entry.relays_exit = bool(each.get("relays_exit"))
-            self._tools[each["name"]] = entry
-        listed = []
-        for name in self._spec.get("discover", []):
-            module = self._import(name)
-            tools = marked_tools(module)
-            if not tools:
-                raise _Refused(f"module '{name}' has no tools; mark functions with @brig.tool")
-            for tool in tools:
-                self._doing = f"making a tool of {tool.name!r}"
-                if tool.policy:
-                    raise _Refused(
-                        f"tool '{tool.name}' has a policy of its own; that is for who loads the module to say"
-                    )
-                self._tools[tool.name] = _Entry(tool, False)
-                listed.append(tool.listed())
-        state.loading = False
-        return listed
-
-    def _resolve(self, each: dict[str, Any]) -> Tool:
-        if "pickle" in each or "code" in each:
-            from brig._by_value import load
-
-            self._begin(f"loading tool '{each['name']}'")
-            return Tool(load(each), name=each["name"])
-        module = self._import(each["module"]) if "module" in each else self._run(each["main"])
-        found: Any = module
-        for part in each["qualname"].split("."):
-            found = getattr(found, part, None)
-            if found is None:
-                raise _Refused(
-                    f"tool '{each['name']}': '{each['qualname']}' is not defined in "
-                    f"{each.get('module') or each['main']} where it is loaded for its functions: it must "
-                    "be there before the first brig.Sandbox(), and not below `if __name__ == ...`"
-                )
-        return tool_of(found) or Tool(found, name=each["name"])
-
-    def _import(self, name: str) -> types.ModuleType:
-        if name in sys.modules:
-            return sys.modules[name]
-        self._begin(f"importing module '{name}'")
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            _execute(module, spec.loader)
-        except StopLoading:
-            pass  # what is defined up to there is there
-        return module
-
-    def _run(self, path: str) -> types.ModuleType:
-        if _MAIN in sys.modules:
-            return sys.modules[_MAIN]
-        self._begin(f"importing script '{path}'")
-        module = types.ModuleType(_MAIN)
-        module.__file__ = path
-        sys.modules[_MAIN] = sys.modules["__main__"] = module
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
-        try:
-            exec(code, vars(module))
-        except StopLoading:
-            pass
-        return module
-
-    def _unreadable(self) -> str:
-        """What a failed import may come from, and does not say."""
-        for path in self._spec.get("path", []):
-            if os.path.exists(path) and not os.access(path, os.R_OK | os.X_OK):
-                return f"\n(the user of the cells may not read {path}: chmod o+rx, or move it)"
-        return ""
-
-    def _check_alone(self) -> None:
-        """A copy has one thread: locks that others held would be held for ever."""
-        try:
-            while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if pid == 0 or os.WIFEXITED(status) and os.WEXITSTATUS(status) == _FORKED:
-                    raise _Refused(
-                        f"{self._doing} leaves a process running; start processes in the tools, not in imports"
-                    )
-        except ChildProcessError:
-            pass  # there is none
-        if self._has_one_thread():
-            return
-        names = ""
-        if "threading" in sys.modules:
-            others = [t.name for t in sys.modules["threading"].enumerate()[1:]]
-            names = f" ({', '.join(others[:5])})" if others else ""
-        raise _Refused(
-            f"{self._doing} starts threads{names}; a copy of such a process could hang: start them in "
-            "the tools"
-        )
-
-    def _has_one_thread(self) -> bool:
-        """Threads that are about to end may: a timer that was cancelled, as matplotlib's, has not ended yet."""
-        if self._library.brig_runtime_threads() == 1:
-            return True
-        import time
-
-        until = time.monotonic() + _ENDING_THREADS
-        while time.monotonic() < until:
-            time.sleep(0.002)
-            if self._library.brig_runtime_threads() == 1:
-                return True
-        return False
+    def _add(self, name: str, tool: Tool, typed: bool, relays_exit: bool) -> None:
+        entry = self._tools[name] = _Entry(tool, typed)
+        entry.relays_exit = relays_exit
 
     def _settle(self) -> None:
         """The last thing in the zygote: what every copy would do otherwise."""

@@ -1,21 +1,29 @@
-"""Modules and scripts, as a zygote loads them."""
+"""Loads the functions of a zygote, as its spec says (_cell lists the members)."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import struct
 import sys
 import types
-from typing import Any
+from typing import Any, Callable
 
+from brig._answer import CATALOG
+from brig._state import PROGRESS, StopLoading, frame, state
+from brig._tool import Tool, marked_tools, tool_of
+
+FORKED = 97  # the exit code of a process that an import has forked, and that came back from it
+_ENDING_THREADS = 2.0  # seconds for threads that imports have told to end
 _MOST_FILES = 2000
 _MAIN = "__brig_main__"  # so that `if __name__ == "__main__"` is left out
 
 
-class _Refused(Exception):
+class Refused(Exception):
     pass
 
 
-def _own_files() -> list[str]:
+def own_files() -> list[str]:
     """What was imported, but for the interpreter's own and installed packages."""
     library = os.path.dirname(os.__file__) + os.sep
     files = set()
@@ -33,3 +41,140 @@ def _execute(module: types.ModuleType, loader: Any) -> None:
         loader.exec_module(module)
     else:  # the importer of zip files, before Python 3.10
         exec(loader.get_code(module.__name__), module.__dict__)
+
+
+class Loading:
+    """`threads` counts those of this process. `add` is called for each function: its name, the tool, whether it is typed, and
+    whether it relays SystemExit. load() raises Refused, with a sentence, or whatever the imports raise."""
+
+    def __init__(
+        self, spec: dict[str, Any], threads: Callable[[], int], add: Callable[[str, Tool, bool, bool], None]
+    ) -> None:
+        self._spec = spec
+        self._threads = threads
+        self._add = add
+        self.doing = "loading"  # for a message, should it fail
+
+    def load(self, own: str) -> list[dict[str, Any]]:
+        """Returns what the host lists of the discovered tools. `own` is where this package is imported from."""
+        path = self._spec.get("path", [])
+        sys.path[:] = [own, *path] if self._spec.get("exact") else [own, *path, *sys.path[1:]]
+        state.loading = True
+        for name in self._spec.get("preload", []):
+            from brig._preload import preload
+
+            self._begin(f"preload: importing module '{name}'")
+            preload(name)
+        for each in self._spec.get("tools", []):
+            self._add(each["name"], self._resolve(each), bool(each.get("typed")), bool(each.get("relays_exit")))
+        listed = []
+        for name in self._spec.get("discover", []):
+            module = self._import(name)
+            tools = marked_tools(module)
+            if not tools:
+                raise Refused(f"module '{name}' has no tools; mark functions with @brig.tool")
+            for tool in tools:
+                self.doing = f"making a tool of {tool.name!r}"
+                if tool.policy:
+                    raise Refused(
+                        f"tool '{tool.name}' has a policy of its own; that is for who loads the module to say"
+                    )
+                self._add(tool.name, tool, False, False)
+                listed.append(tool.listed())
+        state.loading = False
+        return listed
+
+    def _begin(self, doing: str) -> None:
+        self.doing = doing
+        text = doing.encode("utf-8", "replace")[:1000]
+        os.pwrite(CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
+
+    def _resolve(self, each: dict[str, Any]) -> Tool:
+        if "pickle" in each or "code" in each:
+            from brig._by_value import load
+
+            self._begin(f"loading tool '{each['name']}'")
+            return Tool(load(each), name=each["name"])
+        module = self._import(each["module"]) if "module" in each else self._run(each["main"])
+        found: Any = module
+        for part in each["qualname"].split("."):
+            found = getattr(found, part, None)
+            if found is None:
+                raise Refused(
+                    f"tool '{each['name']}': '{each['qualname']}' is not defined in "
+                    f"{each.get('module') or each['main']} where it is loaded for its functions: it must "
+                    "be there before the first brig.Sandbox(), and not below `if __name__ == ...`"
+                )
+        return tool_of(found) or Tool(found, name=each["name"])
+
+    def _import(self, name: str) -> types.ModuleType:
+        if name in sys.modules:
+            return sys.modules[name]
+        self._begin(f"importing module '{name}'")
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            _execute(module, spec.loader)
+        except StopLoading:
+            pass  # what is defined up to there is there
+        return module
+
+    def _run(self, path: str) -> types.ModuleType:
+        if _MAIN in sys.modules:
+            return sys.modules[_MAIN]
+        self._begin(f"importing script '{path}'")
+        module = types.ModuleType(_MAIN)
+        module.__file__ = path
+        sys.modules[_MAIN] = sys.modules["__main__"] = module
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+        try:
+            exec(code, vars(module))
+        except StopLoading:
+            pass
+        return module
+
+    def unreadable(self) -> str:
+        """What a failed import may come from, and does not say."""
+        for path in self._spec.get("path", []):
+            if os.path.exists(path) and not os.access(path, os.R_OK | os.X_OK):
+                return f"\n(the user of the cells may not read {path}: chmod o+rx, or move it)"
+        return ""
+
+    def check_alone(self) -> None:
+        """A copy has one thread: locks that others held would be held for ever."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0 or os.WIFEXITED(status) and os.WEXITSTATUS(status) == FORKED:
+                    raise Refused(
+                        f"{self.doing} leaves a process running; start processes in the tools, not in imports"
+                    )
+        except ChildProcessError:
+            pass  # there is none
+        if self._has_one_thread():
+            return
+        names = ""
+        if "threading" in sys.modules:
+            others = [t.name for t in sys.modules["threading"].enumerate()[1:]]
+            names = f" ({', '.join(others[:5])})" if others else ""
+        raise Refused(
+            f"{self.doing} starts threads{names}; a copy of such a process could hang: start them in "
+            "the tools"
+        )
+
+    def _has_one_thread(self) -> bool:
+        """Threads that are about to end may: a timer that was cancelled, as matplotlib's, has not ended yet."""
+        if self._threads() == 1:
+            return True
+        import time
+
+        until = time.monotonic() + _ENDING_THREADS
+        while time.monotonic() < until:
+            time.sleep(0.002)
+            if self._threads() == 1:
+                return True
+        return False
