@@ -6,7 +6,8 @@ import asyncio
 import ctypes
 import json
 import os
-from typing import Any, Mapping, Optional, Sequence, Union
+import warnings
+from typing import Any, Coroutine, Mapping, Optional, Sequence, Union
 
 from brig._errors import ConfigError
 from brig._native import ErrorSlot, library, taken
@@ -58,7 +59,7 @@ def run(
     return _run(_request(argv, shell, policy, options), stdin, -1)
 
 
-async def arun(
+async def run_async(
     argv: Argv,
     policy: Optional[Mapping[str, Any]] = None,
     *,
@@ -66,7 +67,7 @@ async def arun(
     shell: bool = False,
     **options: Any,
 ) -> Report:
-    """The same, for asyncio. Cancelled, it ends the command."""
+    """Like run(), for asyncio. Cancelling the task ends the command at once."""
     request = _request(argv, shell, policy, options)
     reader, writer = os.pipe2(os.O_CLOEXEC)
     running = asyncio.get_running_loop().run_in_executor(None, _run, request, stdin, reader)
@@ -82,6 +83,23 @@ async def arun(
         if not running.done():
             os.write(writer, b"x")
         raise
+
+
+def arun(
+    argv: Argv,
+    policy: Optional[Mapping[str, Any]] = None,
+    *,
+    stdin: Optional[bytes] = None,
+    shell: bool = False,
+    **options: Any,
+) -> Coroutine[Any, Any, Report]:
+    """Deprecated name of run_async()."""
+    warnings.warn(
+        "brig.arun is deprecated and will be removed in the next version: use brig.run_async, which takes the same arguments",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return run_async(argv, policy, stdin=stdin, shell=shell, **options)
 
 
 def capabilities(policy: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Sandbox:
         scratch: Optional[Size] = None,
         concurrency: int = 0,
         queue: int = 1024,
-        ready_min: int = 2,
+        ready_min: int = 1,
         ready_max: int = 16,
         interpreter: Optional[str] = None,
         paths: Sequence[str] = (),
