@@ -27,6 +27,7 @@ set(brig_python_files
   brig/_pip.py
   brig/_policy.py
   brig/_preload.py
+  brig/_protocol.py
   brig/_pydantic.py
   brig/_reload.py
   brig/_request.py

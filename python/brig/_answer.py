@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 from typing import Optional
 
-from brig._state import ERROR, frame
+from brig._protocol import CATALOG, ERROR, MAX_ERROR, frame, header
 
-CATALOG = 5
 _PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
 _MAX_TEXT = 16 * 1024
 
@@ -37,7 +35,7 @@ def trimmed_traceback(error: BaseException) -> str:
 
 
 def tell(kind: int, text: str) -> None:
-    os.pwrite(CATALOG, frame(kind, text.encode("utf-8", "backslashreplace")[:65000]), 0)
+    os.pwrite(CATALOG, frame(kind, text.encode("utf-8", "backslashreplace")[:MAX_ERROR]), 0)
 
 
 def error_answer(kind: str, message: str, error: Optional[BaseException]) -> tuple[int, bytes]:
@@ -45,7 +43,7 @@ def error_answer(kind: str, message: str, error: Optional[BaseException]) -> tup
     if error is not None:
         told["traceback"] = trimmed_traceback(error)
     text = json.dumps(told, ensure_ascii=True).encode()
-    if len(text) > 64000:  # of what is not ASCII, six bytes each
+    if len(text) > MAX_ERROR:  # of what is not ASCII, six bytes each
         told = {key: value[-2000:] for key, value in told.items()}
         text = json.dumps(told).encode()
     return ERROR, text
@@ -59,14 +57,14 @@ def send(answer: int, kind: int, payload: bytes) -> None:
             fcntl.fcntl(answer, _F_SETPIPE_SZ, _LARGE_PIPE)
         except OSError:
             pass
-    header = struct.pack("=II", kind, len(payload))
+    head = header(kind, len(payload))
     if len(payload) <= _PIPE:
-        header, payload = header + payload, b""
-        sent = os.write(answer, header)
-        if sent == len(header):
+        head, payload = head + payload, b""
+        sent = os.write(answer, head)
+        if sent == len(head):
             return  # as nearly always: it has touched little
-        header = header[sent:]
-    for each in (header, payload):
+        head = head[sent:]
+    for each in (head, payload):
         rest = memoryview(each)
         while rest:
             rest = rest[os.write(answer, rest) :]

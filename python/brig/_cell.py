@@ -14,20 +14,20 @@ from __future__ import annotations
 import gc
 import json
 import os
-import struct
 import sys
 import types
 from typing import Any, Callable, Optional
 
 from brig import _ending, _state
-from brig._answer import CATALOG, error_answer, send, tell, text_of, trimmed_traceback
+from brig._answer import error_answer, send, tell, text_of, trimmed_traceback
 from brig._loading import FORKED, Loading, Refused, own_files
+from brig._protocol import CATALOG, ERROR, FILES, IMAGE, RESULT, catalog_has_room, frame, header
 from brig._schema import Signature
-from brig._state import ERROR, RESULT, frame, state
+from brig._state import state
 from brig._tool import Tool
 from brig._values import dumps, pack, unpack_arguments
 
-_OWN = "/proc/self/fd/7"  # this package, as libbrig carries it
+_OWN = f"/proc/self/fd/{FILES}"  # this package, as libbrig carries it
 # json.loads() without what a text that brig has written does not need.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 _MOST_TOUCHED = 64  # tools that are made ready ahead of their call
@@ -37,7 +37,7 @@ def main() -> None:
     import ctypes
 
     state.inside = True
-    library = ctypes.PyDLL("/proc/self/fd/6")
+    library = ctypes.PyDLL(f"/proc/self/fd/{IMAGE}")
     library.brig_runtime_spec.restype = ctypes.c_char_p
     library.brig_runtime_environment.restype = ctypes.POINTER(ctypes.c_char_p)
     spec = json.loads(library.brig_runtime_spec())
@@ -147,7 +147,7 @@ class _Runtime:
             tell(ERROR, f"{loading.doing} failed:\n{trimmed_traceback(error)}{loading.unreadable()}")
             os._exit(1)
         payload = text.encode()
-        if len(payload) > (16 << 20) - 8:
+        if not catalog_has_room(payload):
             tell(ERROR, "there are too many tools")
             os._exit(1)
         os.pwrite(CATALOG, frame(RESULT, payload), 0)
@@ -232,7 +232,7 @@ class _Runtime:
             for nothing in self._nothing:
                 kind, payload = self._answer(nothing, text, gaps)
                 _ending.end()
-                struct.pack("=II", kind, len(payload)) + payload
+                header(kind, len(payload)) + payload
             os.write(1, b"")
             return
         try:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import struct
 import sys
 import types
 from typing import Any, Callable
 
-from brig._answer import CATALOG
-from brig._state import PROGRESS, StopLoading, frame, state
+from brig._protocol import CATALOG, progress_frame
+from brig._state import StopLoading, state
 from brig._tool import Tool, marked_tools, tool_of
 
 FORKED = 97  # the exit code of a process that an import has forked, and that came back from it
@@ -86,8 +85,7 @@ class Loading:
 
     def _begin(self, doing: str) -> None:
         self.doing = doing
-        text = doing.encode("utf-8", "replace")[:1000]
-        os.pwrite(CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
+        os.pwrite(CATALOG, progress_frame(0, doing.encode("utf-8", "replace")[:1000]), 0)
 
     def _resolve(self, each: dict[str, Any]) -> Tool:
         if "pickle" in each or "code" in each:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import struct
 
 from brig._errors import UnsupportedError
-
-# Frames, as src/cell/answer.h has them.
-PROGRESS, RESULT, ERROR = 1, 2, 3
-_MAX_PROGRESS = 4096 - 8 - 8
+from brig._protocol import progress_frame
 
 
 class StopLoading(BaseException):
@@ -34,14 +30,9 @@ class HostOnly:
         raise UnsupportedError(f"brig.{type(self).__name__} can't be used inside of a cell")
 
 
-def frame(kind: int, payload: bytes) -> bytes:
-    return struct.pack("=II", kind, len(payload)) + payload
-
-
 def progress(fraction: float, message: str = "") -> None:
     """Tells the watchers of this call how far it is: 0 to 1, and perhaps a word. Outside of a cell: nothing."""
     if state.answer < 0:
         return
-    text = str(message).encode("utf-8", "replace")[:_MAX_PROGRESS].decode("utf-8", "ignore")
     # One atomic write: threads of a tool may tell it at once.
-    os.write(state.answer, frame(PROGRESS, struct.pack("=d", fraction) + text.encode()))
+    os.write(state.answer, progress_frame(fraction, str(message).encode("utf-8", "replace")))
