@@ -1,4 +1,4 @@
-"""What an interpreter says to the host: frames on the catalog's descriptor, or on that of a call."""
+"""Sends frames to the host: from a zygote to the catalog, from a cell to the descriptor of its call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def text_of(error: BaseException) -> str:
 
 
 def trimmed_traceback(error: BaseException) -> str:
-    """The traceback from the tool's own first line on."""
+    """Returns the traceback from the tool's own first line on."""
     import traceback
 
     frames = error.__traceback__
@@ -28,7 +28,7 @@ def trimmed_traceback(error: BaseException) -> str:
         frames = frames.tb_next
     try:
         lines = traceback.format_exception(type(error), error, frames)
-    except Exception:  # one that can't be printed
+    except Exception:  # the exception can't be printed
         lines = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), text_of(error)]
     text = "".join(line for line in lines if "brig/_cell.py" not in line).rstrip()
     return text if len(text) <= _MAX_TEXT else "...\n" + text[-_MAX_TEXT:]
@@ -39,13 +39,13 @@ def tell(kind: int, text: str) -> None:
 
 
 def error_answer(kind: str, message: str, error: Optional[BaseException]) -> tuple[int, bytes]:
-    told = {"type": kind, "message": message[:_MAX_TEXT]}
+    described = {"type": kind, "message": message[:_MAX_TEXT]}
     if error is not None:
-        told["traceback"] = trimmed_traceback(error)
-    text = json.dumps(told, ensure_ascii=True).encode()
-    if len(text) > MAX_ERROR:  # of what is not ASCII, six bytes each
-        told = {key: value[-2000:] for key, value in told.items()}
-        text = json.dumps(told).encode()
+        described["traceback"] = trimmed_traceback(error)
+    text = json.dumps(described, ensure_ascii=True).encode()
+    if len(text) > MAX_ERROR:  # a character that is not ASCII takes six bytes
+        described = {key: value[-2000:] for key, value in described.items()}
+        text = json.dumps(described).encode()
     return ERROR, text
 
 
@@ -62,7 +62,7 @@ def send(answer: int, kind: int, payload: bytes) -> None:
         head, payload = head + payload, b""
         sent = os.write(answer, head)
         if sent == len(head):
-            return  # as nearly always: it has touched little
+            return  # nearly always: this touches little memory
         head = head[sent:]
     for each in (head, payload):
         rest = memoryview(each)

@@ -1,12 +1,12 @@
-"""The other side: what runs in the interpreter of a zygote, and in its cells.
+"""The program of a zygote's interpreter, and of its cells.
 
-libbrig carries this package and starts it, in the jail, with these descriptors: 5 the catalog, to say in what
-has been loaded; 6 the rest of brig's helper, to load; 7 this package. The helper's ``spec`` says what to do:
+libbrig carries this package and starts it in the jail, with these descriptors: 5 the catalog, which takes the list of
+what was loaded; 6 the rest of brig's helper, to load; 7 this package. The helper's ``spec`` says what to do:
 
     path      directories for sys.path; with "exact", all of it
     tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
-    discover  modules whose marked tools are to be listed
-    preload   modules to import first, for whatever the tools will do
+    discover  modules whose marked tools the zygote lists
+    preload   modules to import first, for anything that the tools may do
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from brig._tool import Tool
 from brig._values import dumps, pack, unpack_arguments
 
 _OWN = f"/proc/self/fd/{FILES}"  # this package, as libbrig carries it
-# json.loads() without what a text that brig has written does not need.
+# json.loads() without the checks that a text from brig itself does not need.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
-_MOST_TOUCHED = 64  # tools that are made ready ahead of their call
+_MOST_TOUCHED = 64  # tools that a cell makes ready before their call
 
 
 def main() -> None:
@@ -74,7 +74,9 @@ def _fork() -> int:
 
 
 class _Entry:
-    relays_exit = False  # whether SystemExit is an error of the tool, and not its end
+    """A function that a cell can call."""
+
+    relays_exit = False  # whether SystemExit is an error of the tool, and does not end the process
 
     def __init__(self, tool: Tool, typed: bool) -> None:
         self.function = tool.function
@@ -99,7 +101,7 @@ class _Entry:
 
 
 def _set_environment(environment: list[bytes]) -> None:
-    """Python's view of it; putenv() is not for a process that is about to be copied."""
+    """Sets Python's view of the environment. putenv() is not used, since the process is about to be copied."""
     data = os.environ._data  # type: ignore[attr-defined]
     data.clear()
     data.update(each.split(b"=", 1) for each in environment if b"=" in each)
@@ -123,7 +125,7 @@ class _Runtime:
         self._library = library
         self._tools: dict[str, _Entry] = {}
         self._environment = b""
-        # A call without a tool: it touches the memory that every call needs a copy of.
+        # Makes a call without a tool, which touches the memory that every call needs a copy of.
         self.practice: Callable[[], None] = lambda: None
         self._nothing = [_nothing(typed) for typed in (True, False)]
 
@@ -138,7 +140,7 @@ class _Runtime:
                 text = json.dumps({"tools": tools, "files": own_files()})
             finally:
                 if os.getpid() != pid:
-                    os._exit(FORKED)  # by some import, and went on as if it were the one
+                    os._exit(FORKED)  # an import forked this process, which went on as if it were the zygote
             loading.check_alone()
         except Refused as refused:
             tell(ERROR, str(refused))
@@ -148,19 +150,19 @@ class _Runtime:
             os._exit(1)
         payload = text.encode()
         if not catalog_has_room(payload):
-            tell(ERROR, "there are too many tools")
+            tell(ERROR, "the list of the tools is larger than 16 MiB; load fewer tools, or shorten their schemas")
             os._exit(1)
         os.pwrite(CATALOG, frame(RESULT, payload), 0)
         self._settle()
 
-    _raised: Optional[BaseException] = None  # by the tool
+    _raised: Optional[BaseException] = None  # what the tool raised
 
     def _add(self, name: str, tool: Tool, typed: bool, relays_exit: bool) -> None:
         entry = self._tools[name] = _Entry(tool, typed)
         entry.relays_exit = relays_exit
 
     def _settle(self) -> None:
-        """The last thing in the zygote: what every copy would do otherwise."""
+        """Does, as the last thing in the zygote, what every copy would do otherwise."""
         import linecache  # noqa: F401 # for tracebacks
         import traceback  # noqa: F401
 
@@ -169,7 +171,7 @@ class _Runtime:
         for stream in (sys.stdout, sys.stderr):
             reconfigure = getattr(stream, "reconfigure", None)
             if reconfigure:
-                reconfigure(line_buffering=True)  # what was printed is there whatever comes
+                reconfigure(line_buffering=True)  # so that output arrives however the call ends
             if stream:
                 stream.flush()
         if _OWN in sys.path:
@@ -184,13 +186,13 @@ class _Runtime:
         gc.freeze()
 
     def _forget_scratch(self) -> None:
-        """Without mounts, imports had a directory that no cell has."""
+        """Forgets the directory for temporary files: without mounts, imports had one that no cell has."""
         tempfile: Any = sys.modules.get("tempfile")
         if tempfile and tempfile.tempdir == os.environ.get("TMPDIR"):
-            tempfile.tempdir = None  # found out anew
+            tempfile.tempdir = None  # tempfile looks for one again
 
     def _settle_environment(self) -> None:
-        """As the cells' will most likely be: what is only the interpreter's is taken out."""
+        """Makes the environment as the cells' will most likely be: without the variables of the interpreter alone."""
         mine = {b"OPENBLAS_NUM_THREADS", b"OMP_NUM_THREADS", b"MKL_NUM_THREADS", b"LD_BIND_NOW"}
         left = [each for each in self._current_environment() if each.partition(b"=")[0] not in mine]
         _set_environment(left)
@@ -206,7 +208,7 @@ class _Runtime:
         return result
 
     def rehearse(self) -> None:
-        """Whatever can be done before there is a request."""
+        """Does everything that a cell can do before its request comes."""
         if not self._library.brig_runtime_environment_is(self._environment, len(self._environment)):
             _set_environment(self._current_environment())
         self._refresh()
@@ -216,7 +218,7 @@ class _Runtime:
         self.practice()
 
     def _refresh(self) -> None:
-        """State that no two cells may share. (random sees to itself.)"""
+        """Renews state that no two cells may share. (random does so by itself.)"""
         uuid: Any = sys.modules.get("uuid")
         if uuid:
             uuid._node = uuid._last_timestamp = uuid._generate_time_safe = None
@@ -237,7 +239,7 @@ class _Runtime:
             return
         try:
             if entry is None:
-                kind, payload = error_answer("UnknownTool", "this interpreter has no such function", None)
+                kind, payload = error_answer("UnknownTool", f"the interpreter has no tool {name!r}", None)
             else:
                 kind, payload = self._answer(entry, text, gaps)
             if os.getpid() != pid:
@@ -249,9 +251,9 @@ class _Runtime:
             _ending.end()
         except BaseException as error:  # the tool may have changed any function
             code = 1
-            os.write(2, f"brig: the end of the tool can't be told: {type(error).__name__}\n".encode())
+            os.write(2, f"brig: the result of the tool could not be sent: {type(error).__name__}\n".encode())
         finally:
-            os._exit(code)  # nothing of the zygote's is to be cleaned up here
+            os._exit(code)  # without the clean-up that is the zygote's
 
     def _answer(self, entry: _Entry, text: bytes, gaps: int) -> tuple[int, bytes]:
         try:
@@ -272,11 +274,11 @@ class _Runtime:
 
 
 def _filled(outline: bytes, gaps: int) -> bytes:
-    """Long strings come beside the text, through a descriptor of their own."""
+    """Returns the text with its long strings, which come through a descriptor of their own."""
     parts = outline.split(b"\x01")
     with open(gaps, "rb") as file:
         parts[1::2] = [file.read(int(size)) for size in parts[1::2]]
     return b"".join(parts)
 
 
-_ = _state  # the module that tools' progress() speaks through
+_ = _state  # progress() of the tools uses this module

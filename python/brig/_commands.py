@@ -1,4 +1,4 @@
-"""Commands of a notebook's lines: started, waited for, and with the values of Python's names in them. Runs in the cell."""
+"""Runs the commands in lines of a notebook, and puts values of Python's names into them. Runs in the cell."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import threading
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence
 
 _CHUNK = 1 << 16
-_IDLE = 50  # milliseconds without output, after which it is looked whether the command has ended
+_IDLE = 50  # milliseconds without output, after which run() looks whether the command has ended
 
 
 class Lines(List[str]):
-    """What `x = !command` gives: the lines, with the names that IPython has for them."""
+    """The value of `x = !command`: the lines, with IPython's names for them."""
 
     @property
     def l(self) -> list[str]:  # noqa: E743
@@ -38,7 +38,7 @@ def shell(command: str) -> list[str]:
 
 
 def to_stdout(data: bytes) -> None:
-    """Through Python's own stream, so that it stands in order with what was printed."""
+    """Writes to Python's own stream, so that the output stands in order with what was printed."""
     stream = sys.stdout
     binary = getattr(stream, "buffer", None)
     if binary is not None:
@@ -52,8 +52,8 @@ def to_stdout(data: bytes) -> None:
 def run(
     argv: Sequence[str], sink: Callable[[bytes], object], *, stderr: Optional[int] = None, given: Optional[bytes] = None
 ) -> int:
-    """The exit status, or the negative number of a signal, as IPython has it. Waits for the command, not for what it
-    leaves in the background."""
+    """Returns the exit status, or the negative number of a signal, as IPython does. Waits for the command, not for processes
+    that it leaves in the background."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -85,11 +85,11 @@ def _feed(stream: Any, data: Optional[bytes]) -> None:
         stream.write(data)
         stream.close()
     except OSError:
-        pass  # it did not want it
+        pass  # the command did not read it
 
 
 def _rest(process: subprocess.Popen[bytes], sink: Callable[[bytes], object]) -> None:
-    """What is there already. What others write to that pipe later is taken in the background."""
+    """Reads the output that is there already. A thread reads what other processes write to the pipe later."""
     assert process.stdout is not None
     stream, process.stdout = process.stdout, None
     output = stream.fileno()
@@ -115,7 +115,7 @@ def _rest(process: subprocess.Popen[bytes], sink: Callable[[bytes], object]) -> 
 
 
 class _Expander(string.Formatter):
-    """{expression} and $name of Python's names; $$name is the shell's."""
+    """Expands {expression} and $name with Python's names. $$name is left to the shell."""
 
     _DOLLAR = re.compile(r"\$(\$?)([A-Za-z_]\w*)")
 
@@ -141,7 +141,7 @@ class _Expander(string.Formatter):
 
 
 def expanded(text: str, frame: Any) -> str:
-    """As IPython does it: what can't be is the shell's, as it stands."""
+    """Expands a line as IPython does. A line that can't be expanded goes to the shell as it stands."""
     if "{" not in text and "$" not in text and "}" not in text:
         return text
     try:

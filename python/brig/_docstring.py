@@ -1,4 +1,4 @@
-"""What a docstring says of a function and its parameters."""
+"""Reads the descriptions of a function and its parameters from a docstring."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNDERLINE = re.compile(r"-{3,}\s*$")
 
 
 def summary(doc: str) -> str:
-    """The first paragraph, as one line."""
+    """Returns the first paragraph as one line."""
     lines: List[str] = []
     for line in doc.splitlines():
         if not line.strip() or _SECTION.match(line) or line.startswith(":"):
@@ -25,7 +25,8 @@ def summary(doc: str) -> str:
 
 
 def parameter_texts(doc: str) -> Dict[str, str]:
-    """What a docstring in Google's, numpy's or Sphinx' style says of each parameter."""
+    """Returns the description of each parameter in a docstring of Google's, numpy's or Sphinx'
+    style."""
     lines = doc.splitlines()
     texts = _entries(lines, _SPHINX_ENTRY)
     for at, line in enumerate(lines):
@@ -38,7 +39,8 @@ def parameter_texts(doc: str) -> Dict[str, str]:
 
 
 def _indented(lines: List[str]) -> List[str]:
-    """The lines up to one that is not, without the indentation of the first."""
+    """Returns the lines before the first that is not indented, without the indentation of the first
+    one."""
     block: List[str] = []
     for line in lines:
         if line.strip() and not line[0].isspace():
@@ -55,7 +57,7 @@ def _until_next_header(lines: List[str]) -> List[str]:
 
 
 def _entries(lines: Iterable[str], entry: typing.Pattern[str]) -> Dict[str, str]:
-    """What stands behind each entry, and below it, indented."""
+    """Returns the text of each entry: the rest of its line, and the indented lines below it."""
     texts: Dict[str, List[str]] = {}
     current: List[str] = []
     for line in lines:

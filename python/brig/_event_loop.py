@@ -1,4 +1,4 @@
-"""What a sandbox does with asyncio's loops and futures."""
+"""Helpers of a sandbox for asyncio's loops and futures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Optional
 
 
 async def ended(work: asyncio.Future[None]) -> None:
-    """Waits for it even if the task is cancelled meanwhile: before a call is submitted there is nothing to cancel."""
+    """Waits for the end of `work`, even if the task is cancelled meanwhile: a call can be cancelled only once it is submitted."""
     cancelled: Optional[asyncio.CancelledError] = None
     while not work.done():
         try:
@@ -17,7 +17,7 @@ async def ended(work: asyncio.Future[None]) -> None:
     if cancelled is None:
         return work.result()
     if not work.cancelled():
-        work.exception()  # asyncio logs those that nobody has looked at
+        work.exception()  # asyncio logs exceptions that nobody has looked at
     raise cancelled
 
 
@@ -25,7 +25,7 @@ def from_any_thread(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
     try:
         loop.call_soon_threadsafe(loop.remove_reader, descriptor)
     except RuntimeError:
-        pass  # closed just now
+        pass  # the loop was closed just now
 
 
 def in_event_loop() -> bool:

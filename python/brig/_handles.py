@@ -1,4 +1,7 @@
-"""What the library makes for a sandbox: itself, queues of results, watches. Each is freed once, by the process that made it."""
+"""Owners of what the library makes for a sandbox: the sandbox itself, queues of results, watches.
+
+Only the process that made a sandbox or a queue frees it: a fork's copy must not.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from brig._result import Event
 
 
 class Queue:
-    """Results, as they come, for one event loop or one thread."""
+    """Receives results for one event loop or one thread."""
 
     def __init__(self) -> None:
         error = ErrorSlot()
@@ -29,16 +32,16 @@ class Queue:
         self._close = weakref.finalize(self, _free_queue, self.handle, os.getpid())
 
     def take(self) -> None:
-        """Hands out all that is there."""
+        """Passes on all results that have arrived."""
         ticket, size = ctypes.c_uint64(), ctypes.c_size_t()
         while True:
             text = library().brig_c_queue_take(self.handle, ctypes.byref(ticket), ctypes.byref(size))
             if not text:
                 return
-            told = taken(text, size)
+            result = taken(text, size)
             done = self.waiting.pop(ticket.value, None)
             if done:
-                done(told)
+                done(result)
 
 
 def _free_queue(handle: int, pid: int) -> None:
@@ -48,11 +51,11 @@ def _free_queue(handle: int, pid: int) -> None:
 
 def refuse_in_fork(pid: int) -> None:
     if os.getpid() != pid:
-        raise Error("the sandbox belongs to the process that forked this one: make another here")
+        raise Error("the sandbox belongs to the process that forked this one: make another sandbox here")
 
 
 class NativeSandbox:
-    """The library's sandbox, and who is using it."""
+    """The library's sandbox. It counts the threads that use it, and is freed when none does."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -65,7 +68,7 @@ class NativeSandbox:
         refuse_in_fork(self._pid)  # first: a fork may have copied the lock while it was held
         with self._changed:
             if self._closing:
-                raise Error("the sandbox is closed")
+                raise Error("the sandbox is closed: make another one")
             self._users += 1
         return self.handle
 
@@ -82,7 +85,7 @@ class NativeSandbox:
                 return
             self._closing = True
         while True:
-            cancel(self.handle)  # each time: a call that is just being submitted could not be found before
+            cancel(self.handle)  # each time, to find calls that were just being submitted before
             with self._changed:
                 if self._changed.wait_for(lambda: self._users == 0, 0.05):
                     break
@@ -98,8 +101,8 @@ def start(config: bytes) -> NativeSandbox:
 
 
 def submit(native: NativeSandbox, queue: Queue, ticket: int, request: Request) -> None:
-    """In another thread. It uses the sandbox itself, and keeps the queue and the bytes of the request: the task that
-    waits for it may be gone."""
+    """Submits a request; runs in another thread. It holds the sandbox, the queue and the bytes of the request itself, since
+    the task that waits for the result may be gone."""
     with native as handle:
         library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
 
@@ -108,7 +111,7 @@ def finish(
     starting: concurrent.futures.Future[NativeSandbox], active: dict[str, None], pid: int
 ) -> None:
     if os.getpid() != pid:
-        return  # a fork's copy: the thread that starts it may not be here
+        return  # this is a fork's copy, and the thread that starts the sandbox may not be here
     def cancel(handle: int) -> None:
         for call_id in list(active):
             library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
@@ -116,11 +119,13 @@ def finish(
     try:
         native = starting.result()
     except BaseException:
-        return  # it never came to be
+        return  # the sandbox could not be started
     native.close(cancel)
 
 
 class Watch(AsyncIterator[Event]):
+    """Yields the events of a sandbox until it is closed."""
+
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._descriptor: int = library().brig_c_watch_descriptor(handle)

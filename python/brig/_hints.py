@@ -1,4 +1,4 @@
-"""From hints to shapes."""
+"""Makes shapes from type hints."""
 
 from __future__ import annotations
 
@@ -52,21 +52,22 @@ def hints_of(owner: Any) -> Dict[str, Any]:
         return typing.get_type_hints(owner, include_extras=True)
     except NameError as why:
         raise Unfit(
-            f"a type hint can't be resolved: {why}; define or import it in the module,"
-            " not in a function nor only for type checkers"
+            f"a type hint can't be resolved: {why}; define or import the name at the top of the"
+            " module, not in a function and not only for type checkers"
         ) from None
     except Exception as why:  # a hint is any expression
         raise Unfit(f"a type hint can't be resolved: {why}") from None
 
 
 class Model:
-    """Makes the shapes of one schema. Types that hold themselves go to its $defs."""
+    """Makes the shapes of one schema. Types that refer to themselves go to its $defs."""
 
     def __init__(self, is_output: bool) -> None:
         self._is_output = is_output
         self._definitions: Dict[str, Schema] = {}
         self._made: Dict[Any, Shape] = {}
-        self._references: Dict[Any, Optional[Shape]] = {}  # what is being made; None: no use yet
+        # Of the shapes that are being made. None: not used yet.
+        self._references: Dict[Any, Optional[Shape]] = {}
 
     def definitions(self) -> Schema:
         return {"$defs": self._definitions} if self._definitions else {}
@@ -143,7 +144,7 @@ class Model:
         return choice([(_value_of(member), member) for member in hint])
 
     def _once(self, hint: Any, make: Callable[[], Shape]) -> Shape:
-        """The shape that make() makes, or a reference to it while it does so."""
+        """Returns the shape that make() makes, or a reference to it while make() is running."""
         if hint in self._made:
             return self._made[hint]
         if hint not in self._references:
@@ -180,7 +181,7 @@ class Model:
         raise Unfit(_advice(hint))
 
     def _dataclass(self, hint: Any) -> Shape:
-        import dataclasses  # loaded, or there would be none
+        import dataclasses  # it is loaded, since the hint is a dataclass
 
         hints = hints_of(hint)
         members: Dict[str, Shape] = {}
@@ -201,7 +202,7 @@ class Model:
         required: List[str] = []
         for name, each in hints_of(hint).items():
             is_required = name in hint.__required_keys__
-            # By name: before Python 3.11 they are of typing_extensions.
+            # By name: before Python 3.11 they come from typing_extensions.
             qualifier = getattr(typing.get_origin(each), "_name", "")
             while qualifier in ("Required", "NotRequired", "ReadOnly"):
                 is_required = {"Required": True, "NotRequired": False}.get(qualifier, is_required)
@@ -210,7 +211,7 @@ class Model:
             members[name] = self.shape_of(each)
             if is_required:
                 required.append(name)
-        # A dict that a tool returns may well have more.
+        # A dict that a tool returns may have more members.
         return record(members, required, self._is_output, None)
 
     def _named_tuple(self, hint: Any) -> Shape:
@@ -223,15 +224,15 @@ class Model:
     def _pydantic(self, hint: Any) -> Shape:
         pydantic: Any = sys.modules.get("pydantic")
         if pydantic is None:
-            raise Unfit(f"{_shown(hint)} can't be checked without pydantic; import it")
+            raise Unfit(f"{_shown(hint)} can't be checked without pydantic; import pydantic")
         try:
             schema, decode = self._by_pydantic(pydantic, hint)
-        except Exception as why:  # whatever a model's own hooks raise
+        except Exception as why:  # the hooks of a model can raise anything
             raise Unfit(f"pydantic has no schema for {_shown(hint)}: {why}") from None
         return Shape(self._adopted(schema), decode)
 
     def _by_pydantic(self, pydantic: Any, hint: Any) -> Tuple[Schema, Decode]:
-        # A model takes its aliases, but is dumped by its own names.
+        # A model accepts its aliases, but brig dumps it with its own names.
         by_alias = not self._is_output
         if hasattr(hint, "parse_obj") and not hasattr(hint, "model_json_schema"):  # version 1
             schema = hint.schema(by_alias=by_alias, ref_template="#/$defs/{model}")
@@ -244,7 +245,7 @@ class Model:
         )
 
     def _adopted(self, schema: Schema) -> Schema:
-        """A schema with its own $defs, as a part of this one."""
+        """Makes a schema with its own $defs a part of this one."""
         rest = dict(schema)
         inner = {**rest.pop("definitions", {}), **rest.pop("$defs", {})}
         names = {name: self._new_name(name) for name in inner}
@@ -264,7 +265,6 @@ def _shown(hint: Any) -> str:
 
 def _advice(hint: Any) -> str:
     return (
-        f"{_shown(hint)} has no JSON form that could be checked; take one of str, int, float, bool,"
-        " bytes, list, dict, tuple, Literal, an Enum, a dataclass or a TypedDict, or Any to take"
-        " whatever comes"
+        f"{_shown(hint)} has no JSON form that brig can check; use str, int, float, bool, bytes,"
+        " list, dict, tuple, Literal, an Enum, a dataclass or a TypedDict, or Any for any value"
     )

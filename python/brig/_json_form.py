@@ -1,4 +1,4 @@
-"""The JSON form of a result: the fast way to it, and the walk that finds out what has none."""
+"""The JSON form of a result: a fast way to write it, and a walk that finds values without one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, Set, Tuple
 
 from brig._leaves import NoForm, with_article, family_of, in_microseconds, leaf
 
-# brig's own reader takes 128 levels; a result stands a few levels deep in its message.
+# brig's JSON reader accepts 128 levels, and a result stands a few levels deep in its message.
 MAX_DEPTH = 120
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**64 - 1
@@ -27,14 +27,15 @@ _CHUNK = 1 << 16
 
 
 def is_within_limits(value: Any, text: bytes) -> bool:
-    """Whether no integer is too large and nothing nested too deep. False also if it may be so.
+    """Returns False if an integer may be too large, or something may be nested too deep.
 
-    The text is looked at, since a look at every value would take as long as writing them did; in
-    chunks, since a cell may have no room for another copy.
+    It looks at the text, since a look at every value would take as long as writing them did; in
+    chunks, since a cell may have no memory for another copy.
     """
     openers = 0
     for start in range(0, len(text), _CHUNK):
-        chunk = text[start : start + _CHUNK + 20]  # the next one's begin too: no number is cut
+        # With the start of the next chunk, so that no number is cut.
+        chunk = text[start : start + _CHUNK + 20]
         digits = chunk.translate(_DIGITS_TO_ZERO)
         if b"0" * 20 in digits or b"-" + b"0" * 19 in digits:
             return False
@@ -43,9 +44,9 @@ def is_within_limits(value: Any, text: bytes) -> bool:
 
 
 def _is_shallow(value: Any) -> bool:
-    """Whether the lists, tuples and dicts of `value` are nested at most MAX_DEPTH deep.
+    """Returns whether the lists, tuples and dicts of `value` are nested at most MAX_DEPTH deep.
 
-    Level by level, because most of that runs in C.
+    It goes level by level, because most of that runs in C.
     """
     level = [value]
     for _ in range(MAX_DEPTH + 1):
@@ -62,11 +63,11 @@ def _is_shallow(value: Any) -> bool:
 
 
 class Former:
-    """Makes the JSON form of one value, and knows where it is in it."""
+    """Makes the JSON form of one value, and knows its place while it walks."""
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
-        self._open: Set[int] = set()  # the ids of what is being walked
+        self._open: Set[int] = set()  # the ids of the containers around the current place
         self._depth = 0
 
     def top(self, value: Any) -> Any:
@@ -103,7 +104,7 @@ class Former:
         return value
 
     def other(self, value: Any) -> Any:
-        # Subclasses of what JSON has are written as that, as json.dumps does.
+        # Subclasses of JSON's types are written as those, like json.dumps does.
         if isinstance(value, str):
             return self.text(str.__str__(value))
         if isinstance(value, int):
@@ -179,7 +180,7 @@ def is_unicode(text: str) -> bool:
 
 
 def _member_name(key: Any) -> str:
-    """As json.dumps writes it."""
+    """Returns the key as json.dumps writes it."""
     if isinstance(key, str):
         if not is_unicode(key):
             raise NoForm("a key with a lone surrogate")

@@ -1,4 +1,4 @@
-"""Values that are one string or number."""
+"""JSON forms of values that become one string or number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Union
 
 
 class NoForm(Exception):
-    """Something that has no JSON form, and where it was."""
+    """A value has no JSON form. It has the place of that value."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -38,10 +38,13 @@ def base64_text(value: Any) -> str:
 
 
 def from_base64(text: Any) -> bytes:
-    """The bytes. ValueError unless it is base64 just as base64_text() writes it."""
+    """Returns the bytes.
+
+    Raises ValueError unless the text is base64 just as base64_text() writes it.
+    """
     try:
         data = binascii.a2b_base64(text)
-        # a2b_base64 skips what it does not know.
+        # a2b_base64 skips characters that are not base64.
         if type(text) is str and base64_text(data) == text:
             return data
     except (TypeError, ValueError):
@@ -50,7 +53,7 @@ def from_base64(text: Any) -> bytes:
 
 
 def family_of(value: Any) -> str:
-    """Which of the types below it is an instance of, as "module.name"; "" if of none."""
+    """Returns which type in _FAMILIES the value is an instance of, as "module.name"; "" if none."""
     kind: Any = type(value)
     return _family_of_type(kind)
 
@@ -62,7 +65,10 @@ def _family_of_type(kind: type) -> str:
 
 
 def type_name(kind: type) -> str:
-    """As in "pathlib.Path": with the package, since some move about within their own."""
+    """Returns a name such as "pathlib.Path".
+
+    It has the package only: some types move between its modules.
+    """
     return f"{str(kind.__module__).partition('.')[0]}.{kind.__qualname__}"
 
 
@@ -81,14 +87,14 @@ def _numpy_scalar(value: Any) -> Any:
 
 
 def _numpy_numbers(value: Any) -> Any:
-    """An array of numbers can be written at once: it holds no other containers."""
+    """An array of numbers can be written without a walk, since it holds no other containers."""
     if value.dtype.kind not in "biuf":
         raise NoForm("an array of objects")
     return value.tolist()
 
 
 def in_microseconds(value: Any) -> Any:
-    """numpy gives its own times as bare integers when they are finer than Python's."""
+    """Converts numpy's times to microseconds. numpy turns finer ones into bare integers."""
     kind = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(value.dtype.kind)
     return value.astype(kind) if kind else value
 
@@ -108,7 +114,10 @@ _FAMILIES = {*_LEAVES, "pydantic.BaseModel"}
 
 
 def leaf(value: Any) -> Any:
-    """The form of what holds nothing else. NoForm for all that needs a walk, or can't be."""
+    """Returns the form of a value that holds no others.
+
+    Raises NoForm if it needs a walk, or has no form.
+    """
     if isinstance(value, (bytes, bytearray)):
         return base64_text(value)
     if isinstance(value, memoryview):

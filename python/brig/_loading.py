@@ -13,17 +13,17 @@ from brig._state import StopLoading, state
 from brig._tool import Tool, marked_tools, tool_of
 
 FORKED = 97  # the exit code of a process that an import has forked, and that came back from it
-_ENDING_THREADS = 2.0  # seconds for threads that imports have told to end
+_ENDING_THREADS = 2.0  # seconds for the end of threads that imports have stopped
 _MOST_FILES = 2000
 _MAIN = "__brig_main__"  # so that `if __name__ == "__main__"` is left out
 
 
 class Refused(Exception):
-    pass
+    """brig refuses what was loaded. The message is a whole sentence."""
 
 
 def own_files() -> list[str]:
-    """What was imported, but for the interpreter's own and installed packages."""
+    """Returns the files of imported modules, without the interpreter's own and installed packages."""
     library = os.path.dirname(os.__file__) + os.sep
     files = set()
     for module in list(sys.modules.values()):
@@ -38,13 +38,13 @@ def own_files() -> list[str]:
 def _execute(module: types.ModuleType, loader: Any) -> None:
     if hasattr(loader, "exec_module"):
         loader.exec_module(module)
-    else:  # the importer of zip files, before Python 3.10
+    else:  # the importer of zip files before Python 3.10
         exec(loader.get_code(module.__name__), module.__dict__)
 
 
 class Loading:
-    """`threads` counts those of this process. `add` is called for each function: its name, the tool, whether it is typed, and
-    whether it relays SystemExit. load() raises Refused, with a sentence, or whatever the imports raise."""
+    """Imports modules and scripts, and passes each function to `add`: its name, the tool, whether it is typed, and whether
+    it relays SystemExit. `threads` counts the threads of this process."""
 
     def __init__(
         self, spec: dict[str, Any], threads: Callable[[], int], add: Callable[[str, Tool, bool, bool], None]
@@ -52,10 +52,11 @@ class Loading:
         self._spec = spec
         self._threads = threads
         self._add = add
-        self.doing = "loading"  # for a message, should it fail
+        self.doing = "loading"  # begins the message of a failure
 
     def load(self, own: str) -> list[dict[str, Any]]:
-        """Returns what the host lists of the discovered tools. `own` is where this package is imported from."""
+        """Returns the discovered tools, listed for the host. Raises Refused, or what the imports raise. `own` is the place of
+        this package."""
         path = self._spec.get("path", [])
         sys.path[:] = [own, *path] if self._spec.get("exact") else [own, *path, *sys.path[1:]]
         state.loading = True
@@ -76,7 +77,8 @@ class Loading:
                 self.doing = f"making a tool of {tool.name!r}"
                 if tool.policy:
                     raise Refused(
-                        f"tool '{tool.name}' has a policy of its own; that is for who loads the module to say"
+                        f"tool '{tool.name}' has a policy in its mark; the policy is the operator's: give it where the module "
+                        "is loaded"
                     )
                 self._add(tool.name, tool, False, False)
                 listed.append(tool.listed())
@@ -100,8 +102,8 @@ class Loading:
             if found is None:
                 raise Refused(
                     f"tool '{each['name']}': '{each['qualname']}' is not defined in "
-                    f"{each.get('module') or each['main']} where it is loaded for its functions: it must "
-                    "be there before the first brig.Sandbox(), and not below `if __name__ == ...`"
+                    f"{each.get('module') or each['main']} when brig loads it for its functions: define it "
+                    "before the first brig.Sandbox(), and not below `if __name__ == ...`"
                 )
         return tool_of(found) or Tool(found, name=each["name"])
 
@@ -117,7 +119,7 @@ class Loading:
         try:
             _execute(module, spec.loader)
         except StopLoading:
-            pass  # what is defined up to there is there
+            pass  # the functions above that line are defined
         return module
 
     def _run(self, path: str) -> types.ModuleType:
@@ -136,14 +138,14 @@ class Loading:
         return module
 
     def unreadable(self) -> str:
-        """What a failed import may come from, and does not say."""
+        """Returns a possible cause of a failed import that its exception does not mention, or ""."""
         for path in self._spec.get("path", []):
             if os.path.exists(path) and not os.access(path, os.R_OK | os.X_OK):
-                return f"\n(the user of the cells may not read {path}: chmod o+rx, or move it)"
+                return f"\n(the user of the cells may not read {path}: run chmod o+rx on it, or move it)"
         return ""
 
     def check_alone(self) -> None:
-        """A copy has one thread: locks that others held would be held for ever."""
+        """Raises Refused if an import left threads or processes. A copy has one thread, and locks of others would stay locked."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -152,7 +154,7 @@ class Loading:
                         f"{self.doing} leaves a process running; start processes in the tools, not in imports"
                     )
         except ChildProcessError:
-            pass  # there is none
+            pass  # no process is left
         if self._has_one_thread():
             return
         names = ""
@@ -160,12 +162,12 @@ class Loading:
             others = [t.name for t in sys.modules["threading"].enumerate()[1:]]
             names = f" ({', '.join(others[:5])})" if others else ""
         raise Refused(
-            f"{self.doing} starts threads{names}; a copy of such a process could hang: start them in "
+            f"{self.doing} starts threads{names}; a copy of such a process could hang: start threads in "
             "the tools"
         )
 
     def _has_one_thread(self) -> bool:
-        """Threads that are about to end may: a timer that was cancelled, as matplotlib's, has not ended yet."""
+        """Waits for threads that are about to end: a timer that was cancelled, like matplotlib's, has not ended yet."""
         if self._threads() == 1:
             return True
         import time

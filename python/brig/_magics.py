@@ -1,4 +1,4 @@
-"""What the ! and % lines of a notebook do, for run_python. Runs in the cell."""
+"""Runs the ! and % lines of a notebook, for run_python. Runs in the cell."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _FORMS = {"html": "text/html", "markdown": "text/markdown", "latex": "text/latex
 
 
 class Notebook:
-    """`names` are those of the code. `show` takes a bundle of MIME types."""
+    """The object whose methods the changed lines call. `names` are those of the code. `show` displays a bundle of MIME types."""
 
     def __init__(self, names: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
         self._names = names
         self._show = show
-        self._before = ""  # where %cd came from
+        self._before = ""  # the directory before the last %cd
 
     def system(self, command: str) -> None:
         command = expanded(command, sys._getframe(1))
@@ -76,11 +76,11 @@ class Notebook:
         if name == "pip":
             return self._pip(rest)
         if name in ("conda", "mamba", "uv"):
-            raise UsageError(f"%{name} can't be used here: use %pip, or the packages that are there.")
+            raise UsageError(f"%{name} can't be used here: use %pip, or the packages that are installed.")
         if name in ("matplotlib", "pylab"):
-            return use_agg()  # whatever was asked for: there is no screen
+            return use_agg()  # for every backend: there is no screen
         if name in ("config", "autoreload") or (name in ("load_ext", "reload_ext") and rest == "autoreload"):
-            return None  # every call has a fresh interpreter, and figures one form
+            return None  # every call has a fresh interpreter, and figures have one form
         if name.startswith("%"):
             raise UsageError(f"%{name} must be the first line of the code.")
         raise UsageError(

@@ -1,4 +1,4 @@
-"""The lossless form: pack() and pack_arguments() of _values make it."""
+"""Makes the lossless form, for pack() and pack_arguments() in _values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from brig._leaves import isoformat, NoForm, base64_text, type_name
 
 
 class Packed(Dict[str, Any]):
-    """Arguments in the form that pack_arguments() gives them."""
+    """Arguments in the form that pack_arguments() returns."""
 
-    modules: FrozenSet[str] = frozenset()  # that a cell must be able to import for them
+    modules: FrozenSet[str] = frozenset()  # the cell must be able to import these
 
 
 TAG = "__type__"
 
-# By the exact type: what derives from it may hold more.
+# By the exact type: a subclass may hold more.
 _PACKED: Dict[str, Tuple[str, Callable[[Any], Any]]] = {
     "datetime.datetime": ("datetime", isoformat),
     "datetime.date": ("date", isoformat),
@@ -34,7 +34,7 @@ def _tagged(name: str, value: Any) -> Dict[str, Any]:
 
 
 class Packer(Former):
-    """Makes the lossless form, in which all that JSON lacks has a tag."""
+    """Makes the lossless form, in which every type that JSON lacks has a tag."""
 
     def text(self, value: str) -> Any:
         if is_unicode(value):
@@ -85,9 +85,9 @@ class Packer(Former):
     def _named(self, value: Any) -> Any:
         known = _PACKED.get(type_name(type(value)))
         if known is not None:
-            # A path may hold bytes that are no text, which text() takes care of.
+            # A path may hold bytes that are not text; text() packs them.
             return _tagged(known[0], self.form(known[1](value)))
-        # Packed once more, as an object of that form may have a member __type__.
+        # The form is packed again, since an object in it may have a member __type__.
         return self.form(Former(self.subject).form(value))
 
 
@@ -100,11 +100,11 @@ _EXACT = {str, int, float, list, tuple, set, frozenset, dict, bytes, bytearray, 
 
 
 class ExactPacker(Packer):
-    """Makes the lossless form, and refuses what that form would change."""
+    """Makes the lossless form, and refuses values that the form would change."""
 
     def other(self, value: Any) -> Any:
         if type(value) not in _EXACT:
-            zone = getattr(value, "tzinfo", None)  # of a zone the form keeps only the offset
+            zone = getattr(value, "tzinfo", None)  # the form keeps only the offset of a zone
             if type_name(type(value)) not in _PACKED or type(zone).__name__ not in _ZONES:
                 raise Inexact()
         return super().other(value)
@@ -128,7 +128,7 @@ def pickled(value: Dict[str, Any]) -> Packed:
     try:
         Recorder(stream, protocol=4).dump(value)
         data = _of_a_session(value) if "__main__" in modules else b""
-    except Exception as error:  # whatever the objects' own methods raise
+    except Exception as error:  # methods of the objects can raise anything
         raise ValueError(f"{type(error).__name__}: {error}") from None
     made = Packed({"": _tagged("pickle", base64_text(data or stream.getvalue()))})
     made.modules = frozenset(modules - {"builtins", "__main__"})
@@ -136,11 +136,12 @@ def pickled(value: Dict[str, Any]) -> Packed:
 
 
 def _of_a_session(value: Dict[str, Any]) -> bytes:
-    """A pickle with the classes of a notebook or a prompt in it, which no cell can import."""
+    """Returns a pickle that holds the classes of a notebook or a prompt, since no cell can import
+    them."""
     import sys
 
     if getattr(sys.modules["__main__"], "__file__", None):
-        return b""  # a script, which the cell loads for its functions
+        return b""  # the cell loads the script for its functions
     try:
         import cloudpickle  # type: ignore[import]
     except ImportError:

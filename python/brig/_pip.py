@@ -1,4 +1,4 @@
-"""%pip in a cell without a network."""
+"""Answers %pip in a cell without a network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ONLINE = {"install", "download", "wheel", "search", "index"}  # commands of pip 
 
 
 def has_network() -> bool:
-    """Whether there is a way out at all. Nothing is sent."""
+    """Returns whether there is a way to any network. Sends nothing."""
     import socket
 
     if any(os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")):
@@ -27,7 +27,7 @@ def has_network() -> bool:
 
 
 def refuse_pip(wanted: Iterable[str], command: str) -> None:
-    """Raises, unless all that is wanted is there already."""
+    """Raises UsageError, unless all wanted packages are installed already."""
     from importlib import metadata
 
     missing, there, names = [], [], [each for each in wanted if not each.startswith("-")]
@@ -41,6 +41,6 @@ def refuse_pip(wanted: Iterable[str], command: str) -> None:
         return
     what = f" {', '.join(missing)}" if missing and command == "install" else ""
     raise UsageError(
-        f"%pip can't {command}{what}: there is no network in this cell. Use the packages that are there (%pip list), or "
-        "ask the operator to install what is missing."
+        f"%pip can't {command}{what}: there is no network in this cell. Use the packages that are installed (%pip list), "
+        "or ask the operator to install what is missing."
     )

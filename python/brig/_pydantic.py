@@ -1,4 +1,4 @@
-"""pydantic's models and constraints, and what pydantic writes, reduced to what brig checks."""
+"""Recognizes pydantic's models and constraints, and reduces its schemas to what brig checks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ _SCHEMAS = set(
     " oneOf".split()
 )
 _SCHEMAS_BY_NAME = {"properties", "patternProperties", "dependentSchemas"}
-_LOOK_AROUND = re.compile(  # and references back
+_LOOK_AROUND = re.compile(  # look-around and back-references
     r"\(\?(?:[=!]|<[=!])|\\[1-9]"
 )
 
 
 def is_constraint(note: Any) -> bool:
-    """Whether pydantic would check something for it. A Field with nothing but a text is none."""
+    """Returns whether pydantic checks something for this note.
+
+    A Field with only a description checks nothing.
+    """
     if type_name(type(note)).partition(".")[0] not in ("pydantic", "annotated_types"):
         return False
     return bool(getattr(note, "metadata", True) or getattr(note, "discriminator", None))
@@ -49,7 +52,7 @@ def validated(validate: Decode) -> Decode:
 
 
 def _pydantic_text(why: Any) -> str:
-    """In one line, and without the address of a page about it."""
+    """Returns the errors in one line, without the address of pydantic's page about them."""
     if not hasattr(why, "errors"):
         return f"{type(why).__name__}: {why}"
     return "; ".join(": ".join([*map(str, e["loc"]), e["msg"]]) for e in why.errors())
@@ -61,7 +64,10 @@ def is_pydantic(kind: type) -> bool:
 
 
 def cleaned(schema: Any, names: Dict[str, str]) -> Any:
-    """A schema, or a list of them, without what says nothing; its references by their new names."""
+    """Returns a schema, or a list of them, without keywords that check nothing.
+
+    `names` has the new names of the definitions that it refers to.
+    """
     if isinstance(schema, list):
         return [cleaned(each, names) for each in schema]
     if not isinstance(schema, dict):
@@ -75,7 +81,7 @@ def cleaned(schema: Any, names: Dict[str, str]) -> Any:
         elif key == "$ref":
             made[key] = f"#/$defs/{names[value.rpartition('/')[2]]}"
         elif key == "pattern":
-            # RE2 knows no look-around. The model tries its own pattern again, so none is lost.
+            # RE2 has no look-around. No check is lost, since the model tries its own pattern again.
             if not _LOOK_AROUND.search(value):
                 made[key] = value
         elif key in _SCHEMAS_BY_NAME:
@@ -86,5 +92,8 @@ def cleaned(schema: Any, names: Dict[str, str]) -> Any:
                 value, names
             )
         else:
-            raise Unfit(f"pydantic's schema says '{key}', which brig does not check")
+            raise Unfit(
+                f"pydantic's schema has the keyword '{key}', which brig does not check; use a"
+                " simpler type"
+            )
     return made

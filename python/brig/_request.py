@@ -1,4 +1,4 @@
-"""A call's text for the library."""
+"""Request: a call in the form that the library takes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from brig._native import Blob, blob_of
 from brig._values import dumps
 
-LARGE = 64 * 1024  # a string of which a request holds only the size
-_TOKEN = secrets.token_hex(8)  # stands for one until the text is made; nobody else can write it
+LARGE = 64 * 1024  # the request holds only the size of a string that is longer
+_TOKEN = secrets.token_hex(8)  # stands for such a string until the text is made; no argument can hold it, since it is random
 
 _NO_BLOBS: Any = (Blob * 0)()
 
 
 class Request:
-    """A call as the library takes it: long strings stay where they are."""
+    """A call as brig_c_sandbox_call() takes it. Long strings are passed beside the text, without a copy."""
 
     def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
         self._kept: list[Any] = []

@@ -1,4 +1,4 @@
-"""Sandbox: tools behind a policy, each call in a fresh cell."""
+"""Sandbox: tools behind a policy. Each call runs in a fresh cell."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _numbers = itertools.count(1)
 
 
 class Sandbox:
-    """Tools behind a policy. Thread-safe; usable from many event loops.
+    """Tools behind a policy. It may be used from many threads and event loops.
 
-    A call returns a ToolResult, it does not raise. The constructor does: ConfigError for what is wrong,
-    UnsupportedError if this machine can't isolate. It takes as long as an interpreter needs to start and to
-    import the tools' modules; inside of a running event loop it does not wait for that: then the first call
-    does, or ``async with``, and raises what went wrong.
+    A call returns a ToolResult and does not raise. The constructor raises ConfigError if a policy, tool or option
+    is wrong, and UnsupportedError if this machine can't isolate. It takes as long as an interpreter needs to start
+    and to import the tools' modules. Inside of a running event loop it does not wait for that: the first call or
+    ``async with`` waits, and raises the error if there is one.
 
-    ``policy`` is as in a brig.toml's [policy]; the keywords are its most used parts, and win. ``paths`` are
-    directories for imports, which the tools can read. ``modules`` are imported for their marked tools.
-    ``reload``: as reload(), by itself, when a file that tools come from has changed. What can't be loaded leaves
-    the old tools as they are, and is logged (``logging.getLogger("brig")``).
+    ``policy`` has the keys of a brig.toml's [policy]. The keywords are its most used parts, and win over it.
+    ``paths`` are directories for imports, which the tools can read. brig imports ``modules`` for their marked tools.
+    With ``reload`` the sandbox calls reload() itself when a file that tools come from has changed. If the new files
+    can't be loaded, the old tools stay and ``logging.getLogger("brig")`` gets a warning.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Sandbox:
         reload: bool = False,
     ) -> None:
         if isinstance(timeout, (int, float)) and not timeout > 0:
-            raise ConfigError(f"timeout must be above 0, not {timeout}")
+            raise ConfigError(f"timeout must be greater than 0, not {timeout}")
         self._policy = policy_json(
             policy, timeout=timeout, memory=memory, network=network, read=read, write=write,
             read_optional=read_optional, write_optional=write_optional, noexec=noexec, protect=protect,
@@ -98,7 +98,7 @@ class Sandbox:
         for item in tools:
             tool = as_tool(item)
             if tool.name in self._tools:
-                raise ConfigError(f"tool {tool.name!r}: there are two of that name")
+                raise ConfigError(f"tool {tool.name!r}: two tools have this name; use brig.Tool(function, name=...) for one")
             self._tools[tool.name] = tool
         self._typed: set[str] = set()
         self._bytes: set[str] = set()
@@ -107,15 +107,15 @@ class Sandbox:
         self._closed = False
         self._pid = os.getpid()
         config = self._config(self._tools)
-        self._running: Optional[NativeSandbox] = None  # once it is
+        self._running: Optional[NativeSandbox] = None  # set when it has started
         self._starting: concurrent.futures.Future[NativeSandbox] = concurrent.futures.Future()
-        self._starting.set_running_or_notify_cancel()  # a task that no longer waits for it does not end it
+        self._starting.set_running_or_notify_cancel()  # so that a task which stops waiting does not cancel it
         if in_event_loop():
             threading.Thread(target=self._begin, args=(config,), name="brig-start", daemon=True).start()
         else:
             self._begin(config)
             self._starting.result()
-        # When it is forgotten, or the interpreter ends.
+        # Runs when nothing refers to the sandbox any more, or the interpreter ends.
         self._finalizer = weakref.finalize(self, finish, self._starting, self._active, os.getpid())
         self._end_reloads: Optional[Callable[[], Any]] = None
         if reload:
@@ -150,7 +150,7 @@ class Sandbox:
                     "interpreter": self._interpreter or sys.executable,
                 }
             ]
-        if self._manifest is not None:  # "" is refused, not ignored
+        if self._manifest is not None:  # the library refuses ""
             config["manifest"] = os.fspath(self._manifest)
         return json.dumps(config).encode()
 
@@ -167,8 +167,8 @@ class Sandbox:
         except (ValueError, TypeError, RecursionError) as error:
             return refused(call_id, str(error))
 
-    def _result(self, tool: str, told: bytes) -> ToolResult:
-        result = result_of(told)
+    def _result(self, tool: str, text: bytes) -> ToolResult:
+        result = result_of(text)
         if not result.ok or not (tool in self._typed or tool in self._bytes):
             return result
         try:
@@ -190,7 +190,7 @@ class Sandbox:
         call_id: str = "",
         caller: str = "",
     ) -> ToolResult:
-        """Calls a tool and waits for it."""
+        """Calls a tool and waits for its result."""
         call_id = call_id or f"call-{secrets.token_hex(16)}"
         request = self._request(tool, arguments, call_id, caller)
         if isinstance(request, ToolResult):
@@ -200,12 +200,12 @@ class Sandbox:
             size = ctypes.c_size_t()
             asked = signals.asked_here()
             try:
-                text = library().brig_c_sandbox_call(handle, *request.arguments(), asked, ctypes.byref(size))
+                answer = library().brig_c_sandbox_call(handle, *request.arguments(), asked, ctypes.byref(size))
             finally:
                 self._active.pop(call_id, None)
-            told = taken(text, size)
+            text = taken(answer, size)
         signals.throw(asked)
-        return self._result(tool, told)
+        return self._result(tool, text)
 
     async def call(
         self,
@@ -215,7 +215,7 @@ class Sandbox:
         call_id: str = "",
         caller: str = "",
     ) -> ToolResult:
-        """Calls a tool. Cancelling the task ends its cell at once."""
+        """Calls a tool. Cancelling the task ends the cell of the call at once."""
         native = await self._native()
         call_id = call_id or f"call-{secrets.token_hex(16)}"
         request = self._request(tool, arguments, call_id, caller)
@@ -226,9 +226,9 @@ class Sandbox:
         future: asyncio.Future[bytes] = loop.create_future()
         ticket = next(_numbers)
 
-        def done(told: bytes) -> None:
+        def done(text: bytes) -> None:
             if not future.done():
-                future.set_result(told)
+                future.set_result(text)
 
         queue.waiting[ticket] = done
         with native as handle:
@@ -237,19 +237,19 @@ class Sandbox:
                 if request.size < LARGE:
                     library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
                 else:
-                    # The library looks at every byte of it: not here, where all the others wait.
+                    # The library looks at every byte of the request: in another thread, so that this loop goes on.
                     await ended(loop.run_in_executor(None, submit, native, queue, ticket, request))
-                told = await future
-            except BaseException:  # GeneratorExit, too: the loop has ended without this task
+                text = await future
+            except BaseException:  # GeneratorExit too, when the loop has ended without this task
                 queue.waiting.pop(ticket, None)
                 library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
                 raise
             finally:
                 self._active.pop(call_id, None)
-        return self._result(tool, told)
+        return self._result(tool, text)
 
     def _started(self) -> NativeSandbox:
-        refuse_in_fork(self._pid)  # where nobody starts it
+        refuse_in_fork(self._pid)  # nothing starts the sandbox there
         return self._running if self._running is not None else self._starting.result()
 
     async def _native(self) -> NativeSandbox:
@@ -266,36 +266,39 @@ class Sandbox:
         return queue
 
     def cancel(self, call_id: str, *, at_once: bool = False) -> bool:
-        """Ends the calls of that id: SIGTERM, the grace period, SIGKILL. False if there are none."""
+        """Ends the calls with that id by SIGTERM and, after the grace period, SIGKILL. Returns False if there are none.
+
+        With `at_once` the calls get SIGKILL without a grace period.
+        """
         with self._started() as handle:
             return bool(library().brig_c_sandbox_cancel(handle, call_id.encode(), int(at_once)))
 
     # --- tools ---
 
     def list_tools(self, query: Optional[str] = None) -> list[ToolInfo]:
-        """By name. `query`: those with it in their name or description, whatever the case."""
+        """Returns the tools in the order of their names: all, or those with `query` in name or description in any case."""
         with self._started() as handle:
             text = taken(library().brig_c_sandbox_tools(handle, (query or "").encode()))
-        return [ToolInfo(told) for told in json.loads(text)]
+        return [ToolInfo(each) for each in json.loads(text)]
 
     def add(self, item: ToolLike) -> None:
-        """One more. Takes as long as an interpreter needs to start; calls go on meanwhile."""
+        """Adds a tool. It takes as long as an interpreter needs to start; calls go on meanwhile."""
         tool = as_tool(item)
         with self._changing:
             if tool.name in self._tools:
-                raise ConfigError(f"tool {tool.name!r}: there is one of that name; use replace()")
+                raise ConfigError(f"tool {tool.name!r} already exists; use replace()")
             self._set({**self._tools, tool.name: tool})
 
     def replace(self, item: ToolLike) -> None:
-        """In place of the one of that name."""
+        """Puts a tool in the place of the one with the same name."""
         tool = as_tool(item)
         with self._changing:
             if tool.name not in self._tools:
-                raise ConfigError(f"tool {tool.name!r}: there is none of that name; use add()")
+                raise ConfigError(f"tool {tool.name!r} does not exist; use add()")
             self._set({**self._tools, tool.name: tool})
 
     def remove(self, name: str) -> bool:
-        """False if there is none."""
+        """Removes a tool. Returns False if there is none of that name."""
         with self._changing:
             if name not in self._tools:
                 return False
@@ -317,8 +320,8 @@ class Sandbox:
     # --- events ---
 
     def watch(self, buffer: int = 1024) -> AsyncIterator[Event]:
-        """What happens from now on, until the sandbox is closed. A watcher that is too slow loses events, and is
-        told how many; it never holds up a call."""
+        """Yields the events from now on, until the sandbox is closed. `buffer` events can wait for the watcher. A watcher
+        that is too slow loses events and gets their number; it never holds up a call."""
         with self._started() as handle:
             error = ErrorSlot()
             watch = library().brig_c_sandbox_watch(handle, buffer, error.reference())
@@ -329,14 +332,14 @@ class Sandbox:
     # --- the end ---
 
     def close(self) -> None:
-        """Ends what is running, and all of the sandbox's processes. A fork's copy of it has none."""
+        """Ends all calls and all processes of the sandbox. Does nothing in a fork, whose copy has no processes."""
         if os.getpid() != self._pid:
             return
         self._closed = True
         if self._end_reloads is not None:
             self._end_reloads()
         self._finalizer()
-        for loop, queue in list(self._queues.items()):  # now: until then calls were told that they are cancelled
+        for loop, queue in list(self._queues.items()):  # not earlier, so that calls get their result: cancelled
             if not loop.is_closed():
                 from_any_thread(loop, queue.descriptor)
 

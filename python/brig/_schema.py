@@ -1,8 +1,8 @@
-"""From the type hints of a function to a JSON Schema, and from JSON arguments back to its own.
+"""Makes a JSON Schema from the type hints of a function, and the function's arguments from JSON.
 
-A schema uses only the keywords that brig checks (src/json/schema.h lists them). What the host has
-checked by it is then turned into what the hints say: a base64 string into bytes, an object into a
-dataclass.
+A schema uses only the keywords that brig checks (src/json/schema.h lists them). The host checks the
+arguments with it. Then they are turned into what the hints say: a base64 string into bytes, an
+object into a dataclass.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from brig._shapes import Decode, Schema, Shape, Unfit, with_default
 
 
 class Signature:
-    """What a tool takes and gives.
+    """The schemas of a tool, and how its arguments are bound to its parameters.
 
-    output_schema is None if nothing is promised: without a return annotation, with one that has no
-    schema, and for None, where there is nothing to describe.
+    output_schema is None if the function has no return annotation, or one that has no schema or is
+    None.
     """
 
     def __init__(self, description: str, is_async: bool) -> None:
@@ -31,15 +31,15 @@ class Signature:
         self.output_schema: Optional[Schema] = None
         self.description = description
         self.is_async = is_async
-        self._decoders: List[Tuple[str, Decode]] = []  # of the parameters that need one
+        self._decoders: List[Tuple[str, Decode]] = []  # for the parameters that need one
         self._positional: List[Tuple[str, Any]] = []  # name and default of positional-only ones
         self._names: Set[str] = set()
         self._decode_other: Optional[Decode] = None  # for **kwargs
 
     def bind(self, arguments: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
-        """The positional and the keyword arguments, for arguments that fit input_schema.
+        """Returns the positional and the keyword arguments, for arguments that fit input_schema.
 
-        ValueError, with the parameter's name, for a value that the schema can't tell is wrong.
+        Raises ValueError with the parameter's name for a wrong value that the schema can't detect.
         """
         keywords = dict(arguments)
         for name, decode in self._decoders:
@@ -54,17 +54,17 @@ class Signature:
 
 
 def signature_of(function: Callable[..., Any], *, description: Optional[str] = None) -> Signature:
-    """The signature of a tool. `description` takes the place of the docstring's first paragraph.
+    """Returns the signature of a tool. `description` replaces the docstring's first paragraph.
 
-    ConfigError if a parameter has no schema.
+    Raises ConfigError if a parameter has no schema.
     """
     called: Any = function
     while isinstance(called, functools.partial):
         called = called.func
-    written = inspect.unwrap(called)  # what is behind decorators
+    written = inspect.unwrap(called)  # the function behind decorators
     where = f"tool '{getattr(written, '__name__', type(written).__name__)}'"
     if inspect.isclass(written):
-        raise ConfigError(f"{where}: a class is no tool; give a function that makes one")
+        raise ConfigError(f"{where}: a class can't be a tool; use a function that makes one")
     if not inspect.isroutine(written):  # an object with a __call__
         called, written = type(called).__call__, type(written).__call__
     try:

@@ -1,4 +1,4 @@
-"""Shapes: the schema of a hint, and how its values are decoded."""
+"""Shapes: each holds the schema of a type hint, and the function that decodes values of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ Decode = Callable[[Any], Any]
 
 
 class Unfit(Exception):
-    """A hint that has no schema, and what to do."""
+    """A hint has no schema. The message says what to write instead."""
 
 
 class Shape:
-    """A hint. `decode` raises ValueError for all that the schema would refuse, and then some.
+    """The schema and the decoder of a hint.
 
-    is_plain: what fits the schema is what the hint says already, and need not be decoded.
-    exact: the type of which that holds.
+    decode() raises ValueError for every value that the schema refuses, and for some more.
+    is_plain: a value that fits the schema needs no decoding.
+    exact: a value of just this type needs no decoding.
     """
 
     __slots__ = ("schema", "decode", "is_plain", "exact")
@@ -39,7 +40,7 @@ class Shape:
         self.exact = exact
 
     def noting(self, **notes: Any) -> Shape:
-        """The same with more in its schema."""
+        """Returns the same shape with `notes` in its schema."""
         return Shape({**self.schema, **notes}, self.decode, self.is_plain, self.exact)
 
 
@@ -134,7 +135,7 @@ NAMED: Dict[str, Callable[[Any], Shape]] = {
 
 
 def array(item: Shape, make: Optional[Callable[[Any], Any]], **more: Any) -> Shape:
-    """`make` makes the collection of a list of items; None if it is the list itself."""
+    """`make` makes the collection from the list of items; None: the list is the collection."""
     schema: Schema = {"type": "array"}
     if item.schema:
         schema["items"] = item.schema
@@ -142,7 +143,7 @@ def array(item: Shape, make: Optional[Callable[[Any], Any]], **more: Any) -> Sha
     def decode(value: Any) -> Any:
         if type(value) is not list:
             raise _unfit(value, "an array")
-        # A million numbers are looked through in no time, but not decoded.
+        # To look at a million numbers takes no time, to decode them does.
         if item.exact is None or not set(map(type, value)) <= {item.exact}:
             value = [item.decode(each) for each in value]
         return _constructed(make, value) if make else value
@@ -179,7 +180,7 @@ def dictionary(item: Shape) -> Shape:
 def record(
     members: Dict[str, Shape], required: List[str], is_open: bool, make: Optional[Decode]
 ) -> Shape:
-    """An object with named members, from whose decoded dict `make` makes the value."""
+    """An object with named members. `make` makes the value from the dict of decoded members."""
     schema: Schema = {
         "type": "object",
         "properties": {name: member.schema for name, member in members.items()},
@@ -206,12 +207,12 @@ def _constructed(make: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def choice(pairs: List[Tuple[Any, Any]]) -> Shape:
-    """One of the JSON values that are first in `pairs`, which stand for the second."""
+    """One of several JSON values. `pairs` has each of them, and the value that it stands for."""
     values = [value for value, _ in pairs]
     names = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
     kinds = set(map(type, values))
     if not kinds:
-        raise Unfit("there is no value to choose")
+        raise Unfit("it has no value to choose; list at least one")
     if not kinds <= names.keys():
         raise Unfit("each value to choose must be a string, a number, a boolean or None")
     schema: Schema = {"enum": values}
@@ -246,7 +247,7 @@ def flags(hint: Any) -> Shape:
 def union(members: List[Shape]) -> Shape:
     others = [member for member in members if member is not _NULL]
     if any(_takes_null(member.schema) for member in others):
-        members = others  # as Optional[Any] does
+        members = others  # Optional[Any]
     if len(members) == 1:
         return members[0]
     numbers = {member.exact for member in members} - {None}
@@ -262,7 +263,7 @@ def union(members: List[Shape]) -> Shape:
                 return member.decode(value)
             except ValueError:
                 continue
-        raise _unfit(value, "of any of the types it may have")
+        raise _unfit(value, "of any of the types that are allowed")
 
     schema = {"anyOf": [member.schema for member in members]}
     return Shape(schema, decode, all(member.is_plain for member in members))
@@ -271,12 +272,12 @@ def union(members: List[Shape]) -> Shape:
 def with_default(shape: Shape, default: Any) -> Shape:
     if default is inspect.Parameter.empty:
         return shape
-    # None says "not given" often enough without being part of the type.
+    # None often means "not given" without being part of the type.
     made = union([shape, _NULL]) if default is None and not _takes_null(shape.schema) else shape
     try:
         return made.noting(default=to_json(default))
     except ValueError:
-        return made  # It has one all the same, that can't be shown.
+        return made  # the parameter has this default, but JSON can't show it
 
 
 def _takes_null(schema: Schema) -> bool:

@@ -1,4 +1,4 @@
-"""%time and %timeit."""
+"""Runs %time and %timeit."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def duration(seconds: float) -> str:
 
 
 class Stopwatch:
-    """Prints what was used from its making on, as %time does."""
+    """Measures time from its making on, and prints it as %time does."""
 
     def __init__(self) -> None:
         self._used, self._wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
 
-    def tell(self) -> None:
+    def print(self) -> None:
         wall, now = time.perf_counter() - self._wall, resource.getrusage(resource.RUSAGE_SELF)
         user, system = now.ru_utime - self._used.ru_utime, now.ru_stime - self._used.ru_stime
         print(f"CPU times: user {duration(user)}, sys: {duration(system)}, total: {duration(user + system)}")
@@ -41,7 +41,7 @@ def run_timed(statement: str, frame: Any) -> Any:
         exec(first, frame.f_globals, frame.f_locals)
         return eval(then, frame.f_globals, frame.f_locals) if then is not None else None
     finally:
-        watch.tell()
+        watch.print()
 
 
 def run_timeit(rest: str, body: Optional[str], frame: Any) -> None:

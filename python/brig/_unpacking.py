@@ -1,4 +1,4 @@
-"""The lossless form read back: unpack() of _values does it."""
+"""Reads the lossless form, for unpack() in _values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from brig._packing import TAG
 
 
 class Reader:
-    """Reads what a hostile cell may have written."""
+    """Reads a form that a hostile cell may have written."""
 
     def __init__(self) -> None:
-        # The hashes of numbers and tuples can be guessed. Keys that all collide take time that
-        # grows with the square of their number, so there may be this many characters of them.
+        # A cell can choose numbers and tuples whose hashes all collide. The time for such keys
+        # grows with the square of their number, so their text is limited to so many characters.
         self._key_text_left = 1 << 18
 
     def read(self, value: Any, depth: int) -> Any:
@@ -98,7 +98,10 @@ def _float_from(text: Any) -> float:
 
 
 def _standard(module: str, kind: str, make: str = "", show: str = "__str__") -> Callable[..., Any]:
-    """A reader of text by a type of the standard library, which must write it the same way."""
+    """Returns a reader for a type of the standard library.
+
+    The type must write its text the same way.
+    """
 
     def read(_: Reader, body: Any, __: int) -> Any:
         cls = getattr(__import__(module), kind)

@@ -1,10 +1,10 @@
-"""What a magic raises."""
+"""UsageError: the exception of magics."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """A magic that is not there, or can't do what it was asked."""
+    """There is no such magic, or the magic can't do this."""
 
 
-UsageError.__module__ = "builtins"  # tracebacks tell it by its bare name, as notebooks do
+UsageError.__module__ = "builtins"  # so that tracebacks show its bare name, as notebooks do

@@ -1,7 +1,8 @@
-"""Python values as JSON: the documented form of a result, and a lossless one.
+"""Python values as JSON: the documented form of a result, and a lossless form.
 
-This is loaded into every interpreter zygote, so nothing is imported for the sake of a value that
-may never come. Who has a datetime or an array has loaded its module: a type is told by its name.
+Every interpreter zygote loads this and the modules below it. So they import no module for values
+that may never come, such as datetime or numpy: a program that has such a value has loaded the
+module, and these modules recognize types by name.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from brig._unpacking import Reader
 
 
 def to_json(value: Any, *, subject: str = "the result") -> Any:
-    """The JSON form of a result: of dict, list, str, int, float, bool and None.
+    """Returns the JSON form of a result, made of dict, list, str, int, float, bool and None.
 
     bytes become base64 text, dates and times ISO 8601 text, a timedelta its seconds, Decimal, UUID
     and Path text, an Enum its value, dataclasses and pydantic models objects, tuples and sets
-    lists, numpy's scalars and arrays numbers and nested lists. Keys become text as json.dumps has
-    it. ValueError for the rest, that says what `subject` holds, and where.
+    lists, numpy's scalars and arrays numbers and nested lists. Keys become text as json.dumps
+    writes it. Raises ValueError for other values; the message says what `subject` holds, and where.
     """
     return Former(subject).top(value)
 
 
 def dumps(value: Any, *, subject: str = "the result") -> bytes:
-    """The text of to_json(value), as UTF-8."""
+    """Returns the text of to_json(value) in UTF-8."""
     if type(value) is bytes:
         return b'"%b"' % binascii.b2a_base64(value, newline=False)
     try:
@@ -38,26 +39,26 @@ def dumps(value: Any, *, subject: str = "the result") -> bytes:
         if is_within_limits(value, text):
             return text
     except (NoForm, TypeError, ValueError, RecursionError):
-        pass  # The walk below finds out where, or that it can be done.
+        pass  # to_json() walks the value: it finds the place of the fault, or a JSON form after all
     return encode(to_json(value, subject=subject)).encode()
 
 
 def pack(value: Any) -> Any:
-    """A JSON form from which unpack() makes an equal value of the same type.
+    """Returns a JSON form from which unpack() makes an equal value of the same type.
 
-    What JSON lacks becomes {"__type__": "tuple", "value": [...]}. This holds for the builtin types,
-    datetime's, Decimal, UUID and Path (of a time zone only the offset is kept); all else gets the
-    form that to_json() gives it.
+    A type that JSON lacks becomes {"__type__": "tuple", "value": [...]}. This holds for the builtin
+    types, datetime's, Decimal, UUID and Path (only the offset of a time zone is kept). Other values
+    get the form that to_json() gives them.
     """
     return Packer("the value").top(value)
 
 
 def pack_arguments(arguments: Mapping[str, Any]) -> Packed:
-    """A JSON form from which unpack_arguments(), in a cell, makes equal arguments.
+    """Returns a JSON form from which unpack_arguments(), in a cell, makes equal arguments.
 
-    What pack() would change travels by pickle. That is for the way into a cell only: unpack()
-    knows no pickle, so nothing that comes from a cell can run code here. ValueError for what can't
-    be pickled.
+    Values that pack() would change are pickled. Only the way into a cell has pickles: unpack()
+    reads none, so nothing that comes from a cell can run code here. Raises ValueError if a value
+    can't be pickled.
     """
     if isinstance(arguments, Packed):
         return arguments
@@ -71,7 +72,10 @@ def pack_arguments(arguments: Mapping[str, Any]) -> Packed:
 
 
 def unpack_arguments(arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """What pack_arguments() was given. Only for a cell: it may run code of the caller."""
+    """Returns the arguments that pack_arguments() packed.
+
+    For cells only: it may run code of the caller.
+    """
     if arguments.keys() != {""}:
         return {name: unpack(value) for name, value in arguments.items()}
     form: Any = arguments[""]
@@ -86,8 +90,9 @@ def unpack_arguments(arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def unpack(value: Any) -> Any:
-    """What pack() was given. Safe on any input: it makes no types but those that pack() names.
+    """Returns the value that pack() packed.
 
-    ValueError for what pack() can't have made.
+    It is safe for any input, since it makes only types that pack() names.
+    Raises ValueError for input that pack() can't have made.
     """
     return Reader().read(value, 0)

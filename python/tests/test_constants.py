@@ -154,7 +154,7 @@ def test_run_python_leaves_no_more_than_the_server_takes() -> None:
     assert _display._LONGEST_TYPE == constant("src/service/python_displays.cc", "kLongestMimeType")
     assert _budget.MOST_BYTES * 4 // 3 <= constant("src/service/python_displays.cc", "kMostDisplayText")
     assert _budget.MOST_BYTES * 4 // 3 == constant("include/brig/policy.h", "result") // 2
-    assert _builtin._LONGEST_TOLD == constant("src/service/run_python.cc", "kLongestError")
+    assert _builtin._LONGEST_TEXT == constant("src/service/run_python.cc", "kLongestError")
     properties: Any = _builtin._SCHEMA["properties"]
     assert properties["files"]["maxProperties"] == constant("src/wire/wire.h", "kMaxFiles")
 
