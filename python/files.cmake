@@ -1,30 +1,49 @@
 # The package's files: carried inside libbrig for the interpreters of zygotes, and installed.
 set(brig_python_files
   brig/__init__.py
+  brig/_answer.py
   brig/_budget.py
   brig/_builtin.py
   brig/_by_value.py
   brig/_call_setup.py
   brig/_cell.py
+  brig/_commands.py
   brig/_display.py
+  brig/_docstring.py
   brig/_ending.py
   brig/_errors.py
+  brig/_event_loop.py
   brig/_figures.py
+  brig/_handles.py
+  brig/_hints.py
+  brig/_json_form.py
+  brig/_leaves.py
   brig/_left_files.py
+  brig/_loading.py
   brig/_magics.py
   brig/_native.py
   brig/_notebook.py
+  brig/_packing.py
+  brig/_pip.py
   brig/_policy.py
   brig/_preload.py
+  brig/_protocol.py
+  brig/_pydantic.py
   brig/_reload.py
+  brig/_request.py
   brig/_result.py
   brig/_run.py
   brig/_sandbox.py
   brig/_schema.py
+  brig/_shapes.py
   brig/_signals.py
   brig/_spec.py
   brig/_state.py
+  brig/_timing.py
   brig/_tool.py
+  brig/_tool_info.py
+  brig/_unpacking.py
+  brig/_usage_error.py
   brig/_values.py
   brig/compat/__init__.py
   brig/compat/_async.py

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Imported when they are asked for: the interpreters of sandboxes import this package, too, and need little of it.
+# Each module is imported when one of its names is first used: the interpreters of sandboxes import this package, too,
+# and need little of it.
 _HOMES = {
     "ConfigError": "_errors",
     "Error": "_errors",
@@ -39,6 +40,7 @@ _HOMES = {
     "capabilities": "_run",
     "kill_process_tree": "_run",
     "run": "_run",
+    "run_async": "_run",
     "progress": "_state",
 }
 
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from brig._run import capabilities as capabilities
     from brig._run import kill_process_tree as kill_process_tree
     from brig._run import run as run
+    from brig._run import run_async as run_async
     from brig._sandbox import Sandbox as Sandbox
     from brig._sandbox import ToolInfo as ToolInfo
     from brig._state import progress as progress

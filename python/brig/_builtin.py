@@ -1,15 +1,15 @@
-"""run_python: the tool of a server that runs code. Imported by its interpreter, in the jail.
+"""run_python: the tool of a server that runs code. The server's interpreter imports it, in the jail.
 
-The code runs as `python code.py` would run it, and may be what a notebook's cell may be. Its answer:
+The code runs as `python code.py` would run it, and may have the syntax of a notebook's cell. The answer:
 
     value               of a last expression
     displays            [{"at", "data", perhaps "is_value"}]: what was displayed. `at`: how many bytes the code had printed
-                        before it; `data`: by MIME type a text, or base64 of what is binary; "is_value": forms of the value
-    displays_left_out   how many more there were
-    images, files       what it left in the workspace (LeftFiles.answer())
-    error               {"type", "message", "traceback"} if it raised; the call has failed then
-    exit_code           if it ended by sys.exit() with another than 0; the call has failed then
-    not_run             why it was not run, alone
+                        before; `data`: by MIME type a text, or base64 of binary data; "is_value": these are forms of the value
+    displays_left_out   the number of other displays
+    images, files       the files that the code left in the workspace (LeftFiles.answer())
+    error               {"type", "message", "traceback"} if the code raised; the call has failed then
+    exit_code           if the code called sys.exit() with another code than 0; the call has failed then
+    not_run             the reason, if the code was not run; then there is no other member
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from brig._call_setup import NotRun, go_to, set_input, set_variables, write_file
 from brig._display import Displays, name_of, readable, rich_forms_of
 from brig._figures import SavedFigures, show_on, use_agg
 from brig._left_files import LeftFiles, own_workspace
-from brig._magics import Notebook, Stopwatch
+from brig._magics import Notebook
 from brig._notebook import HELPER, Cell, as_notebook, set_places
+from brig._timing import Stopwatch
 from brig._tool import tool
 from brig._values import dumps, to_json
 
 _NAME = "<code>"
-_LONGEST_TOLD = 16 << 10
+_LONGEST_TEXT = 16 << 10
 _MOST_FRAMES = 100
-_FUTURES = 0  # what `from __future__ import ...` of the code sets
+_FUTURES = 0  # the flags that `from __future__ import ...` of the code sets
 for _feature in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _feature).compiler_flag
 
@@ -103,9 +104,9 @@ def run_python(
     env: Optional[dict[str, str]] = None,
     cwd: Optional[str] = None,
     stdin: Optional[str] = None,
-    timeout: Any = None,  # the host's to keep
+    timeout: Any = None,  # the host enforces it
 ) -> Any:
-    here, workspace = os.getcwd(), own_workspace()  # the code may go elsewhere
+    here, workspace = os.getcwd(), own_workspace()  # before the code, which may change the directory
     try:
         given = write_files(files or {})
         set_variables(env or {})
@@ -125,37 +126,37 @@ def run_python(
     run.settle()
     _ending.join_threads()
     displays.finish(run.value, run.forms)
-    _ending.run_exit_functions()  # matplotlib closes its figures there
+    _ending.run_exit_functions()  # one of matplotlib's closes its figures
     displays.flush()
     answer = {**run.answer, **displays.answer()}
     if workspace:
         try:
             answer.update(LeftFiles(workspace, given, budget).answer())
         except Exception as error:  # the code may have changed any function
-            answer["files_left_out_why"] = [f"the workspace could not be looked at: {name_of(type(error))}"]
+            answer["files_left_out_why"] = [f"brig could not read the workspace: {name_of(type(error))}"]
     return answer
 
 
 class _Run:
-    """The code's run, and what is to be said of it."""
+    """Runs the code, and makes the answer about it."""
 
     def __init__(self, displays: Displays, saved: SavedFigures) -> None:
         self._displays, self._saved = displays, saved
-        self.ended: Optional[BaseException] = None  # what the code ended by
+        self.ended: Optional[BaseException] = None  # the exception that ended the code
         self.value: Any = None
         self.forms: dict[str, str] = {}
         self.answer: dict[str, Any] = {"value": None}
 
     def run(self, code: str, here: str) -> None:
-        """As `python code.py` would: the code is the module __main__, and modules beside it can be imported. Beyond that,
-        as a notebook: `await` may stand anywhere, and the value of a last expression is what comes back."""
+        """Runs the code as `python code.py` would: it is the module __main__, and can import modules beside it. As in a
+        notebook, `await` may stand anywhere, and the value of a last expression comes back."""
         main = types.ModuleType("__main__")
         names = vars(main)
         names["__builtins__"] = builtins
         sys.modules["__main__"] = main
         sys.path[:0] = dict.fromkeys([os.getcwd(), here])
         builtins.display = self._displays.display  # type: ignore[attr-defined]
-        threading.excepthook = _tell_of_thread
+        threading.excepthook = _print_error_of_thread
         use_agg()
         show_on(self._displays.show_figures, self._displays.display, self._saved)
         try:
@@ -167,32 +168,32 @@ class _Run:
                 self.value = _evaluated(parts, names)
             finally:
                 if watch:
-                    watch.tell()
+                    watch.print()
         except BaseException as error:
-            # From the code's own first line on; what can't be compiled has none.
+            # From the code's own first line on. Code that can't be compiled has no line in the traceback.
             self.ended = error.with_traceback(_own_frames(error.__traceback__))
 
     def settle(self) -> None:
-        """Finds out what to say."""
+        """Puts the value, the exit code or the error into the answer."""
         if self.ended is None:
             try:
                 self.answer["value"] = _value(self.value)
                 self.forms = rich_forms_of(self.value)
             except BaseException as error:
                 self.value = None
-                self.answer["error"] = _told(error.with_traceback(_own_frames(error.__traceback__)))
+                self.answer["error"] = _error_answer(error.with_traceback(_own_frames(error.__traceback__)))
         elif isinstance(self.ended, SystemExit):
             code = _ending.exit_code(self.ended)
             if code:
                 self.answer["exit_code"] = code
         else:
             if sys.excepthook is not sys.__excepthook__:
-                _ending.tell(self.ended)  # by the code's own
-            self.answer["error"] = _told(self.ended)
+                _ending.tell(self.ended)  # by the code's own hook
+            self.answer["error"] = _error_answer(self.ended)
 
 
 def _value(value: Any) -> Any:
-    """What JSON can hold, as JSON; anything else as Python shows it."""
+    """Returns the JSON form of a value, or its repr() if it has none."""
     try:
         dumps(value)
         return to_json(value)
@@ -201,11 +202,11 @@ def _value(value: Any) -> Any:
     return readable(repr(value))
 
 
-# --- what is told of an exception ---
+# --- exceptions ---
 
 
 def _own_frames(frames: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
-    """From the code's own first frame on, without brig's: a magic is called by the code, and calls it."""
+    """Returns the frames from the code's first on, without brig's: the code calls a magic, which may call code."""
     while frames and frames.tb_frame.f_code.co_filename != _NAME:
         frames = frames.tb_next
     kept = []
@@ -219,7 +220,7 @@ def _own_frames(frames: Optional[types.TracebackType]) -> Optional[types.Traceba
     return result
 
 
-def _told(error: BaseException) -> dict[str, str]:
+def _error_answer(error: BaseException) -> dict[str, str]:
     name = name_of(type(error))
     try:
         message = str(error)
@@ -227,18 +228,18 @@ def _told(error: BaseException) -> dict[str, str]:
         message = f"<a {name} that can't be printed>"
     try:
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    except BaseException:  # one that can't be printed
+    except BaseException:  # the exception can't be printed
         text = "".join(["Traceback (most recent call last):\n", *_lines_of(error.__traceback__), message])
     text = readable(text).rstrip()
     return {
-        "type": name[:_LONGEST_TOLD],
-        "message": readable(message)[:_LONGEST_TOLD],
-        "traceback": text if len(text) <= _LONGEST_TOLD else "...\n" + text[-_LONGEST_TOLD:],
+        "type": name[:_LONGEST_TEXT],
+        "message": readable(message)[:_LONGEST_TEXT],
+        "traceback": text if len(text) <= _LONGEST_TEXT else "...\n" + text[-_LONGEST_TEXT:],
     }
 
 
 def _lines_of(frames: Optional[types.TracebackType]) -> list[str]:
-    """With no help: the code may have changed any module."""
+    """Formats frames without any module's help, since the code may have changed every module."""
     lines: list[str] = []
     while frames and len(lines) < _MOST_FRAMES:
         code = frames.tb_frame.f_code
@@ -247,13 +248,13 @@ def _lines_of(frames: Optional[types.TracebackType]) -> list[str]:
     return lines
 
 
-def _tell_of_thread(told: Any) -> None:
-    """As Python's own, which has no lines of code that no file has."""
-    if issubclass(told.exc_type, SystemExit) or sys.stderr is None:
+def _print_error_of_thread(raised: Any) -> None:
+    """Prints an exception of a thread. Python's own hook has no lines of code that is in no file."""
+    if issubclass(raised.exc_type, SystemExit) or sys.stderr is None:
         return
-    name = told.thread.name if told.thread else threading.get_ident()
+    name = raised.thread.name if raised.thread else threading.get_ident()
     print(f"Exception in thread {name}:", file=sys.stderr, flush=True)
-    traceback.print_exception(told.exc_type, told.exc_value, told.exc_traceback)
+    traceback.print_exception(raised.exc_type, raised.exc_value, raised.exc_traceback)
     sys.stderr.flush()
 
 
@@ -261,7 +262,7 @@ def _tell_of_thread(told: Any) -> None:
 
 
 def _lines(code: str) -> list[str]:
-    """As a file has them: traceback counts on the last one's end, and no other separator ends one."""
+    """Returns the lines as a file has them: only a newline ends one, and traceback needs it at the end of the last."""
     return [line if line.endswith("\n") else line + "\n" for line in io.StringIO(code, newline=None)]
 
 
@@ -275,7 +276,7 @@ def _parsed(code: str) -> ast.Module:
 
 
 def _read(code: str) -> tuple[ast.Module, Optional[Cell]]:
-    """The code as Python reads it, or else as a notebook does. Raises SyntaxError."""
+    """Parses the code as Python does, or else as a notebook does. Raises SyntaxError."""
     linecache.cache[_NAME] = (len(code), None, _lines(code), _NAME)  # for tracebacks
     try:
         return _parsed(code), None
@@ -296,7 +297,7 @@ def _read(code: str) -> tuple[ast.Module, Optional[Cell]]:
 
 
 def _compiled(code: str) -> tuple[list[types.CodeType], bool, bool]:
-    """All but a last expression, and that; whether it is to be timed; whether it is Python alone."""
+    """Returns the code without its last expression, and that expression; whether to time it; whether it is plain Python."""
     tree, cell = _read(code)
     flags = _FLAGS
     last = tree.body[-1] if tree.body else None

@@ -1,4 +1,4 @@
-"""Functions that can't be imported, sent as what they are. Only ever from a host to its own cells."""
+"""Sends the code of functions that can't be imported. Only ever from a host to its own cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from brig._errors import ConfigError
 
 
 def dump(function: Callable[..., Any]) -> dict[str, Any]:
-    """By cloudpickle, if there is one; without, what a plain function of a session needs."""
+    """Returns the function as JSON: pickled by cloudpickle if that is installed, else what a plain function needs."""
     try:
         import cloudpickle  # type: ignore[import]
     except ImportError:
@@ -23,13 +23,13 @@ def dump(function: Callable[..., Any]) -> dict[str, Any]:
         return {"pickle": base64.b64encode(cloudpickle.dumps(function)).decode()}
     except Exception as error:
         raise ConfigError(
-            f"tool {_name(function)}: it can't be sent to its cell: {type(error).__name__}: {error}; "
+            f"tool {_name(function)}: the function can't be sent to its cell: {type(error).__name__}: {error}; "
             "define it at the top of a module"
         ) from error
 
 
 def load(value: dict[str, Any]) -> Callable[..., Any]:
-    """In the cell's interpreter."""
+    """Makes the function from what dump() returned. Runs in the interpreter of the cells."""
     if "pickle" in value:
         import pickle
 
@@ -43,7 +43,7 @@ def _name(function: Any) -> str:
 
 
 def names_in(code: types.CodeType) -> set[str]:
-    """Of all that it refers to."""
+    """Returns the names of everything that the code refers to."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -57,10 +57,13 @@ class _Dumper:
 
     def function(self, function: Any) -> dict[str, Any]:
         if not isinstance(function, types.FunctionType):
-            raise ConfigError(f"tool {_name(function)}: install cloudpickle, or use a plain function")
+            raise ConfigError(
+                f"tool {_name(function)}: only a plain function can be sent to its cell without cloudpickle; install "
+                "cloudpickle, or define a function"
+            )
         if function.__closure__:
             raise ConfigError(
-                f"tool {_name(function)}: it uses variables of the function around it; install "
+                f"tool {_name(function)}: the function uses variables of the function around it; install "
                 "cloudpickle, or define it at the top of a module"
             )
         self._seen[id(function)] = function.__name__
@@ -97,7 +100,7 @@ class _Dumper:
         except ValueError:
             raise ConfigError(
                 f"tool {_name(owner)}: {what} can't be sent to its cell; install cloudpickle, or define "
-                "the tool in a file"
+                "the tool at the top of a module"
             ) from None
 
 

@@ -1,7 +1,7 @@
-"""What a call of run_python asks for before its code runs: files, variables, a directory, an input. Runs in the cell,
-within the policy of that.
+"""Does what a call of run_python asks for before its code runs: makes files, sets variables, a directory and an input.
+Runs in the cell, within its policy.
 
-What can't be done raises NotRun, with a sentence: then the code is not run.
+Each function raises NotRun if it can't do that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_SHOWN = 200
 
 
 class NotRun(Exception):
-    pass
+    """The code was not run. The message is a sentence that says why."""
 
 
 def _shown(name: str) -> str:
@@ -32,7 +32,7 @@ def _reason(error: OSError) -> str:
 
 
 def write_files(files: dict[str, Any]) -> dict[str, Mark]:
-    """By their paths."""
+    """Makes the files. Returns their marks by path."""
     given = {}
     for name, content in files.items():
         path = os.path.normpath(name)
@@ -49,7 +49,7 @@ def write_files(files: dict[str, Any]) -> dict[str, Mark]:
                 f"files: {shown} could not be put into the working directory: {_reason(error)}; the code was not run"
             ) from None
         except UnicodeEncodeError:
-            raise NotRun(f"files: {shown} is not UTF-8, in its name or its text; the code was not run") from None
+            raise NotRun(f"files: {shown} has a name or a text that is not UTF-8; the code was not run") from None
         except ValueError:
             raise NotRun(f"files: {shown} is not base64; the code was not run") from None
     return given
@@ -60,7 +60,7 @@ def _bytes_of(content: Any) -> bytes:
 
 
 def _make(path: str, data: bytes) -> None:
-    """A new file: whatever has that name already, the host's or a file that was given too, stays as it is."""
+    """Makes a new file. A file that has the name already, of the host or of this call, stays as it is."""
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     except FileExistsError:
@@ -76,13 +76,15 @@ def set_variables(variables: dict[str, str]) -> None:
         try:
             os.environ[name] = value
         except ValueError:  # a NUL, or what UTF-8 can't hold
-            raise NotRun(f"env: the value of {_shown(name)} can't be that of a variable; the code was not run") from None
+            raise NotRun(
+                f"env: the value of {_shown(name)} has a NUL or is not UTF-8; the code was not run"
+            ) from None
     if "TZ" in variables:
         time.tzset()
 
 
 def go_to(directory: str) -> None:
-    """Relative to the working directory."""
+    """Changes to a directory, relative to the working directory."""
     try:
         os.chdir(directory)
     except OSError as error:
@@ -92,11 +94,11 @@ def go_to(directory: str) -> None:
 
 
 def set_input(text: str) -> None:
-    """A file, as in `python3 code.py < file`: the code and its processes may read it as they like."""
+    """Makes stdin a file with this text, as in `python3 code.py < file`: the code and its processes can read it."""
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise NotRun("stdin: it is not UTF-8; the code was not run") from None
+        raise NotRun("stdin: the text is not UTF-8; the code was not run") from None
     try:
         with _unnamed_file() as file:
             file.write(data)
@@ -109,7 +111,7 @@ def set_input(text: str) -> None:
         os.dup2(reading, 0)
         os.close(reading)
     except OSError as error:
-        raise NotRun(f"stdin: it could not be kept: {_reason(error)}; the code was not run") from None
+        raise NotRun(f"stdin: the text could not be stored: {_reason(error)}; the code was not run") from None
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
 
 

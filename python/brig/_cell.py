@@ -1,49 +1,43 @@
-"""The other side: what runs in the interpreter of a zygote, and in its cells.
+"""The program of a zygote's interpreter, and of its cells.
 
-libbrig carries this package and starts it, in the jail, with these descriptors: 5 the catalog, to say in what
-has been loaded; 6 the rest of brig's helper, to load; 7 this package. The helper's ``spec`` says what to do:
+libbrig carries this package and starts it in the jail, with these descriptors: 5 the catalog, which takes the list of
+what was loaded; 6 the rest of brig's helper, to load; 7 this package. The helper's ``spec`` says what to do:
 
     path      directories for sys.path; with "exact", all of it
     tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
-    discover  modules whose marked tools are to be listed
-    preload   modules to import first, for whatever the tools will do
+    discover  modules whose marked tools the zygote lists
+    preload   modules to import first, for anything that the tools may do
 """
 
 from __future__ import annotations
 
 import gc
-import importlib.util
 import json
 import os
-import struct
 import sys
 import types
 from typing import Any, Callable, Optional
 
 from brig import _ending, _state
+from brig._answer import error_answer, send, tell, text_of, trimmed_traceback
+from brig._loading import FORKED, Loading, Refused, own_files
+from brig._protocol import CATALOG, ERROR, FILES, IMAGE, RESULT, catalog_has_room, frame, header
 from brig._schema import Signature
-from brig._state import ERROR, PROGRESS, RESULT, StopLoading, frame, state
-from brig._tool import Tool, marked_tools, tool_of
+from brig._state import state
+from brig._tool import Tool
 from brig._values import dumps, pack, unpack_arguments
 
-_CATALOG = 5
-_OWN = "/proc/self/fd/7"  # this package, as libbrig carries it
-# json.loads() without what a text that brig has written does not need.
+_OWN = f"/proc/self/fd/{FILES}"  # this package, as libbrig carries it
+# json.loads() without the checks that a text from brig itself does not need.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
-_PIPE, _LARGE_PIPE, _F_SETPIPE_SZ = 64 * 1024, 1 << 20, 1031
-_MAX_TEXT = 16 * 1024
-_FORKED = 97
-_MOST_TOUCHED = 64  # tools that are made ready ahead of their call
-_ENDING_THREADS = 2.0  # seconds for threads that imports have told to end
-_MOST_FILES = 2000
-_MAIN = "__brig_main__"  # so that `if __name__ == "__main__"` is left out
+_MOST_TOUCHED = 64  # tools that a cell makes ready before their call
 
 
 def main() -> None:
     import ctypes
 
     state.inside = True
-    library = ctypes.PyDLL("/proc/self/fd/6")
+    library = ctypes.PyDLL(f"/proc/self/fd/{IMAGE}")
     library.brig_runtime_spec.restype = ctypes.c_char_p
     library.brig_runtime_environment.restype = ctypes.POINTER(ctypes.c_char_p)
     spec = json.loads(library.brig_runtime_spec())
@@ -79,38 +73,10 @@ def _fork() -> int:
         return -1
 
 
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return f"<a {type(error).__name__} that can't be printed>"
-
-
-def _trimmed(error: BaseException) -> str:
-    """The traceback from the tool's own first line on."""
-    import traceback
-
-    frames = error.__traceback__
-    while frames and frames.tb_frame.f_globals.get("__name__", "").startswith(("brig._", "importlib.")):
-        frames = frames.tb_next
-    try:
-        lines = traceback.format_exception(type(error), error, frames)
-    except Exception:  # one that can't be printed
-        lines = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), _text_of(error)]
-    text = "".join(line for line in lines if "brig/_cell.py" not in line).rstrip()
-    return text if len(text) <= _MAX_TEXT else "...\n" + text[-_MAX_TEXT:]
-
-
-def _tell(kind: int, text: str) -> None:
-    os.pwrite(_CATALOG, frame(kind, text.encode("utf-8", "backslashreplace")[:65000]), 0)
-
-
-class _Refused(Exception):
-    pass
-
-
 class _Entry:
-    relays_exit = False  # whether SystemExit is an error of the tool, and not its end
+    """A function that a cell can call."""
+
+    relays_exit = False  # whether SystemExit is an error of the tool, and does not end the process
 
     def __init__(self, tool: Tool, typed: bool) -> None:
         self.function = tool.function
@@ -134,21 +100,8 @@ class _Entry:
         return result
 
 
-def _own_files() -> list[str]:
-    """What was imported, but for the interpreter's own and installed packages."""
-    library = os.path.dirname(os.__file__) + os.sep
-    files = set()
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not os.path.isabs(file) or file.startswith((library, "/proc/")):
-            continue
-        if "/site-packages/" not in file and "/dist-packages/" not in file and "/lib-dynload/" not in file:
-            files.add(file)
-    return sorted(files)[:_MOST_FILES]
-
-
 def _set_environment(environment: list[bytes]) -> None:
-    """Python's view of it; putenv() is not for a process that is about to be copied."""
+    """Sets Python's view of the environment. putenv() is not used, since the process is about to be copied."""
     data = os.environ._data  # type: ignore[attr-defined]
     data.clear()
     data.update(each.split(b"=", 1) for each in environment if b"=" in each)
@@ -166,20 +119,13 @@ def _is_async(function: Any) -> bool:
     return code is not None and bool(code.co_flags & 0x80)  # CO_COROUTINE
 
 
-def _execute(module: types.ModuleType, loader: Any) -> None:
-    if hasattr(loader, "exec_module"):
-        loader.exec_module(module)
-    else:  # the importer of zip files, before Python 3.10
-        exec(loader.get_code(module.__name__), module.__dict__)
-
-
 class _Runtime:
     def __init__(self, spec: dict[str, Any], library: Any) -> None:
         self._spec = spec
         self._library = library
         self._tools: dict[str, _Entry] = {}
         self._environment = b""
-        # A call without a tool: it touches the memory that every call needs a copy of.
+        # Makes a call without a tool, which touches the memory that every call needs a copy of.
         self.practice: Callable[[], None] = lambda: None
         self._nothing = [_nothing(typed) for typed in (True, False)]
 
@@ -187,157 +133,36 @@ class _Runtime:
 
     def load(self, _catalog: int) -> None:
         pid = os.getpid()
+        loading = Loading(self._spec, self._library.brig_runtime_threads, self._add)
         try:
             try:
-                tools = self._load()
-                text = json.dumps({"tools": tools, "files": _own_files()})
+                tools = loading.load(_OWN)
+                text = json.dumps({"tools": tools, "files": own_files()})
             finally:
                 if os.getpid() != pid:
-                    os._exit(_FORKED)  # by some import, and went on as if it were the one
-            self._check_alone()
-        except _Refused as refused:
-            _tell(ERROR, str(refused))
+                    os._exit(FORKED)  # an import forked this process, which went on as if it were the zygote
+            loading.check_alone()
+        except Refused as refused:
+            tell(ERROR, str(refused))
             os._exit(1)
         except BaseException as error:
-            _tell(ERROR, f"{self._doing} failed:\n{_trimmed(error)}{self._unreadable()}")
+            tell(ERROR, f"{loading.doing} failed:\n{trimmed_traceback(error)}{loading.unreadable()}")
             os._exit(1)
         payload = text.encode()
-        if len(payload) > (16 << 20) - 8:
-            _tell(ERROR, "there are too many tools")
+        if not catalog_has_room(payload):
+            tell(ERROR, "the list of the tools is larger than 16 MiB; load fewer tools, or shorten their schemas")
             os._exit(1)
-        os.pwrite(_CATALOG, frame(RESULT, payload), 0)
+        os.pwrite(CATALOG, frame(RESULT, payload), 0)
         self._settle()
 
-    _doing = "loading"
-    _raised: Optional[BaseException] = None  # by the tool
+    _raised: Optional[BaseException] = None  # what the tool raised
 
-    def _begin(self, doing: str) -> None:
-        self._doing = doing
-        text = doing.encode("utf-8", "replace")[:1000]
-        os.pwrite(_CATALOG, frame(PROGRESS, struct.pack("=d", 0) + text), 0)
-
-    def _load(self) -> list[dict[str, Any]]:
-        path = self._spec.get("path", [])
-        sys.path[:] = [_OWN, *path] if self._spec.get("exact") else [_OWN, *path, *sys.path[1:]]
-        state.loading = True
-        for name in self._spec.get("preload", []):
-            from brig._preload import preload
-
-            self._begin(f"preload: importing module '{name}'")
-            preload(name)
-        for each in self._spec.get("tools", []):
-            entry = _Entry(self._resolve(each), bool(each.get("typed")))
-            entry.relays_exit = bool(each.get("relays_exit"))
-            self._tools[each["name"]] = entry
-        listed = []
-        for name in self._spec.get("discover", []):
-            module = self._import(name)
-            tools = marked_tools(module)
-            if not tools:
-                raise _Refused(f"module '{name}' has no tools; mark functions with @brig.tool")
-            for tool in tools:
-                self._doing = f"making a tool of {tool.name!r}"
-                if tool.policy:
-                    raise _Refused(
-                        f"tool '{tool.name}' has a policy of its own; that is for who loads the module to say"
-                    )
-                self._tools[tool.name] = _Entry(tool, False)
-                listed.append(tool.listed())
-        state.loading = False
-        return listed
-
-    def _resolve(self, each: dict[str, Any]) -> Tool:
-        if "pickle" in each or "code" in each:
-            from brig._by_value import load
-
-            self._begin(f"loading tool '{each['name']}'")
-            return Tool(load(each), name=each["name"])
-        module = self._import(each["module"]) if "module" in each else self._run(each["main"])
-        found: Any = module
-        for part in each["qualname"].split("."):
-            found = getattr(found, part, None)
-            if found is None:
-                raise _Refused(
-                    f"tool '{each['name']}': '{each['qualname']}' is not defined in "
-                    f"{each.get('module') or each['main']} where it is loaded for its functions: it must "
-                    "be there before the first brig.Sandbox(), and not below `if __name__ == ...`"
-                )
-        return tool_of(found) or Tool(found, name=each["name"])
-
-    def _import(self, name: str) -> types.ModuleType:
-        if name in sys.modules:
-            return sys.modules[name]
-        self._begin(f"importing module '{name}'")
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            _execute(module, spec.loader)
-        except StopLoading:
-            pass  # what is defined up to there is there
-        return module
-
-    def _run(self, path: str) -> types.ModuleType:
-        if _MAIN in sys.modules:
-            return sys.modules[_MAIN]
-        self._begin(f"importing script '{path}'")
-        module = types.ModuleType(_MAIN)
-        module.__file__ = path
-        sys.modules[_MAIN] = sys.modules["__main__"] = module
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
-        try:
-            exec(code, vars(module))
-        except StopLoading:
-            pass
-        return module
-
-    def _unreadable(self) -> str:
-        """What a failed import may come from, and does not say."""
-        for path in self._spec.get("path", []):
-            if os.path.exists(path) and not os.access(path, os.R_OK | os.X_OK):
-                return f"\n(the user of the cells may not read {path}: chmod o+rx, or move it)"
-        return ""
-
-    def _check_alone(self) -> None:
-        """A copy has one thread: locks that others held would be held for ever."""
-        try:
-            while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if pid == 0 or os.WIFEXITED(status) and os.WEXITSTATUS(status) == _FORKED:
-                    raise _Refused(
-                        f"{self._doing} leaves a process running; start processes in the tools, not in imports"
-                    )
-        except ChildProcessError:
-            pass  # there is none
-        if self._has_one_thread():
-            return
-        names = ""
-        if "threading" in sys.modules:
-            others = [t.name for t in sys.modules["threading"].enumerate()[1:]]
-            names = f" ({', '.join(others[:5])})" if others else ""
-        raise _Refused(
-            f"{self._doing} starts threads{names}; a copy of such a process could hang: start them in "
-            "the tools"
-        )
-
-    def _has_one_thread(self) -> bool:
-        """Threads that are about to end may: a timer that was cancelled, as matplotlib's, has not ended yet."""
-        if self._library.brig_runtime_threads() == 1:
-            return True
-        import time
-
-        until = time.monotonic() + _ENDING_THREADS
-        while time.monotonic() < until:
-            time.sleep(0.002)
-            if self._library.brig_runtime_threads() == 1:
-                return True
-        return False
+    def _add(self, name: str, tool: Tool, typed: bool, relays_exit: bool) -> None:
+        entry = self._tools[name] = _Entry(tool, typed)
+        entry.relays_exit = relays_exit
 
     def _settle(self) -> None:
-        """The last thing in the zygote: what every copy would do otherwise."""
+        """Does, as the last thing in the zygote, what every copy would do otherwise."""
         import linecache  # noqa: F401 # for tracebacks
         import traceback  # noqa: F401
 
@@ -346,7 +171,7 @@ class _Runtime:
         for stream in (sys.stdout, sys.stderr):
             reconfigure = getattr(stream, "reconfigure", None)
             if reconfigure:
-                reconfigure(line_buffering=True)  # what was printed is there whatever comes
+                reconfigure(line_buffering=True)  # so that output arrives however the call ends
             if stream:
                 stream.flush()
         if _OWN in sys.path:
@@ -361,13 +186,13 @@ class _Runtime:
         gc.freeze()
 
     def _forget_scratch(self) -> None:
-        """Without mounts, imports had a directory that no cell has."""
+        """Forgets the directory for temporary files: without mounts, imports had one that no cell has."""
         tempfile: Any = sys.modules.get("tempfile")
         if tempfile and tempfile.tempdir == os.environ.get("TMPDIR"):
-            tempfile.tempdir = None  # found out anew
+            tempfile.tempdir = None  # tempfile looks for one again
 
     def _settle_environment(self) -> None:
-        """As the cells' will most likely be: what is only the interpreter's is taken out."""
+        """Makes the environment as the cells' will most likely be: without the variables of the interpreter alone."""
         mine = {b"OPENBLAS_NUM_THREADS", b"OMP_NUM_THREADS", b"MKL_NUM_THREADS", b"LD_BIND_NOW"}
         left = [each for each in self._current_environment() if each.partition(b"=")[0] not in mine]
         _set_environment(left)
@@ -383,7 +208,7 @@ class _Runtime:
         return result
 
     def rehearse(self) -> None:
-        """Whatever can be done before there is a request."""
+        """Does everything that a cell can do before its request comes."""
         if not self._library.brig_runtime_environment_is(self._environment, len(self._environment)):
             _set_environment(self._current_environment())
         self._refresh()
@@ -393,7 +218,7 @@ class _Runtime:
         self.practice()
 
     def _refresh(self) -> None:
-        """State that no two cells may share. (random sees to itself.)"""
+        """Renews state that no two cells may share. (random does so by itself.)"""
         uuid: Any = sys.modules.get("uuid")
         if uuid:
             uuid._node = uuid._last_timestamp = uuid._generate_time_safe = None
@@ -409,26 +234,26 @@ class _Runtime:
             for nothing in self._nothing:
                 kind, payload = self._answer(nothing, text, gaps)
                 _ending.end()
-                struct.pack("=II", kind, len(payload)) + payload
+                header(kind, len(payload)) + payload
             os.write(1, b"")
             return
         try:
             if entry is None:
-                kind, payload = _error("UnknownTool", "this interpreter has no such function", None)
+                kind, payload = error_answer("UnknownTool", f"the interpreter has no tool {name!r}", None)
             else:
                 kind, payload = self._answer(entry, text, gaps)
             if os.getpid() != pid:
                 _ending.end_copy(self._raised)
             _ending.end()
-            _send(answer, kind, payload)
+            send(answer, kind, payload)
         except SystemExit as ended:
             code = _ending.exit_code(ended)
             _ending.end()
         except BaseException as error:  # the tool may have changed any function
             code = 1
-            os.write(2, f"brig: the end of the tool can't be told: {type(error).__name__}\n".encode())
+            os.write(2, f"brig: the result of the tool could not be sent: {type(error).__name__}\n".encode())
         finally:
-            os._exit(code)  # nothing of the zygote's is to be cleaned up here
+            os._exit(code)  # without the clean-up that is the zygote's
 
     def _answer(self, entry: _Entry, text: bytes, gaps: int) -> tuple[int, bytes]:
         try:
@@ -439,53 +264,21 @@ class _Runtime:
             if isinstance(error, SystemExit) and not entry.relays_exit:
                 raise
             self._raised = error
-            return _error(type(error).__name__, _text_of(error), error)
+            return error_answer(type(error).__name__, text_of(error), error)
         try:
             return RESULT, dumps(pack(result) if entry.typed else result)
         except ValueError as error:
-            return _error("InvalidResult", str(error), None)
+            return error_answer("InvalidResult", str(error), None)
         except BaseException as error:
-            return _error(type(error).__name__, _text_of(error), error)
+            return error_answer(type(error).__name__, text_of(error), error)
 
 
 def _filled(outline: bytes, gaps: int) -> bytes:
-    """Long strings come beside the text, through a descriptor of their own."""
+    """Returns the text with its long strings, which come through a descriptor of their own."""
     parts = outline.split(b"\x01")
     with open(gaps, "rb") as file:
         parts[1::2] = [file.read(int(size)) for size in parts[1::2]]
     return b"".join(parts)
 
 
-def _error(kind: str, message: str, error: Optional[BaseException]) -> tuple[int, bytes]:
-    told = {"type": kind, "message": message[:_MAX_TEXT]}
-    if error is not None:
-        told["traceback"] = _trimmed(error)
-    text = json.dumps(told, ensure_ascii=True).encode()
-    if len(text) > 64000:  # of what is not ASCII, six bytes each
-        told = {key: value[-2000:] for key, value in told.items()}
-        text = json.dumps(told).encode()
-    return ERROR, text
-
-
-def _send(answer: int, kind: int, payload: bytes) -> None:
-    if len(payload) > _PIPE:
-        import fcntl
-
-        try:
-            fcntl.fcntl(answer, _F_SETPIPE_SZ, _LARGE_PIPE)
-        except OSError:
-            pass
-    header = struct.pack("=II", kind, len(payload))
-    if len(payload) <= _PIPE:
-        header, payload = header + payload, b""
-        sent = os.write(answer, header)
-        if sent == len(header):
-            return  # as nearly always: it has touched little
-        header = header[sent:]
-    for each in (header, payload):
-        rest = memoryview(each)
-        while rest:
-            rest = rest[os.write(answer, rest) :]
-
-
-_ = _state  # the module that tools' progress() speaks through
+_ = _state  # progress() of the tools uses this module

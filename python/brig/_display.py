@@ -1,7 +1,7 @@
-"""Rich forms of values, as notebooks show them: display(), the last value, figures. Runs in the cell, for run_python;
-the host bounds it again.
+"""Makes rich forms of values, as notebooks show them: display(), the last value, figures. Runs in the cell, for run_python;
+the host checks the limits again.
 
-Nothing here fails because of a value: what it can't show of itself is told on stderr.
+No value makes anything here fail. A form that can't be made is a sentence on stderr.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Callable, Optional, Sequence
 
 from brig import _figures
 from brig._budget import Budget
-from brig._values import dumps, type_name
+from brig._leaves import type_name
+from brig._values import dumps
 
 _MOST_DISPLAYS = 64
 _LARGEST_FORM = 1 << 20
@@ -37,7 +38,7 @@ _PLAIN_VALUES = (type(None), bool, int, float, complex, str, bytes, list, tuple,
 
 
 def is_binary(mime_type: str) -> bool:
-    """Whether its data travels as base64."""
+    """Returns whether data of this type travels as base64."""
     kind = mime_type.partition("/")[0]
     if kind in ("image", "audio", "video", "font"):
         return mime_type != "image/svg+xml"
@@ -45,12 +46,12 @@ def is_binary(mime_type: str) -> bool:
 
 
 def readable(text: str) -> str:
-    """What UTF-8 can't hold, escaped."""
+    """Returns the text with escapes for what UTF-8 can't hold."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 class _Counted(io.FileIO):
-    """stdout, which knows how much was written to it."""
+    """A stdout that counts the bytes that were written to it."""
 
     written = 0
 
@@ -61,7 +62,7 @@ class _Counted(io.FileIO):
 
 
 class Displays:
-    """Takes what is displayed, from the moment that it is made until finish()."""
+    """Collects what the code displays, from the moment when it is made until finish()."""
 
     def __init__(self, budget: Budget, saved: _figures.SavedFigures) -> None:
         self._budget = budget
@@ -69,7 +70,7 @@ class Displays:
         self._pid = os.getpid()
         self._entries: list[dict[str, Any]] = []
         self._left_out = 0
-        self._figures: set[tuple[int, str]] = set()  # those that were shown, and how they were
+        self._figures: set[tuple[int, str]] = set()  # the figures that were shown, and their images
         self._raw = _Counted(1, "w", closefd=False)
         self._raw.name = "<stdout>"
         encoding, errors = getattr(sys.stdout, "encoding", None), getattr(sys.stdout, "errors", None)
@@ -90,7 +91,7 @@ class Displays:
         raw: bool = False,
         **_: Any,
     ) -> None:
-        """Shows each value with all of its forms: HTML, images, ... `raw`: they are objects of MIME types already."""
+        """Shows each value in all of its forms: HTML, images, ... `raw`: each value is a bundle of MIME types already."""
         for value in values:
             if raw:
                 self.show(value if isinstance(value, dict) else {"text/plain": value})
@@ -108,15 +109,14 @@ class Displays:
         self._add(_checked(bundle, "display"), bundle)
 
     def show_figures(self) -> None:
-        """As plt.show() in a notebook: the open ones, which are closed then."""
+        """Shows the open figures and closes them, like plt.show() in a notebook."""
         for figure in _figures.open_figures():
             if self._has_place():
                 self._add(forms_of(figure), figure)
         _figures.close_figures()
 
     def finish(self, value: Any, forms: dict[str, str]) -> None:
-        """Adds the figures that are still open, unless they come back as saved; last of all the forms of the code's
-        value."""
+        """Adds the figures that are still open, unless they come back as files; then the forms of the code's value."""
         for figure in _figures.open_figures():
             if figure is value or self._saved.comes_back(figure):
                 continue
@@ -126,32 +126,32 @@ class Displays:
             self._add(forms, value, is_value=True)
 
     def answer(self) -> dict[str, Any]:
-        """Members that would be empty are left out."""
-        told: dict[str, Any] = {}
+        """Returns the displays, without members that would be empty."""
+        answer: dict[str, Any] = {}
         if self._entries:
-            told["displays"] = list(self._entries)  # threads may go on
+            answer["displays"] = list(self._entries)  # a copy, since threads may go on
         if self._left_out:
-            told["displays_left_out"] = self._left_out
-        return told
+            answer["displays_left_out"] = self._left_out
+        return answer
 
     def flush(self) -> None:
-        """Also if the code has put another stream in its place."""
+        """Flushes the stream, also if the code has put another one in its place."""
         try:
             self._stream.flush()
         except Exception:
-            pass  # closed
+            pass  # the code has closed it
 
     def _has_place(self, *, kept: bool = False) -> bool:
-        """Without one, its forms need not be made. `kept`: one for the value."""
+        """Returns whether there is room for another display, and counts it as left out if not. `kept`: one is for the value."""
         if len(self._entries) < _MOST_DISPLAYS - kept:
             return True
         self._left_out += 1
         return False
 
     def _add(self, forms: dict[str, str], value: Any, *, is_value: bool = False, again: bool = True) -> None:
-        """`again`: also if that figure was shown just so before."""
+        """Adds a display. `again`: also if the same figure was shown with the same image before."""
         if os.getpid() != self._pid:
-            return tell("display() in another process than the code's shows nothing")
+            return tell("display() shows nothing in a process that the code has started; call it in the code itself")
         figure = (id(value), forms.get("image/png", ""))
         if not again and figure in self._figures:
             return
@@ -181,7 +181,7 @@ def tell(sentence: str) -> None:
 
 
 def name_of(kind: type) -> str:
-    """Its own, whatever its metaclass says."""
+    """Returns the name of a type, whatever its metaclass says."""
     name: str = vars(type)["__name__"].__get__(kind)
     return readable(name)
 
@@ -191,7 +191,7 @@ def _name(value: Any) -> str:
 
 
 def _attempt(doing: str, action: Callable[[], Any]) -> Any:
-    """None, and a sentence on stderr, if it raises: whatever that is."""
+    """Returns what `action` returns. If it raises anything, prints a sentence on stderr and returns None."""
     try:
         return action()
     except BaseException as error:
@@ -204,7 +204,7 @@ def _attempt(doing: str, action: Callable[[], Any]) -> Any:
 
 
 def plain_text(value: Any) -> str:
-    """Raises what repr() raises."""
+    """Returns repr() of a value, cut to a limit. Raises what repr() raises."""
     text = readable(str.__str__(repr(value)))
     if len(text) <= _LONGEST_PLAIN:
         return text
@@ -212,7 +212,7 @@ def plain_text(value: Any) -> str:
 
 
 def rich_forms_of(value: Any) -> dict[str, str]:
-    """All forms, if there is one beside the plain text; or {}."""
+    """Returns all forms, or {} if there is only plain text."""
     if type(value) in _PLAIN_VALUES:
         return {}
     forms = forms_of(value)
@@ -232,7 +232,7 @@ def forms_of(value: Any) -> dict[str, str]:
 
 
 def _method(value: Any, name: str) -> Optional[Callable[..., Any]]:
-    """None also for what has an attribute of any name, as a Mock."""
+    """Returns a method, or None; None also for objects that have every attribute, such as a Mock."""
     found = inspect.getattr_static(value, name, None)
     if found is None and not hasattr(type(value), "__getattr__"):
         return None
@@ -273,7 +273,7 @@ def _methods(value: Any) -> dict[str, str]:
 
 
 def _checked(bundle: dict[Any, Any], said: str) -> dict[str, str]:
-    """Those forms that are what they say; of the others it is told why not."""
+    """Returns the forms whose data fits their MIME type. Prints a sentence on stderr for each of the others."""
     forms = {}
     for kind, data in list(bundle.items())[:_MOST_DISPLAYS]:
         if data is None:
@@ -290,7 +290,7 @@ def _checked(bundle: dict[Any, Any], said: str) -> dict[str, str]:
 
 
 def _form(kind: str, data: Any) -> Any:
-    """A text; or, in a tuple, what is wrong with it."""
+    """Returns the text of a form; or, in a tuple, what is wrong with it."""
     if is_binary(kind):
         if isinstance(data, str):
             try:
@@ -337,7 +337,7 @@ def _figure(value: Any) -> dict[str, str]:
 
 
 def _table(value: Any) -> dict[str, str]:
-    """A DataFrame of pandas as data: {"columns", "rows", "total"}."""
+    """Returns a DataFrame of pandas as data: {"columns", "rows", "total"}."""
     if not any(type_name(each) == "pandas.DataFrame" for each in type(value).__mro__):
         return {}
     head = value.iloc[:_MOST_ROWS, :_MOST_COLUMNS]

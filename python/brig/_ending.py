@@ -1,8 +1,8 @@
-"""What a Python process does when it ends, for cells: their processes end without it (os._exit), since most of it would
-take apart what is the zygote's. Threads that are no daemons are waited for, functions of atexit run, and what stands in
-the buffers of C's stdio is written.
+"""Ends a cell's call as a Python process ends: threads that are not daemons are joined, functions of atexit run, and the
+buffers of C's stdio are flushed.
 
-What was registered before the cell was made is the zygote's, and does not run.
+The process itself ends by os._exit(), since Python's own end would take apart what is the zygote's. For the same reason
+functions that were registered before the cell was made do not run.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import sys
 from typing import Any, Callable, NoReturn, Optional
 
 _flush_c: Optional[Callable[[None], int]] = None
-_handlers = 0  # of logging, in the zygote
+_handlers = 0  # how many logging had in the zygote
 _had_multiprocessing = False
 
 
 def settle() -> None:
-    """In the zygote, as the last thing: what is registered from here on is the cell's."""
+    """Runs as the last thing in the zygote. What is registered from here on is the cell's."""
     global _flush_c, _handlers, _had_multiprocessing
     import ctypes
 
     _flush_c = ctypes.CDLL(None).fflush
     atexit._clear()
-    # These register themselves once, when they are imported or first used, for all that comes later.
+    # These modules register themselves once, when they are imported or first used.
     logging: Any = sys.modules.get("logging")
     _handlers = len(logging._handlerList) if logging else 0
     _had_multiprocessing = "multiprocessing.util" in sys.modules
@@ -36,30 +36,30 @@ def settle() -> None:
 
 
 def join_threads() -> None:
-    """As the interpreter does: only those that are no daemons, and those of executors once they are told to end."""
+    """Joins threads as the interpreter does: those that are not daemons, and those of executors, which it stops first."""
     threading: Any = sys.modules.get("threading")
     if threading is not None and len(threading._active) > 1:
-        _tell_at_the_time_limit(threading)
+        _report_at_the_time_limit(threading)
         _do(threading._shutdown)
 
 
-def _tell_at_the_time_limit(threading: Any) -> None:
-    """A timeout that comes now is not the function's: it has returned. The time limit sends SIGTERM first."""
+def _report_at_the_time_limit(threading: Any) -> None:
+    """Lets a timeout that comes now say that the function has returned. The time limit sends SIGTERM first."""
     import signal
 
-    def told(number: int, _: Any) -> None:
+    def report(number: int, _: Any) -> None:
         left = [each.name for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
         names = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
         if left:
-            os.write(2, f"brig: the function has ended, but not its threads: {names}\n".encode("utf-8", "replace"))
+            os.write(2, f"brig: the function has returned, but its threads go on: {names}\n".encode("utf-8", "replace"))
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, told)
+            signal.signal(signal.SIGTERM, report)
     except ValueError:
-        pass  # not the main thread
+        pass  # this is not the main thread
 
 
 def run_exit_functions() -> None:
@@ -74,7 +74,7 @@ def run_exit_functions() -> None:
 
 
 def tell(error: BaseException) -> None:
-    """On stderr, as an interpreter would; but with lines of code that no file has, too."""
+    """Prints an exception on stderr as an interpreter does, with lines of code that are in no file too."""
     try:
         if sys.excepthook is sys.__excepthook__:
             import traceback
@@ -83,11 +83,11 @@ def tell(error: BaseException) -> None:
         else:
             sys.excepthook(type(error), error, error.__traceback__)
     except BaseException:
-        pass  # one that can't be printed, or nowhere to print it to
+        pass  # it can't be printed, or there is no stderr
 
 
 def _do(function: Callable[[], object]) -> None:
-    """What fails there is told and changes nothing else."""
+    """Calls a function. If it fails, prints the exception and goes on."""
     try:
         function()
     except SystemExit:
@@ -101,20 +101,20 @@ def flush() -> None:
         try:
             stream.flush()
         except Exception:
-            pass  # closed, or replaced by the tool
+            pass  # the tool has closed or replaced it
     if _flush_c is not None:
         _flush_c(None)
 
 
 def end() -> None:
-    """All of it. Once it was done, it is quickly done again."""
+    """Does all of it. To do it again takes no time."""
     join_threads()
     run_exit_functions()
     flush()
 
 
 def exit_code(ended: SystemExit) -> int:
-    """That a process which ends by it has; a message is told as Python does."""
+    """Returns the exit code of a process that ends by this exception. Prints its message, as Python does."""
     code = ended.code
     if code is None:
         return 0
@@ -123,12 +123,12 @@ def exit_code(ended: SystemExit) -> int:
     try:
         print(code, file=sys.stderr)
     except BaseException:
-        pass  # one that can't be printed
+        pass  # it can't be printed
     return 1
 
 
 def end_copy(error: Optional[BaseException]) -> NoReturn:
-    """Ends a process that the tool forked and that came back from it: only the first one answers."""
+    """Ends a process that the tool forked and that returned from the tool. Only the first process answers."""
     code = 0
     try:
         if isinstance(error, SystemExit):

@@ -1,4 +1,4 @@
-"""What brig raises. A call never does: how it ended is in its result."""
+"""The exceptions that brig raises. A call raises none of them: its result says how it ended."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import builtins
 
 
 class Error(Exception):
-    """All of brig's own."""
+    """The base class of all errors that brig raises."""
 
 
 class ConfigError(Error, ValueError):
-    """A policy, a tool or an argument is wrong: change it."""
+    """A policy, a tool or an option is wrong. The message says what, and how to change it."""
 
 
 class UnsupportedError(Error):
-    """This machine lacks what the policy needs; the message names it, and the fix."""
+    """This machine lacks a feature that the policy needs. The message names the feature and the fix."""
 
 
 class PermissionError(Error, builtins.PermissionError):
-    """The feature is there, but this user may not use it."""
+    """The machine has the feature, but this user may not use it."""
 
 
 class ResourceError(Error):
-    """Out of memory, processes, descriptors or disk."""
+    """No memory, processes, descriptors or disk space are left."""
 
 
 class InternalError(Error):
-    """A defect of brig."""
+    """brig has a defect."""
 
 
 KINDS: dict[str, type[Error]] = {

@@ -1,4 +1,4 @@
-"""matplotlib and PIL without a screen: what would be shown there is displayed. Neither is imported unless the code does it."""
+"""Displays what matplotlib and PIL would show on a screen. Imports neither of them: only the code does."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from typing import Any, Callable, Optional
 from brig._left_files import Mark, comes_back, image_type, mark_of
 
 _NO_SCREEN = "agg"
-_MOST_SAVED, _MOST_SAVED_BYTES = 8, 2 << 20  # well below what comes back of a workspace
+_MOST_SAVED, _MOST_SAVED_BYTES = 8, 2 << 20  # well below what run_python gives back of a workspace
 
 
 def use_agg() -> None:
-    """For this process, and those that it starts. What the environment or the code has chosen stays."""
+    """Chooses the backend without a screen for this process and those that it starts, unless another one was chosen."""
     os.environ.setdefault("MPLBACKEND", _NO_SCREEN)
     matplotlib: Any = sys.modules.get("matplotlib")
     if matplotlib is None:
         return
-    try:  # it was imported ahead: then it has read the environment already
+    try:  # it was imported before, and has read the environment already
         chosen = dict.__getitem__(matplotlib.rcParams, "backend")
         if not isinstance(chosen, str):
             matplotlib.use(_NO_SCREEN)
     except Exception:
-        pass  # a matplotlib that is in the middle of its import, or another thing of that name
+        pass  # matplotlib is in the middle of its import, or this is another module of that name
 
 
 def is_figure(value: Any) -> bool:
@@ -45,7 +45,7 @@ def png_of(figure: Any) -> bytes:
 
 
 def open_figures() -> list[Any]:
-    """Those of pyplot, in the order of their numbers."""
+    """Returns pyplot's figures, in the order of their numbers."""
     helpers: Any = sys.modules.get("matplotlib._pylab_helpers")
     try:
         return [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()] if helpers else []
@@ -60,12 +60,12 @@ def close_figures() -> None:
 
 
 class SavedFigures:
-    """Figures that the code has saved as images in its workspace, and not changed since: such a picture comes back by
-    itself. A change is what matplotlib takes for one: the figure is stale."""
+    """Knows the figures that the code has saved as images in its workspace, and not changed since: such an image comes back
+    as a file. A figure is changed when matplotlib calls it stale."""
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
-        self._files: dict[int, tuple[Any, str, Mark]] = {}  # by the figure's id: itself, so that no other gets that
+        self._files: dict[int, tuple[Any, str, Mark]] = {}  # by the figure's id; holds the figure, so that no other gets that id
         self._count = self._bytes = 0
 
     def watch(self, module: Any) -> None:
@@ -81,7 +81,7 @@ class SavedFigures:
         module.Figure.savefig = savefig
 
     def comes_back(self, figure: Any) -> bool:
-        """Counts it, so that not more are left to the workspace than it gives."""
+        """Returns whether the figure comes back as a file. Counts those that do: only so many files come back."""
         _, path, mark = self._files.get(id(figure), (None, "", (0, 0)))
         try:
             if not path or mark_of(path) != mark:
@@ -100,7 +100,7 @@ class SavedFigures:
             return
 
         def on_change(artist: Any, value: bool) -> None:
-            if not getattr(figure.canvas, "_is_idle_drawing", False):  # drawing is no change, and says it is
+            if not getattr(figure.canvas, "_is_idle_drawing", False):  # drawing sets it stale, too, but changes nothing
                 self._files.pop(id(figure), None)
             if then:
                 then(artist, value)
@@ -109,7 +109,7 @@ class SavedFigures:
         figure.stale_callback = on_change
 
     def _file_of(self, figure: Any, name: Any, *, format: Any = None, **_: Any) -> Optional[tuple[Any, str, Mark]]:
-        """None if it is no image, or one that does not come back."""
+        """Returns the saved file, or None if it is not an image or does not come back."""
         if not self._workspace or not isinstance(name, (str, os.PathLike)):
             return None
         path = os.path.realpath(os.fspath(name))
@@ -122,7 +122,7 @@ class SavedFigures:
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a function with a module when that is imported."""
+    """Calls a function with each of some modules when it is imported."""
 
     def __init__(self, actions: dict[str, Callable[[Any], None]]) -> None:
         self._actions = actions
@@ -152,11 +152,11 @@ def _try(action: Callable[[Any], None], module: Any) -> None:
     try:
         action(module)
     except Exception:
-        pass  # not the module that is meant: it is left as it is
+        pass  # it is another module of that name: leave it as it is
 
 
 def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None], saved: SavedFigures) -> None:
-    """plt.show() and Image.show() call these, whenever their modules come; and what is saved is noted."""
+    """Lets plt.show() and Image.show() call these functions as soon as their modules are imported, and `saved` watch savefig()."""
 
     def pyplot(module: Any) -> None:
         def show(*_: Any, **__: Any) -> None:
@@ -186,7 +186,7 @@ def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None],
 
 
 def scaled(data: bytes, mime_type: str, most: int) -> Optional[bytes]:
-    """The image with fewer pixels, so that it takes at most that many bytes; None if it can't be done here."""
+    """Returns the image with fewer pixels, in at most `most` bytes, or None if it can't be scaled here."""
     try:
         Image = importlib.import_module("PIL.Image")
         image = Image.open(io.BytesIO(data))
@@ -202,5 +202,5 @@ def scaled(data: bytes, mime_type: str, most: int) -> Optional[bytes]:
             if taken <= most:
                 return file.getvalue()
     except Exception:
-        pass  # no PIL, no image, or one that is too large for it
+        pass  # there is no PIL, the data is no image, or the image is too large for PIL
     return None

@@ -1,5 +1,5 @@
-"""What code has left in its cell's own directory, for run_python to give back. Runs in the cell: the host bounds it
-again."""
+"""Collects the files that code has left in its cell's own directory, for run_python to give back. Runs in the cell; the
+host checks the limits again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MOST_IMAGES = 8
 _LARGEST_IMAGE = 4 << 20
 _MOST_SEEN = 2000
 _MOST_DEPTH = 32
-Mark = tuple[int, ...]  # how a file was when it was given
+Mark = tuple[int, ...]  # the state of a file when the call began
 
 
 def own_workspace() -> str:
-    """The working directory if it is the cell's own, or "": what lies in another is not of this call alone. On floors
-    without mounts the cell's own is HOME and TMPDIR as well."""
+    """Returns the working directory if it is the cell's own, else "": another directory has files of other calls. On floors
+    without mounts the cell's own directory is HOME and TMPDIR as well."""
     here = os.getcwd()
     is_own = here == _WORKSPACE or here == os.environ.get("HOME") == os.environ.get("TMPDIR")
     return here if is_own else ""
@@ -45,7 +45,7 @@ def _is_private(path: str) -> bool:
 
 
 def comes_back(workspace: str, path: str) -> bool:
-    """Whether a file of that name is looked at."""
+    """Returns whether run_python gives back a file of that name."""
     below = os.path.relpath(path, workspace)
     return not below.startswith(os.pardir) and not _is_private(below) and below.count(os.sep) < _MOST_DEPTH
 
@@ -63,7 +63,7 @@ def image_type(head: bytes) -> Optional[str]:
 
 
 def _type_of(path: str, data: bytes) -> str:
-    """By what it holds if that tells; else by its name."""
+    """Returns the MIME type by the content of the file, or else by its name."""
     named = mimetypes.types_map.get(os.path.splitext(path)[1].lower())
     found = image_type(data) or named
     if found:
@@ -72,7 +72,7 @@ def _type_of(path: str, data: bytes) -> str:
         data.decode()
         return "text/plain"
     except UnicodeDecodeError as error:
-        # What was cut within a character is a text.
+        # A text that was cut within a character is a text.
         is_cut = error.start >= len(data) - 3 and len(data) == _HEAD
         return "text/plain" if is_cut else "application/octet-stream"
 
@@ -81,14 +81,14 @@ _HEAD = 4096
 
 
 def _read(path: str, most: int) -> bytes:
-    """Waits for nothing and follows no link, whatever has that name by now. Raises OSError."""
+    """Reads a file. Waits for nothing and follows no link, even if another file has that name by now. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         return file.read(most)
 
 
 class LeftFiles:
-    """Looks when it is made."""
+    """Reads the files of the workspace when it is made. Leaves out those that are as they were given."""
 
     def __init__(self, workspace: str, given: dict[str, Mark], budget: Budget) -> None:
         self._workspace, self._given, self._budget = workspace, given, budget
@@ -96,17 +96,17 @@ class LeftFiles:
         self._files: list[dict[str, Any]] = []
         self._unreadable = self._too_many = self._unnamed = 0
         self._saw_all = True
-        for told, path in sorted(self._regular_files()):
-            if not self._is_as_given(told, path):
+        for name, path in sorted(self._regular_files()):
+            if not self._is_as_given(name, path):
                 try:
-                    self._add(told, path)
+                    self._add(name, path)
                 except OSError:
-                    self._unreadable += not _is_private(told)
+                    self._unreadable += not _is_private(name)
 
     def answer(self) -> dict[str, Any]:
-        """{"images": [{"path", "mime_type", "data"}], "files": [{"path", "mime_type", "size", "data"}],
-        "files_left_out": number, "files_left_out_why": [sentence]}; members that would be empty are left out. A file
-        whose data does not fit has "why" instead of it."""
+        """Returns {"images": [{"path", "mime_type", "data"}], "files": [{"path", "mime_type", "size", "data"}],
+        "files_left_out": number, "files_left_out_why": [sentence]} without the members that would be empty. A file
+        whose data does not fit has "why" in the place of "data"."""
         answer: dict[str, Any] = {}
         if self._images:
             answer["images"] = self._images
@@ -114,13 +114,13 @@ class LeftFiles:
             answer["files"] = self._files
         why = []
         if self._too_many:
-            why.append(f"{self._too_many}: more than {_MOST_FILES} files")
+            why.append(f"{self._too_many}: there are more than {_MOST_FILES} files")
         if self._unreadable:
-            why.append(f"{self._unreadable}: can't be read")
+            why.append(f"{self._unreadable}: the file can't be read")
         if self._unnamed:
             why.append(f"{self._unnamed}: the name is not UTF-8")
         if not self._saw_all:
-            why.append(f"only the first {_MOST_SEEN} names were looked at")
+            why.append(f"brig looked only at the first {_MOST_SEEN} names")
         left_out = self._too_many + self._unreadable + self._unnamed
         if left_out:
             answer["files_left_out"] = left_out
@@ -129,8 +129,8 @@ class LeftFiles:
         return answer
 
     def _regular_files(self) -> Iterator[tuple[str, str]]:
-        """The path of each below the workspace, and its whole path. The code may have gone elsewhere and left anything:
-        no link is followed, no other file system is entered, and what can't be looked at is no error."""
+        """Yields the path of each file below the workspace, and its whole path. The code may have changed the directory and
+        left anything: no link is followed, no other file system is entered, and an unreadable directory is no error."""
         seen = 0
         for folder, folders, names in os.walk(self._workspace, onerror=self._on_error):
             below = os.path.relpath(folder, self._workspace)
@@ -150,36 +150,36 @@ class LeftFiles:
         below = os.path.relpath(str(error.filename), self._workspace)
         self._unreadable += not _is_private(below)
 
-    def _is_as_given(self, told: str, path: str) -> bool:
+    def _is_as_given(self, name: str, path: str) -> bool:
         try:
-            return told in self._given and self._given[told] == mark_of(path)
+            return name in self._given and self._given[name] == mark_of(path)
         except OSError:
             return True
 
-    def _add(self, told: str, path: str) -> None:
-        """Raises OSError if it can't be read."""
+    def _add(self, name: str, path: str) -> None:
+        """Adds a file. Raises OSError if it can't be read."""
         size = os.lstat(path).st_size
         head = _read(path, _HEAD)
-        kind = _type_of(told, head)
-        if not is_utf8(told):
-            self._unnamed += not _is_private(told)
+        kind = _type_of(name, head)
+        if not is_utf8(name):
+            self._unnamed += not _is_private(name)
             return
         is_image = image_type(head) is not None
         if is_image and len(self._images) < _MOST_IMAGES and size <= _LARGEST_IMAGE and size <= self._budget.left:
             data = _read(path, size)
             self._budget.take(len(data))
-            self._images.append({"path": told, "mime_type": kind, "data": base64.b64encode(data).decode()})
+            self._images.append({"path": name, "mime_type": kind, "data": base64.b64encode(data).decode()})
             return
-        if _is_private(told):
+        if _is_private(name):
             return
         if len(self._files) == _MOST_FILES:
             self._too_many += 1
             return
-        entry: dict[str, Any] = {"path": told, "mime_type": kind, "size": size}
+        entry: dict[str, Any] = {"path": name, "mime_type": kind, "size": size}
         if size <= self._budget.left:
             data = _read(path, size)
             self._budget.take(len(data))
             entry.update(size=len(data), data=base64.b64encode(data).decode())
         else:
-            entry["why"] = f"too large: {self._budget.left} bytes were left for it"
+            entry["why"] = f"it is too large: only {self._budget.left} bytes are left for files"
         self._files.append(entry)

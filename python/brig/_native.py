@@ -1,4 +1,4 @@
-"""libbrig, by ctypes: brig/c.h has what each function means."""
+"""Loads libbrig by ctypes. brig/c.h says what each function does."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _candidates() -> Iterator[str]:
-    """Where the library may be: named, beside this package, in a source tree's build, or installed."""
+    """Yields the places of the library: what BRIG_LIBRARY names, beside this package, a source tree's build, installations."""
     named = os.environ.get("BRIG_LIBRARY")
     if named:
         yield named
@@ -96,17 +96,19 @@ def _load() -> ctypes.CDLL:
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(loaded, "brig_c_" + name, None)
             if function is None:
-                raise UnsupportedError(f"{path} is of an older brig than this package: build it again")
+                raise UnsupportedError(
+                    f"{path} has no brig_c_{name}: it is older than this package; build or install it again"
+                )
             function.restype, function.argtypes = result, arguments
         if loaded.brig_c_version() != C_VERSION:
             raise UnsupportedError(
-                f"{path} has version {loaded.brig_c_version()} of brig's C interface, this package needs "
-                f"{C_VERSION}: install both from one source"
+                f"{path} has version {loaded.brig_c_version()} of brig's C interface, and this package needs "
+                f"version {C_VERSION}: install both from one source"
             )
         return loaded
     raise UnsupportedError(
-        "libbrig was not found: run `make` in the source tree or `make install`, or set BRIG_LIBRARY to "
-        "libbrig.so; looked at: " + "; ".join(tried)
+        "libbrig was not found: run `make` in the source tree or `make install`, or set BRIG_LIBRARY to the path of "
+        "libbrig.so; brig looked at: " + "; ".join(tried)
     )
 
 
@@ -121,7 +123,7 @@ def library() -> Any:
 
 
 def taken(pointer: Optional[int], size: Optional[ctypes.c_size_t] = None) -> bytes:
-    """A text that the library has returned, which is freed."""
+    """Copies a text that the library has returned, and frees it."""
     if not pointer:
         raise MemoryError("brig: out of memory")
     try:
@@ -131,7 +133,7 @@ def taken(pointer: Optional[int], size: Optional[ctypes.c_size_t] = None) -> byt
 
 
 class ErrorSlot:
-    """Where a function tells why it failed."""
+    """The place where a function of the library puts its error."""
 
     def __init__(self) -> None:
         self._pointer = ctypes.c_void_p()
@@ -141,9 +143,9 @@ class ErrorSlot:
 
     def error(self) -> Error:
         if not self._pointer.value:
-            return InternalError("brig failed, and could not tell why")
-        told = json.loads(taken(self._pointer.value))
-        return KINDS.get(told["kind"], InternalError)(told["message"])
+            return InternalError("brig failed without an error message, probably for want of memory; try again")
+        error = json.loads(taken(self._pointer.value))
+        return KINDS.get(error["kind"], InternalError)(error["message"])
 
 
 _as_utf8 = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
@@ -152,7 +154,7 @@ _as_utf8.argtypes = [ctypes.py_object, ctypes.POINTER(ctypes.c_ssize_t)]
 
 
 def blob_of(value: Any) -> Blob:
-    """Points into `value`, a str or bytes, which must outlive it."""
+    """Returns a blob that points into `value`, a str or bytes, which must outlive the blob."""
     if isinstance(value, str):
         size = ctypes.c_ssize_t()
         return Blob(_as_utf8(value, ctypes.byref(size)), size.value, 0)

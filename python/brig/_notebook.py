@@ -1,7 +1,7 @@
-"""Code as notebooks have it, for run_python: indented as a whole, or with lines that begin with ! or %.
+"""Turns code of notebooks into Python, for run_python: code that is indented as a whole, or has lines with ! or %.
 
-Only code that is not valid Python as it stands is looked at. A line is changed only where a statement begins: not in a
-string, not in brackets, not after a backslash. Every line keeps its number.
+run_python uses it only for code that is not valid Python as it stands. It changes a line only where a statement begins: not
+in a string, not in brackets, not after a backslash. Every line keeps its number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Cell(NamedTuple):
 
 
 def as_notebook(code: str) -> Optional[Cell]:
-    """None if there is nothing that a notebook would read otherwise than Python."""
+    """Returns None if a notebook would read the code just as Python does."""
     given = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     lines = _dedented(given)
     source, is_timed = _changed(lines)
@@ -36,7 +36,7 @@ def as_notebook(code: str) -> Optional[Cell]:
 
 
 def set_places(tree: ast.AST, cell: Cell) -> None:
-    """What was written by this module covers the whole of its line, whose text is another."""
+    """Makes each node of a changed line cover the whole line, since the shown line has another text."""
     lines = cell.shown.split("\n")
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
@@ -56,7 +56,7 @@ def set_places(tree: ast.AST, cell: Cell) -> None:
 
 
 class _Scan:
-    """Goes from line to line, and knows whether the next one begins a statement."""
+    """Reads line after line, and knows whether the next one begins a statement."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -68,7 +68,7 @@ class _Scan:
         return not (self._depth or self._quote or self._continued)
 
     def line(self, text: str) -> int:
-        """Where, in a line that begins a statement, `=` stands before ! or %; or -1. That statement is the line alone."""
+        """Returns where `=` stands before ! or % in a line that begins a statement, or -1. Such a statement is one line."""
         begins = self.begins
         self._continued = False
         at = 0
@@ -100,7 +100,7 @@ class _Scan:
                     return at
             at += 1
         if len(self._quote) == 1 and at == len(text):
-            self._quote = ""  # not ended, which is an error; a backslash would have gone beyond
+            self._quote = ""  # a string that does not end is an error; with a backslash at the end `at` would be larger
         return -1
 
 
@@ -110,7 +110,7 @@ def _is_magic(text: str) -> bool:
 
 
 def _last_of(lines: list[str], at: int) -> int:
-    """The last line of a magic: a backslash at the end of one continues it."""
+    """Returns the last line of a magic: a backslash at the end of a line continues it."""
     while lines[at].rstrip().endswith("\\") and at + 1 < len(lines):
         at += 1
     return at
@@ -124,7 +124,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _dedented(lines: list[str]) -> list[str]:
-    """The same lines if there is a statement that is not indented."""
+    """Returns the lines without their common indentation, or as they are if a statement is not indented."""
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
     margin = first[: len(first) - len(first.lstrip(_BLANK))]
     if not margin:
@@ -146,7 +146,7 @@ def _dedented(lines: list[str]) -> list[str]:
 
 
 def _changed(lines: list[str]) -> tuple[list[str], bool]:
-    """The lines, and whether %%time stood at their head."""
+    """Returns the changed lines, and whether %%time is at their head."""
     result = list(lines)
     scan, at, is_timed, is_head = _Scan(), 0, False, True
     while at < len(lines):
@@ -188,7 +188,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _call(text: str, wanted: bool = False) -> str:
-    """The expression for `!command` or `%name rest`; `wanted`: its value is assigned."""
+    """Returns the expression for `!command` or `%name rest`. `wanted`: the statement assigns its value."""
     if text.startswith("!!"):
         return f"{HELPER}.lines({text[2:].strip()!r})"
     if text.startswith("!"):

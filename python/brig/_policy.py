@@ -1,4 +1,4 @@
-"""What a call may use, as keyword arguments: one place that knows their names."""
+"""Turns keyword arguments into a policy. No other module knows their names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def policy_json(
     isolation: Optional[str] = None,
     **limits: Any,
 ) -> dict[str, Any]:
-    """As the library takes it: `policy`, and what else is given, which wins."""
+    """Returns the policy for brig/c.h: `policy`, changed by the keywords that are not None."""
     made: dict[str, Any] = {key: _plain(value) for key, value in (policy or {}).items()}
     if timeout is not None:
         made.pop("wall_time", None)
@@ -45,7 +45,7 @@ def policy_json(
             made.get("limits", {}).pop(key, None)
             made[key] = value
     if isinstance(preset, str):
-        raise ConfigError("preset: expected a list of strings, got a string")
+        raise ConfigError(f"preset: expected a list of strings, got a string; write [{preset!r}]")
     presets = None if preset is None else [str(each) for each in preset]
     named: dict[str, Any] = {"network": network, "isolation": isolation, "user": user, "preset": presets}
     made.update({key: value for key, value in named.items() if value is not None})
@@ -66,7 +66,7 @@ def _into(made: dict[str, Any], table: str, **values: Any) -> None:
         if value is None:
             continue
         if isinstance(value, str) and key != "working_directory":
-            raise ConfigError(f"{key}: expected a list of strings, got a string")
+            raise ConfigError(f"{key}: expected a list of strings, got a string; write [{value!r}]")
         if isinstance(value, Mapping):
             value = dict(value)
         elif not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Modules that an operator lists for run_python: imported ahead, in the zygote, so that no call waits for them."""
+"""Imports the modules that an operator lists for run_python, in the zygote, so that no call waits for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def preload(name: str) -> None:
-    """Raises whatever the import raises."""
+    """Imports a module and warms it up. Raises what the import raises."""
     __import__(name)
     warm = _WARM.get(name.partition(".")[0])
     if warm:
@@ -15,7 +15,7 @@ def preload(name: str) -> None:
 
 
 def _draw_once() -> None:
-    """The first plot of a process loads pyplot, its backend and fonts, which takes five times as long as drawing it."""
+    """Draws a plot: the first one of a process loads pyplot, its backend and fonts, which takes five times as long."""
     import io
     import os
 
@@ -23,7 +23,7 @@ def _draw_once() -> None:
     matplotlib: Any = sys.modules["matplotlib"]
     pyplot: Any = sys.modules["matplotlib.pyplot"]
     if "MPLBACKEND" not in os.environ:
-        matplotlib.use("agg")  # a cell has no screen, and to look for one takes long
+        matplotlib.use("agg")  # a cell has no screen, and looking for one takes long
     figure, axes = pyplot.subplots()
     axes.plot([0, 1], [0, 1], label="$x$")
     axes.set_title("title")

@@ -1,7 +1,7 @@
-"""Sandbox(reload=True): loads tools anew when a file that they come from has changed.
+"""Sandbox(reload=True): loads tools again when a file that they come from has changed.
 
-The kernel tells that something happened in a directory (inotify); what a file is tells whether it has changed. A row
-of changes is one, but it waits for the end of it no longer than two seconds.
+inotify reports that something happened in a directory; then a file's inode, size and time show whether it has changed.
+Several changes in a row are one reload, which waits at most two seconds for the last of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EVENTS = 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x01000000
 
 _log = logging.getLogger("brig")
 
-_Files = dict[str, tuple[int, ...]]  # path: (device, inode, size, time), or () if it is not there
+_Files = dict[str, tuple[int, ...]]  # path: (device, inode, size, time), or () if there is no such file
 
 
 def _sources_in(top: str) -> Iterator[str]:
@@ -58,6 +58,8 @@ def _look(paths: list[str], changed_after: int = 0) -> _Files:
 
 
 class Reloader:
+    """A thread that watches the files of a sandbox's tools, and reloads it."""
+
     def __init__(self, sandbox: Sandbox) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._add, self._remove = libc.inotify_add_watch, libc.inotify_rm_watch
@@ -85,7 +87,7 @@ class Reloader:
             try:
                 sandbox._starting.result()
             except BaseException:
-                return  # who made it is told
+                return  # the sandbox raises it in the thread that made it
             loaded = self._follow(sandbox, began)
             del sandbox
             while True:
@@ -106,7 +108,7 @@ class Reloader:
         return _look(self._paths) != loaded
 
     def _wait(self, seconds: Optional[float]) -> bool:
-        """For something to happen, or for so long. False: the sandbox is closed."""
+        """Waits for a change, or for `seconds`. Returns False if the sandbox is closed."""
         ready, _, _ = select.select([self._stop] + ([self._events] if seconds is None else []), [], [], seconds)
         if self._stop in ready:
             return False
@@ -118,11 +120,11 @@ class Reloader:
         return True
 
     def _settled(self, loaded: _Files) -> bool:
-        """Whether something has changed, once nothing changes any more."""
+        """Waits until nothing changes any more, and returns whether a file differs from what was loaded."""
         seen, since = loaded, time.monotonic()
         while True:
             if not self._wait(_TICK):
-                return True  # closed: the reload finds out
+                return True  # the sandbox is closed, which _reload() finds out
             found = _look(self._paths)
             if found == loaded:
                 return False
@@ -143,7 +145,7 @@ class Reloader:
             if sandbox._closed:
                 return None
             _log.warning("the tools stay as they were: %s", error)
-            # Where it may be mended, too.
+            # Also where a user may mend the error: in all of `paths`.
             return self._follow(sandbox, began, [os.path.realpath(path) for path in sandbox._paths])
 
     def _follow(self, sandbox: Sandbox, began: int, more: Optional[list[str]] = None) -> _Files:
@@ -158,7 +160,7 @@ class Reloader:
             if watch >= 0:
                 now.add(watch)
             else:
-                _log.warning("changes in %s are not seen: %s", directory, os.strerror(ctypes.get_errno()))
+                _log.warning("changes in %s will not reload the tools: %s", directory, os.strerror(ctypes.get_errno()))
         for old in self._watched - now:
             self._remove(self._events, old)
         self._watched = now
@@ -166,7 +168,7 @@ class Reloader:
 
 
 def _around(path: str) -> set[str]:
-    """Where changes of it show: where its name is, where links lead to, and what is in it."""
+    """Returns the directories in which changes of `path` show: that of its name, that of its target, and those below it."""
     found = {os.path.dirname(path), os.path.dirname(os.path.realpath(path))}
     if os.path.isdir(path):
         found |= {os.path.dirname(each) for each in _sources_in(path)} | {path}
@@ -178,4 +180,4 @@ def _around(path: str) -> set[str]:
     return above
 
 
-_COARSE = 5  # CLOCK_REALTIME_COARSE, by which files are stamped
+_COARSE = 5  # CLOCK_REALTIME_COARSE, from which files get their times

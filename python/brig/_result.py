@@ -1,4 +1,4 @@
-"""What a call leaves: data, nothing of which was executed or trusted."""
+"""ToolResult, Report and Event: data from a call. brig executes and trusts nothing in it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import datetime
 import json
 from typing import Any, Optional, Union
 
-# json.loads() without what a text that brig has written does not need.
+# json.loads() without the checks that a text from brig itself does not need.
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 
 
 class Report:
-    """All that is known of one finished call."""
+    """Everything that brig knows of one finished call."""
 
-    __slots__ = ("_text", "_told")
+    __slots__ = ("_text", "_parsed")
 
-    def __init__(self, told: Union[bytes, dict[str, Any]]) -> None:
-        # Few look at it: its text is read when someone does.
-        self._text = told if isinstance(told, bytes) else b""
-        self._told = told if isinstance(told, dict) else None
+    def __init__(self, data: Union[bytes, dict[str, Any]]) -> None:
+        # Few programs look at the report, so its text is parsed on first use.
+        self._text = data if isinstance(data, bytes) else b""
+        self._parsed = data if isinstance(data, dict) else None
 
     @property
     def _json(self) -> dict[str, Any]:
-        if self._told is None:
-            self._told = json.loads(self._text)
-        return self._told
+        if self._parsed is None:
+            self._parsed = json.loads(self._text)
+        return self._parsed
 
     def _stream(self, name: str) -> bytes:
         encoded: Optional[str] = self._json.get(name + "_base64")
@@ -47,11 +47,12 @@ class Report:
 
     @property
     def stdout(self) -> bytes:
-        """The kept part of what it printed."""
+        """The part of the output on stdout that brig kept."""
         return self._stream("stdout")
 
     @property
     def stderr(self) -> bytes:
+        """The part of the output on stderr that brig kept."""
         return self._stream("stderr")
 
     def __getattr__(self, name: str) -> Any:
@@ -72,7 +73,7 @@ class Report:
 
 
 class ToolResult:
-    """How a call ended."""
+    """The result of a call, or the error that it ended with."""
 
     __slots__ = (
         "call_id", "ok", "output", "error", "error_type", "traceback",
@@ -81,31 +82,31 @@ class ToolResult:
 
     call_id: str
     ok: bool
-    output: Any  # of a call that is ok
-    error: Optional[str]  # of one that isn't: "Type: message" of what the tool raised, or a sentence
-    error_type: Optional[str]  # the type alone, of what the tool raised
-    traceback: Optional[str]  # from the tool's own first line on
+    output: Any  # the result, if the call is ok
+    error: Optional[str]  # else: "Type: message" of the exception that the tool raised, or a sentence
+    error_type: Optional[str]  # the type of that exception
+    traceback: Optional[str]  # of that exception, from the tool's own first line on
     denied: bool
     reason: Optional[str]
     duration_ms: float
     report: Report
 
-    def __init__(self, told: dict[str, Any], report: Report) -> None:
-        self.call_id = told["call_id"]
-        self.ok = told["ok"]
-        self.output = told["output"]
-        self.error = told["error"]
-        self.error_type = told["error_type"]
-        self.traceback = told["traceback"]
-        self.denied = told["denied"]
-        self.reason = told["reason"]
-        self.duration_ms = told["duration_ms"]
+    def __init__(self, data: dict[str, Any], report: Report) -> None:
+        self.call_id = data["call_id"]
+        self.ok = data["ok"]
+        self.output = data["output"]
+        self.error = data["error"]
+        self.error_type = data["error_type"]
+        self.traceback = data["traceback"]
+        self.denied = data["denied"]
+        self.reason = data["reason"]
+        self.duration_ms = data["duration_ms"]
         self.report = report
-        self._started_at = told["started_at"]
+        self._started_at = data["started_at"]
 
     @property
     def error_message(self) -> Optional[str]:
-        """What the tool raised, without the type."""
+        """The error without the type of the exception."""
         if self.error is None or self.error_type is None:
             return self.error
         return self.error[len(self.error_type) + 2 :]
@@ -116,7 +117,7 @@ class ToolResult:
         return datetime.datetime.fromisoformat(self._started_at[:-1] + "+00:00")
 
     def fail(self, error: str, outcome: str = "tool_error") -> None:
-        """Not what it seemed."""
+        """Turns a result into an error: its output can't be used after all."""
         self.ok, self.output, self.error = False, None, error
         self.report._json["outcome"] = outcome
         self.report._json["message"] = error
@@ -126,26 +127,26 @@ class ToolResult:
 
 
 def refused(call_id: str, error: str) -> ToolResult:
-    """Of a call that did not come to the library."""
+    """Returns the result of a call that brig refused before the library saw it."""
     report = {"outcome": "invalid_arguments", "message": error, "exit_code": None, "signal": None}
-    told: dict[str, Any] = dict.fromkeys(("output", "error_type", "traceback", "reason"))
-    told.update(call_id=call_id, ok=False, error=error, denied=False, duration_ms=0.0)
+    data: dict[str, Any] = dict.fromkeys(("output", "error_type", "traceback", "reason"))
+    data.update(call_id=call_id, ok=False, error=error, denied=False, duration_ms=0.0)
     now = datetime.datetime.now(datetime.timezone.utc)
-    told["started_at"] = now.isoformat(timespec="milliseconds")[:-6] + "Z"
-    return ToolResult(told, Report(report))
+    data["started_at"] = now.isoformat(timespec="milliseconds")[:-6] + "Z"
+    return ToolResult(data, Report(report))
 
 
 def result_of(text: bytes) -> ToolResult:
-    """Of two lines, as brig/c.h has it."""
+    """Returns the result that the two lines of brig_c_sandbox_call() hold."""
     end = text.index(b"\n")
     report = Report(text[end + 1 :])
-    head = str(memoryview(text)[:end], "utf-8")  # no copy of what may be large
+    head = str(memoryview(text)[:end], "utf-8")  # without a copy, since it may be large
     return ToolResult(_scan(head, 0)[0], report)
 
 
 class Event:
-    """Something that a sandbox did: tool_added, tool_removed, tool_updated, queued, started, output, progress,
-    finished, or lost, when a watcher was too slow."""
+    """Something that happened in a sandbox. `kind` is tool_added, tool_removed, tool_updated, queued, started,
+    output, progress or finished; or lost, when the watcher was too slow."""
 
     __slots__ = ("_json",)
 
@@ -159,7 +160,7 @@ class Event:
 
     @property
     def data(self) -> bytes:
-        """Of `output`: the bytes."""
+        """The bytes of an `output` event."""
         encoded: Optional[str] = self._json.get("text_base64")
         if encoded is not None:
             return base64.b64decode(encoded)
@@ -171,8 +172,8 @@ class Event:
         return datetime.datetime.fromtimestamp(self._json["at"], datetime.timezone.utc)
 
     def __getattr__(self, name: str) -> Any:
-        """tool, call_id, text, stream ("stdout" or "stderr"), fraction, outcome, dropped: None where an event
-        has no such thing."""
+        """tool, call_id, text, stream ("stdout" or "stderr"), fraction, outcome and dropped. Each is None if the event
+        does not have it."""
         if name in ("tool", "call_id", "text", "stream", "fraction", "outcome", "dropped"):
             return self._json.get(name)
         raise AttributeError(f"an event has no {name!r}")

@@ -1,4 +1,4 @@
-"""Sandbox: tools behind a policy, each call in a fresh cell."""
+"""Sandbox: tools behind a policy. Each call runs in a fresh cell."""
 
 from __future__ import annotations
 
@@ -12,207 +12,38 @@ import secrets
 import sys
 import threading
 import weakref
-from json.encoder import encode_basestring_ascii as _quoted  # type: ignore[attr-defined]
-from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional, Sequence, Union
 
-from brig._errors import ConfigError, Error
-from brig._native import Blob, ErrorSlot, blob_of, library, taken
+from brig._errors import ConfigError
+from brig._event_loop import ended, from_any_thread, in_event_loop
+from brig._handles import finish, NativeSandbox, Queue, refuse_in_fork, start, submit, Watch
+from brig._native import ErrorSlot, library, taken
 from brig._policy import Duration, Paths, Size, policy_json
+from brig._request import LARGE, Request
 from brig._result import Event, ToolResult, refused, result_of
 from brig._signals import signals
 from brig._spec import python_json
 from brig._tool import Tool, as_tool
-from brig._values import dumps, pack_arguments, unpack
+from brig._tool_info import ToolInfo as ToolInfo
+from brig._values import pack_arguments, unpack
 
 ToolLike = Union[Tool, Callable[..., Any]]
-
-_LARGE = 64 * 1024  # a string of which a request holds only the size
-_TOKEN = secrets.token_hex(8)  # stands for one until the text is made; nobody else can write it
-
-
-class ToolInfo:
-    """What a client is told of a tool."""
-
-    __slots__ = (
-        "name", "description", "input_schema", "output_schema",
-        "read_only", "destructive", "idempotent", "open_world",
-    )  # fmt: skip
-
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.name: str = told["name"]
-        self.description: str = told["description"]
-        self.input_schema: dict[str, Any] = told["input_schema"]
-        self.output_schema: Optional[dict[str, Any]] = told["output_schema"]
-        self.read_only: bool = told["read_only"]
-        self.destructive: bool = told["destructive"]
-        self.idempotent: bool = told["idempotent"]
-        self.open_world: bool = told["open_world"]
-
-    def __repr__(self) -> str:
-        return f"brig.ToolInfo({self.name!r}, {self.description!r})"
-
-
-_NO_BLOBS: Any = (Blob * 0)()
-
-
-class _Request:
-    """A call as the library takes it: long strings stay where they are."""
-
-    def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
-        self._kept: list[Any] = []
-        head = f'{{"tool":{_quoted(tool)},"call_id":{_quoted(call_id)},"caller":{_quoted(caller)}'
-        text = head.encode()
-        if arguments != {}:
-            text += b',"arguments":' + dumps(self._lift(arguments, 0), subject="the request")
-        text += b"}"
-        if not self._kept:
-            self.text, self.blobs, self.size = text, _NO_BLOBS, len(text)
-            return
-        blobs = []
-        for i, value in enumerate(self._kept):
-            blob = blob_of(value)
-            text = text.replace(f"{_TOKEN}:{i}:".encode(), b"\x01%d\x01" % blob.size)
-            blobs.append(blob)
-        self.text = text
-        self.blobs = (Blob * len(blobs))(*blobs)
-        self.size = len(text) + sum(blob.size for blob in blobs)
-
-    def _lift(self, value: Any, depth: int) -> Any:
-        if isinstance(value, (str, bytes)):
-            if len(value) < _LARGE:
-                return value
-            self._kept.append(value)
-            return f"{_TOKEN}:{len(self._kept) - 1}:"
-        if isinstance(value, (bytearray, memoryview)):
-            return self._lift(bytes(value), depth)
-        if depth < 64 and type(value) is dict:
-            return {key: self._lift(each, depth + 1) for key, each in value.items()}
-        if depth < 64 and type(value) in (list, tuple):
-            return [self._lift(each, depth + 1) for each in value]
-        return value
-
-    def arguments(self) -> tuple[Any, ...]:
-        return self.text, len(self.text), self.blobs, len(self.blobs)
-
-
-class _Queue:
-    """Results, as they come, for one event loop or one thread."""
-
-    def __init__(self) -> None:
-        error = ErrorSlot()
-        self.handle = library().brig_c_queue_new(error.reference())
-        if not self.handle:
-            raise error.error()
-        self.descriptor: int = library().brig_c_queue_descriptor(self.handle)
-        self.waiting: dict[int, Callable[[bytes], None]] = {}
-        self._close = weakref.finalize(self, _free_queue, self.handle, os.getpid())
-
-    def take(self) -> None:
-        """Hands out all that is there."""
-        ticket, size = ctypes.c_uint64(), ctypes.c_size_t()
-        while True:
-            text = library().brig_c_queue_take(self.handle, ctypes.byref(ticket), ctypes.byref(size))
-            if not text:
-                return
-            told = taken(text, size)
-            done = self.waiting.pop(ticket.value, None)
-            if done:
-                done(told)
-
-
-def _free_queue(handle: int, pid: int) -> None:
-    if os.getpid() == pid:
-        library().brig_c_queue_free(handle)
-
-
-def _refuse_in_fork(pid: int) -> None:
-    if os.getpid() != pid:
-        raise Error("the sandbox belongs to the process that forked this one: make another here")
-
-
-class _Native:
-    """The library's sandbox, and who is using it."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-        self._pid = os.getpid()
-        self._users = 0
-        self._changed = threading.Condition()
-        self._closing = False
-
-    def __enter__(self) -> int:
-        _refuse_in_fork(self._pid)  # first: a fork may have copied the lock while it was held
-        with self._changed:
-            if self._closing:
-                raise Error("the sandbox is closed")
-            self._users += 1
-        return self.handle
-
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._users -= 1
-            self._changed.notify_all()
-
-    def close(self, cancel: Callable[[int], None]) -> None:
-        if os.getpid() != self._pid:  # first, here too
-            return
-        with self._changed:
-            if self._closing:
-                return
-            self._closing = True
-        while True:
-            cancel(self.handle)  # each time: a call that is just being submitted could not be found before
-            with self._changed:
-                if self._changed.wait_for(lambda: self._users == 0, 0.05):
-                    break
-        library().brig_c_sandbox_free(self.handle)
-
-
-def _start(config: bytes) -> _Native:
-    error = ErrorSlot()
-    handle = library().brig_c_sandbox_new(config, len(config), error.reference())
-    if not handle:
-        raise error.error()
-    return _Native(handle)
-
 
 _numbers = itertools.count(1)
 
 
-def _submit(native: _Native, queue: _Queue, ticket: int, request: _Request) -> None:
-    """In another thread. It uses the sandbox itself, and keeps the queue and the bytes of the request: the task that
-    waits for it may be gone."""
-    with native as handle:
-        library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
-
-
-async def _ended(work: asyncio.Future[None]) -> None:
-    """Waits for it even if the task is cancelled meanwhile: before a call is submitted there is nothing to cancel."""
-    cancelled: Optional[asyncio.CancelledError] = None
-    while not work.done():
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is None:
-        return work.result()
-    if not work.cancelled():
-        work.exception()  # asyncio logs those that nobody has looked at
-    raise cancelled
-
-
 class Sandbox:
-    """Tools behind a policy. Thread-safe; usable from many event loops.
+    """Tools behind a policy. It may be used from many threads and event loops.
 
-    A call returns a ToolResult, it does not raise. The constructor does: ConfigError for what is wrong,
-    UnsupportedError if this machine can't isolate. It takes as long as an interpreter needs to start and to
-    import the tools' modules; inside of a running event loop it does not wait for that: then the first call
-    does, or ``async with``, and raises what went wrong.
+    A call returns a ToolResult and does not raise. The constructor raises ConfigError if a policy, tool or option
+    is wrong, and UnsupportedError if this machine can't isolate. It takes as long as an interpreter needs to start
+    and to import the tools' modules. Inside of a running event loop it does not wait for that: the first call or
+    ``async with`` waits, and raises the error if there is one.
 
-    ``policy`` is as in a brig.toml's [policy]; the keywords are its most used parts, and win. ``paths`` are
-    directories for imports, which the tools can read. ``modules`` are imported for their marked tools.
-    ``reload``: as reload(), by itself, when a file that tools come from has changed. What can't be loaded leaves
-    the old tools as they are, and is logged (``logging.getLogger("brig")``).
+    ``policy`` has the keys of a brig.toml's [policy]. The keywords are its most used parts, and win over it.
+    ``paths`` are directories for imports, which the tools can read. brig imports ``modules`` for their marked tools.
+    With ``reload`` the sandbox calls reload() itself when a file that tools come from has changed. If the new files
+    can't be loaded, the old tools stay and ``logging.getLogger("brig")`` gets a warning.
     """
 
     def __init__(
@@ -241,7 +72,7 @@ class Sandbox:
         scratch: Optional[Size] = None,
         concurrency: int = 0,
         queue: int = 1024,
-        ready_min: int = 2,
+        ready_min: int = 1,
         ready_max: int = 16,
         interpreter: Optional[str] = None,
         paths: Sequence[str] = (),
@@ -250,7 +81,7 @@ class Sandbox:
         reload: bool = False,
     ) -> None:
         if isinstance(timeout, (int, float)) and not timeout > 0:
-            raise ConfigError(f"timeout must be above 0, not {timeout}")
+            raise ConfigError(f"timeout must be greater than 0, not {timeout}")
         self._policy = policy_json(
             policy, timeout=timeout, memory=memory, network=network, read=read, write=write,
             read_optional=read_optional, write_optional=write_optional, noexec=noexec, protect=protect,
@@ -267,25 +98,25 @@ class Sandbox:
         for item in tools:
             tool = as_tool(item)
             if tool.name in self._tools:
-                raise ConfigError(f"tool {tool.name!r}: there are two of that name")
+                raise ConfigError(f"tool {tool.name!r}: two tools have this name; use brig.Tool(function, name=...) for one")
             self._tools[tool.name] = tool
         self._typed: set[str] = set()
         self._bytes: set[str] = set()
-        self._queues: weakref.WeakKeyDictionary[Any, _Queue] = weakref.WeakKeyDictionary()
+        self._queues: weakref.WeakKeyDictionary[Any, Queue] = weakref.WeakKeyDictionary()
         self._active: dict[str, None] = {}
         self._closed = False
         self._pid = os.getpid()
         config = self._config(self._tools)
-        self._running: Optional[_Native] = None  # once it is
-        self._starting: concurrent.futures.Future[_Native] = concurrent.futures.Future()
-        self._starting.set_running_or_notify_cancel()  # a task that no longer waits for it does not end it
-        if _in_event_loop():
+        self._running: Optional[NativeSandbox] = None  # set when it has started
+        self._starting: concurrent.futures.Future[NativeSandbox] = concurrent.futures.Future()
+        self._starting.set_running_or_notify_cancel()  # so that a task which stops waiting does not cancel it
+        if in_event_loop():
             threading.Thread(target=self._begin, args=(config,), name="brig-start", daemon=True).start()
         else:
             self._begin(config)
             self._starting.result()
-        # When it is forgotten, or the interpreter ends.
-        self._finalizer = weakref.finalize(self, _finish, self._starting, self._active, os.getpid())
+        # Runs when nothing refers to the sandbox any more, or the interpreter ends.
+        self._finalizer = weakref.finalize(self, finish, self._starting, self._active, os.getpid())
         self._end_reloads: Optional[Callable[[], Any]] = None
         if reload:
             from brig._reload import Reloader
@@ -294,7 +125,7 @@ class Sandbox:
 
     def _begin(self, config: bytes) -> None:
         try:
-            self._running = _start(config)
+            self._running = start(config)
             self._starting.set_result(self._running)
         except BaseException as error:
             self._starting.set_exception(error)
@@ -319,7 +150,7 @@ class Sandbox:
                     "interpreter": self._interpreter or sys.executable,
                 }
             ]
-        if self._manifest is not None:  # "" is refused, not ignored
+        if self._manifest is not None:  # the library refuses ""
             config["manifest"] = os.fspath(self._manifest)
         return json.dumps(config).encode()
 
@@ -327,17 +158,17 @@ class Sandbox:
 
     def _request(
         self, tool: str, arguments: Optional[Mapping[str, Any]], call_id: str, caller: str
-    ) -> Union[_Request, ToolResult]:
+    ) -> Union[Request, ToolResult]:
         given: Any = {} if arguments is None else arguments
         try:
             if tool in self._typed and isinstance(given, Mapping):
                 given = dict(pack_arguments(given))
-            return _Request(tool, given, call_id, caller)
+            return Request(tool, given, call_id, caller)
         except (ValueError, TypeError, RecursionError) as error:
             return refused(call_id, str(error))
 
-    def _result(self, tool: str, told: bytes) -> ToolResult:
-        result = result_of(told)
+    def _result(self, tool: str, text: bytes) -> ToolResult:
+        result = result_of(text)
         if not result.ok or not (tool in self._typed or tool in self._bytes):
             return result
         try:
@@ -359,7 +190,7 @@ class Sandbox:
         call_id: str = "",
         caller: str = "",
     ) -> ToolResult:
-        """Calls a tool and waits for it."""
+        """Calls a tool and waits for its result."""
         call_id = call_id or f"call-{secrets.token_hex(16)}"
         request = self._request(tool, arguments, call_id, caller)
         if isinstance(request, ToolResult):
@@ -369,12 +200,12 @@ class Sandbox:
             size = ctypes.c_size_t()
             asked = signals.asked_here()
             try:
-                text = library().brig_c_sandbox_call(handle, *request.arguments(), asked, ctypes.byref(size))
+                answer = library().brig_c_sandbox_call(handle, *request.arguments(), asked, ctypes.byref(size))
             finally:
                 self._active.pop(call_id, None)
-            told = taken(text, size)
+            text = taken(answer, size)
         signals.throw(asked)
-        return self._result(tool, told)
+        return self._result(tool, text)
 
     async def call(
         self,
@@ -384,7 +215,7 @@ class Sandbox:
         call_id: str = "",
         caller: str = "",
     ) -> ToolResult:
-        """Calls a tool. Cancelling the task ends its cell at once."""
+        """Calls a tool. Cancelling the task ends the cell of the call at once."""
         native = await self._native()
         call_id = call_id or f"call-{secrets.token_hex(16)}"
         request = self._request(tool, arguments, call_id, caller)
@@ -395,76 +226,79 @@ class Sandbox:
         future: asyncio.Future[bytes] = loop.create_future()
         ticket = next(_numbers)
 
-        def done(told: bytes) -> None:
+        def done(text: bytes) -> None:
             if not future.done():
-                future.set_result(told)
+                future.set_result(text)
 
         queue.waiting[ticket] = done
         with native as handle:
             self._active[call_id] = None
             try:
-                if request.size < _LARGE:
+                if request.size < LARGE:
                     library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
                 else:
-                    # The library looks at every byte of it: not here, where all the others wait.
-                    await _ended(loop.run_in_executor(None, _submit, native, queue, ticket, request))
-                told = await future
-            except BaseException:  # GeneratorExit, too: the loop has ended without this task
+                    # The library looks at every byte of the request: in another thread, so that this loop goes on.
+                    await ended(loop.run_in_executor(None, submit, native, queue, ticket, request))
+                text = await future
+            except BaseException:  # GeneratorExit too, when the loop has ended without this task
                 queue.waiting.pop(ticket, None)
                 library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
                 raise
             finally:
                 self._active.pop(call_id, None)
-        return self._result(tool, told)
+        return self._result(tool, text)
 
-    def _started(self) -> _Native:
-        _refuse_in_fork(self._pid)  # where nobody starts it
+    def _started(self) -> NativeSandbox:
+        refuse_in_fork(self._pid)  # nothing starts the sandbox there
         return self._running if self._running is not None else self._starting.result()
 
-    async def _native(self) -> _Native:
-        _refuse_in_fork(self._pid)
+    async def _native(self) -> NativeSandbox:
+        refuse_in_fork(self._pid)
         if self._running is not None:
             return self._running
         return await asyncio.wrap_future(self._starting)
 
-    def _queue(self, loop: asyncio.AbstractEventLoop) -> _Queue:
+    def _queue(self, loop: asyncio.AbstractEventLoop) -> Queue:
         queue = self._queues.get(loop)
         if queue is None:
-            queue = self._queues[loop] = _Queue()
+            queue = self._queues[loop] = Queue()
             loop.add_reader(queue.descriptor, queue.take)
         return queue
 
     def cancel(self, call_id: str, *, at_once: bool = False) -> bool:
-        """Ends the calls of that id: SIGTERM, the grace period, SIGKILL. False if there are none."""
+        """Ends the calls with that id by SIGTERM and, after the grace period, SIGKILL. Returns False if there are none.
+
+        With `at_once` the calls get SIGKILL without a grace period.
+        """
         with self._started() as handle:
             return bool(library().brig_c_sandbox_cancel(handle, call_id.encode(), int(at_once)))
 
     # --- tools ---
 
     def list_tools(self, query: Optional[str] = None) -> list[ToolInfo]:
-        """By name. `query`: those with it in their name or description, whatever the case."""
+        """Returns the tools in the order of their names: all, or those with `query` in name or description in any case."""
         with self._started() as handle:
             text = taken(library().brig_c_sandbox_tools(handle, (query or "").encode()))
-        return [ToolInfo(told) for told in json.loads(text)]
+        return [ToolInfo(each) for each in json.loads(text)]
 
     def add(self, item: ToolLike) -> None:
-        """One more. Takes as long as an interpreter needs to start; calls go on meanwhile."""
+        """Adds a tool. It takes as long as an interpreter needs to start; calls go on meanwhile."""
         tool = as_tool(item)
         with self._changing:
             if tool.name in self._tools:
-                raise ConfigError(f"tool {tool.name!r}: there is one of that name; use replace()")
+                raise ConfigError(f"tool {tool.name!r} already exists; use replace()")
             self._set({**self._tools, tool.name: tool})
 
     def replace(self, item: ToolLike) -> None:
-        """In place of the one of that name."""
+        """Puts a tool in the place of the one with the same name."""
         tool = as_tool(item)
         with self._changing:
             if tool.name not in self._tools:
-                raise ConfigError(f"tool {tool.name!r}: there is none of that name; use add()")
+                raise ConfigError(f"tool {tool.name!r} does not exist; use add()")
             self._set({**self._tools, tool.name: tool})
 
     def remove(self, name: str) -> bool:
-        """False if there is none."""
+        """Removes a tool. Returns False if there is none of that name."""
         with self._changing:
             if name not in self._tools:
                 return False
@@ -486,28 +320,28 @@ class Sandbox:
     # --- events ---
 
     def watch(self, buffer: int = 1024) -> AsyncIterator[Event]:
-        """What happens from now on, until the sandbox is closed. A watcher that is too slow loses events, and is
-        told how many; it never holds up a call."""
+        """Yields the events from now on, until the sandbox is closed. `buffer` events can wait for the watcher. A watcher
+        that is too slow loses events and gets their number; it never holds up a call."""
         with self._started() as handle:
             error = ErrorSlot()
             watch = library().brig_c_sandbox_watch(handle, buffer, error.reference())
             if not watch:
                 raise error.error()
-        return _Watch(watch)
+        return Watch(watch)
 
     # --- the end ---
 
     def close(self) -> None:
-        """Ends what is running, and all of the sandbox's processes. A fork's copy of it has none."""
+        """Ends all calls and all processes of the sandbox. Does nothing in a fork, whose copy has no processes."""
         if os.getpid() != self._pid:
             return
         self._closed = True
         if self._end_reloads is not None:
             self._end_reloads()
         self._finalizer()
-        for loop, queue in list(self._queues.items()):  # now: until then calls were told that they are cancelled
+        for loop, queue in list(self._queues.items()):  # not earlier, so that calls get their result: cancelled
             if not loop.is_closed():
-                _from_any_thread(loop, queue.descriptor)
+                from_any_thread(loop, queue.descriptor)
 
     def __enter__(self) -> Sandbox:
         self._started()
@@ -522,69 +356,3 @@ class Sandbox:
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self.close)
-
-
-def _from_any_thread(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
-    try:
-        loop.call_soon_threadsafe(loop.remove_reader, descriptor)
-    except RuntimeError:
-        pass  # closed just now
-
-
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _finish(
-    starting: concurrent.futures.Future[_Native], active: dict[str, None], pid: int
-) -> None:
-    if os.getpid() != pid:
-        return  # a fork's copy: the thread that starts it may not be here
-    def cancel(handle: int) -> None:
-        for call_id in list(active):
-            library().brig_c_sandbox_cancel(handle, call_id.encode(), 1)
-
-    try:
-        native = starting.result()
-    except BaseException:
-        return  # it never came to be
-    native.close(cancel)
-
-
-class _Watch(AsyncIterator[Event]):
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-        self._descriptor: int = library().brig_c_watch_descriptor(handle)
-        self._close = weakref.finalize(self, library().brig_c_watch_free, handle)
-
-    def __aiter__(self) -> _Watch:
-        return self
-
-    async def __anext__(self) -> Event:
-        size = ctypes.c_size_t()
-        while True:
-            text = library().brig_c_watch_next(self._handle, 0, ctypes.byref(size))
-            if text:
-                return Event(taken(text, size))
-            if library().brig_c_watch_ended(self._handle):
-                raise StopAsyncIteration
-            await self._readable()
-
-    async def _readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        ready: asyncio.Future[None] = loop.create_future()
-
-        def wake() -> None:
-            if not ready.done():
-                ready.set_result(None)
-
-        loop.add_reader(self._descriptor, wake)
-        try:
-            await ready
-        finally:
-            loop.remove_reader(self._descriptor)
-

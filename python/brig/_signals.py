@@ -1,4 +1,4 @@
-"""Ctrl-C while the library waits."""
+"""Lets Ctrl-C end a call while the library waits for it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from brig._native import Interrupted
 
 
 class Signals:
-    """Python's signal handlers run when the interpreter is back in charge. So that Ctrl-C ends a call, it is for
-    a moment whenever a signal interrupts one, in the main thread."""
+    """Runs Python's signal handlers while a call waits in the main thread.
+
+    Python runs them only when the interpreter has control. So the library calls the interpreter for a moment
+    whenever a signal interrupts the wait."""
 
     def __init__(self) -> None:
         self._raised: Optional[BaseException] = None
-        # A generator's: a handler that raises does so where it was left off, and not in the entrance of a
-        # function, before any `try`, where ctypes would swallow it.
+        # This is a generator: a handler that raises does so at its `yield`, inside the `try`. In a function it would raise
+        # before any `try`, where ctypes would swallow the exception.
         watching = self._watch()
         next(watching)
         self._check = Interrupted(watching.__next__)
@@ -31,11 +33,11 @@ class Signals:
                 self._raised = raised
 
     def asked_here(self) -> Any:
-        """What the library is to ask on this thread: handlers run in the main one alone."""
+        """Returns the function that the library is to call on this thread. Handlers run in the main thread alone."""
         return self._check if threading.current_thread() is threading.main_thread() else self._nobody
 
     def throw(self, asked: Any) -> None:
-        """Raises what a handler has raised meanwhile, if that was asked for."""
+        """Raises what a handler has raised meanwhile, if `asked` is the function that runs handlers."""
         if asked is self._check and self._raised is not None:
             raised, self._raised = self._raised, None
             raise raised

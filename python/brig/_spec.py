@@ -1,4 +1,4 @@
-"""What the interpreter of a sandbox is told: where its functions are, and which files it must see for that."""
+"""Makes the spec for the interpreter of a sandbox: where its functions are, and which files it must see to load them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MAX_FILES = 2000  # of code to look through for imports
 def python_json(
     tools: Sequence[Tool], interpreter: Optional[str], paths: Sequence[str]
 ) -> dict[str, Any]:
-    """The member "python" of brig/c.h's config."""
+    """Returns the member "python" of the config in brig/c.h."""
     chosen = os.path.abspath(interpreter or sys.executable or "")
     if not (interpreter or sys.executable):
-        raise ConfigError("python: this program has no sys.executable; name an interpreter=")
+        raise ConfigError("python: this program has no sys.executable; give the path of a CPython as interpreter=")
     same = chosen == os.path.abspath(sys.executable or "")
     given = [os.path.realpath(path) for path in paths]
     search = _search_path() if same else []
@@ -47,11 +47,11 @@ def python_json(
 
 
 def _search_path() -> list[str]:
-    """sys.path, without what does not exist, and without this package's own place."""
+    """Returns sys.path without entries that do not exist, and without the directory of this package."""
     own = str(Path(__file__).resolve().parent.parent)
     found: list[str] = []
     for entry in sys.path:
-        path = os.path.realpath(entry or os.getcwd())  # links on the way are not there in a cell
+        path = os.path.realpath(entry or os.getcwd())  # a cell does not have the links on the way
         if os.path.exists(path) and path not in found and (path != own or _holds_more(path)):
             found.append(path)
     return found
@@ -62,12 +62,12 @@ def _holds_more(path: str) -> bool:
 
 
 def where_found(tool: Tool, same: bool) -> dict[str, Any]:
-    """How the interpreter gets at the function."""
+    """Returns how the interpreter gets the function: a module or a script to import, or the function's code."""
     function: Any = tool.function
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     qualname = getattr(function, "__qualname__", "")
     if module is not None and not _finds(module, qualname, tool):
-        qualname += ".fn"  # where the decorators of some frameworks keep it
+        qualname += ".fn"  # where the decorators of some frameworks keep the function
     if module is not None and "<" not in qualname and _finds(module, qualname, tool):
         spec = getattr(module, "__spec__", None)
         if module.__name__ != "__main__":
@@ -81,7 +81,7 @@ def where_found(tool: Tool, same: bool) -> dict[str, Any]:
                 return {"main": os.path.realpath(file), "qualname": qualname}
     if not same:
         raise ConfigError(
-            f"tool {tool.name!r}: another interpreter can only import it: define it at the top of a module"
+            f"tool {tool.name!r}: another interpreter can only import a function: define it at the top of a module"
         )
     return dump(tool.function)
 
@@ -90,13 +90,13 @@ def _finds(module: types.ModuleType, qualname: str, tool: Tool) -> bool:
     found: Any = module
     for part in qualname.split("."):
         found = getattr(found, part, None)
-    # A decorator may have put something else there, which leads to it.
+    # A decorator may have put something else there, which holds the tool.
     return found is tool.function or getattr(found, "__brig_tool__", None) is tool or found is tool
 
 
 class _Needed:
-    """The code that modules need, found by what they import. Not the directories around it: what lies beside
-    a script may be its owner's keys."""
+    """Collects the files of code that modules need, by reading what they import. It does not add the directories
+    around them: a file beside a script may be its owner's keys."""
 
     def __init__(self, search: Sequence[str], given: Sequence[str]) -> None:
         self.paths: set[str] = set()
@@ -138,7 +138,7 @@ class _Needed:
         self._scan(path)
 
     def add_values(self, function: Callable[..., Any]) -> None:
-        """For a function that is sent as what it is: the modules of what it uses."""
+        """Adds the modules of all values that a function uses, for a function whose code is sent."""
         code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
         cells = getattr(function, "__closure__", None) or ()
         names = names_in(code) if code else set()
@@ -147,15 +147,15 @@ class _Needed:
             try:
                 values.append(cell.cell_contents)
             except ValueError:
-                pass  # not set yet
-        # What stands behind a method, a partial, an object that can be called.
+                pass  # the variable has no value yet
+        # The objects behind a method or a partial, and the classes of all values.
         values += [function, getattr(function, "__self__", None), getattr(function, "func", None)]
         values += [type(value) for value in values]
         for value in values:
             name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
             if isinstance(name, str) and name != "__main__":
                 self.add_module(name)
-        for name in names & sys.modules.keys():  # imported inside of it
+        for name in names & sys.modules.keys():  # modules that the function itself imports
             self.add_module(name)
 
     def _is_covered(self, path: str) -> bool:
@@ -187,12 +187,12 @@ class _Needed:
 
 @functools.lru_cache(maxsize=_MAX_FILES)
 def _imports_of(path: str, _changed: int) -> frozenset[str]:
-    """Kept: a host may make many sandboxes."""
+    """Returns the modules that a file imports. Cached, since a host may make many sandboxes."""
     try:
         with open(path, "rb") as file:
             return frozenset(_imports(ast.parse(file.read())))
     except (OSError, SyntaxError, ValueError):
-        return frozenset()  # it fails where it is imported, with the reason
+        return frozenset()  # the import in the cell fails and gives the reason
 
 
 def _imports(tree: ast.AST) -> Iterable[str]:

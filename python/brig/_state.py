@@ -1,47 +1,40 @@
-"""Where this process stands: a host, an interpreter that loads tools, or a cell."""
+"""Says whether this process is a host, an interpreter that loads tools, or a cell."""
 
 from __future__ import annotations
 
 import os
-import struct
 
 from brig._errors import UnsupportedError
-
-# Frames, as src/cell/answer.h has them.
-PROGRESS, RESULT, ERROR = 1, 2, 3
-_MAX_PROGRESS = 4096 - 8 - 8
+from brig._protocol import progress_frame
 
 
 class StopLoading(BaseException):
-    """A script that is being loaded for its functions has come to where it would use them."""
+    """Raised in a script that is loaded for its functions, at the first line that would use them."""
 
 
 class State:
-    inside = False  # of a jail: no host
-    loading = False  # in a zygote, which imports tools
-    answer = -1  # in a cell: where to say something
+    inside = False  # this process is in a jail, and no host
+    loading = False  # this process is a zygote that imports tools
+    answer = -1  # in a cell: the descriptor for frames
 
 
 state = State()
 
 
 class HostOnly:
-    """In a jail, in the place of what only a host can use."""
+    """In a jail this stands in for what only a host can use."""
 
     def __init__(self, *_: object, **__: object) -> None:
         if state.loading:
             raise StopLoading()
-        raise UnsupportedError(f"brig.{type(self).__name__} can't be used inside of a cell")
-
-
-def frame(kind: int, payload: bytes) -> bytes:
-    return struct.pack("=II", kind, len(payload)) + payload
+        raise UnsupportedError(
+            f"brig.{type(self).__name__} can't be used inside of a cell: return the result to the host, which can use it"
+        )
 
 
 def progress(fraction: float, message: str = "") -> None:
-    """Tells the watchers of this call how far it is: 0 to 1, and perhaps a word. Outside of a cell: nothing."""
+    """Shows the watchers of this call how far it is: a fraction from 0 to 1, and a message. Does nothing outside of a cell."""
     if state.answer < 0:
         return
-    text = str(message).encode("utf-8", "replace")[:_MAX_PROGRESS].decode("utf-8", "ignore")
-    # One atomic write: threads of a tool may tell it at once.
-    os.write(state.answer, frame(PROGRESS, struct.pack("=d", fraction) + text.encode()))
+    # One atomic write: several threads of a tool may call this at once.
+    os.write(state.answer, progress_frame(fraction, str(message).encode("utf-8", "replace")))

@@ -1,4 +1,4 @@
-"""What makes a function a tool."""
+"""Tool, and the decorator that marks a function as one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MARK = "__brig_tool__"
 
 
 class Tool:
-    """A function, and what a client is told of it.
+    """A function with the name, description, schemas and hints that clients get.
 
-    ``typed``: no schema is deduced, any keyword arguments are taken, and values keep their Python types
-    (bytes, tuple, datetime, ...) on both ways.
+    With ``typed`` brig deduces no schema and accepts any keyword arguments. Arguments and results keep their
+    Python types (bytes, tuple, datetime, ...).
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Tool:
         self.coerce = coerce
         self.typed = typed
         self.policy = policy
-        self.relays_exit = False  # of the drop-ins: SystemExit is an error like any other
-        self.needs: set[str] = set()  # of the drop-ins: modules of arguments, which the cell must see
+        self.relays_exit = False  # set by the drop-ins: SystemExit is an error like any other
+        self.needs: set[str] = set()  # set by the drop-ins: modules of arguments, which the cell must see
         self._signature: Optional[Signature] = None
 
     @property
     def signature(self) -> Signature:
-        """Worked out when it is first needed: until then names in the hints may not exist."""
+        """Made on first use: before that, names in the hints may not exist yet."""
         if self._signature is None:
             from brig._schema import signature_of
 
@@ -69,41 +69,41 @@ class Tool:
         return self._signature
 
     def listed(self) -> dict[str, Any]:
-        """As brig/c.h takes it."""
-        told: dict[str, Any] = {"name": self.name, "coerce": self.coerce, **self.annotations}
+        """Returns the entry of this tool in the config of brig/c.h."""
+        listed: dict[str, Any] = {"name": self.name, "coerce": self.coerce, **self.annotations}
         if self.typed:
             text = self.description
             if text is None:
                 lines = (getattr(self.function, "__doc__", None) or "").strip().splitlines()
                 text = lines[0] if lines else ""
-            told["description"] = text
-            told["input_schema"] = dict(self.input_schema or {"type": "object"})
-            return told
+            listed["description"] = text
+            listed["input_schema"] = dict(self.input_schema or {"type": "object"})
+            return listed
         signature = self.signature
-        told["description"] = signature.description
-        told["input_schema"] = dict(self.input_schema or signature.input_schema)
+        listed["description"] = signature.description
+        listed["input_schema"] = dict(self.input_schema or signature.input_schema)
         output = self.output_schema or signature.output_schema
         if output is not None:
-            told["output_schema"] = dict(output)
-        return told
+            listed["output_schema"] = dict(output)
+        return listed
 
     def __repr__(self) -> str:
         return f"brig.Tool({self.name!r})"
 
 
 def tool_of(item: Any) -> Optional[Tool]:
-    """A Tool, or what a function is marked as."""
+    """Returns `item` if it is a Tool, or the Tool that its mark holds, or None."""
     found = item if isinstance(item, Tool) else getattr(item, _MARK, None)
     return found if isinstance(found, Tool) else None
 
 
 def as_tool(item: Any) -> Tool:
-    """A Tool, a function marked as one, or any function."""
+    """Returns the Tool of `item`, which is a Tool, a marked function or any other function."""
     return tool_of(item) or Tool(item)
 
 
 def marked_tools(module: Any) -> list[Tool]:
-    """Those of a module that are marked, in the order of their definition."""
+    """Returns the marked tools of a module, in the order of their definition."""
     found: list[Tool] = []
     for item in vars(module).values():
         tool = item if isinstance(item, Tool) else getattr(item, "__dict__", {}).get(_MARK)
@@ -135,7 +135,7 @@ def tool(
 
 
 def tool(function: Optional[_F] = None, **options: Any) -> Any:
-    """Marks a function as a tool. It stays the function that it was.
+    """Marks a function as a tool, and returns the same function.
 
     >>> @tool
     ... def add(a: int, b: int = 1) -> int:

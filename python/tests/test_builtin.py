@@ -361,14 +361,14 @@ def test_what_is_left_out_is_told_with_the_reason(box: Any) -> None:
     output = run(box, code).output
     assert output["files_left_out"] == 3
     assert output["files_left_out_why"] == [
-        "1: more than 16 files", "1: can't be read", "1: the name is not UTF-8"
+        "1: there are more than 16 files", "1: the file can't be read", "1: the name is not UTF-8"
     ]  # fmt: skip
     output = run(box, "open('large', 'wb').write(bytes(7 << 20))\nopen('small', 'w').write('x')").output
     large, small = output["files"]
     assert (large["path"], large["size"]) == ("large", 7 << 20) and "data" not in large
-    assert large["why"].startswith("too large") and small["data"] == "eA=="
+    assert large["why"].startswith("it is too large") and small["data"] == "eA=="
     output = run(box, "for i in range(2100): open(f'.{i}', 'w')").output
-    assert output["files_left_out_why"] == ["only the first 2000 names were looked at"]
+    assert output["files_left_out_why"] == ["brig looked only at the first 2000 names"]
 
 
 def test_images_files_and_displays_share_their_room(box: Any) -> None:

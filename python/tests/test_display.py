@@ -190,7 +190,7 @@ def test_code_that_breaks_what_the_answer_needs_is_told(box: Any) -> None:
         '  File "<code>", line 4, in <module>', '  File "<code>", line 3, in f'
     ]  # fmt: skip
     result = run(box, "open('f', 'w').close()\nimport builtins\nbuiltins.open = None\n7")
-    assert result.output == {"value": 7, "files_left_out_why": ["the workspace could not be looked at: TypeError"]}
+    assert result.output == {"value": 7, "files_left_out_why": ["brig could not read the workspace: TypeError"]}
 
 
 # --- matplotlib, PIL, pandas ---

@@ -164,7 +164,7 @@ def test_a_thread_that_does_not_end_is_a_timeout(sandbox: Callable[..., Any]) ->
     box = sandbox(modules=["brig._builtin"], timeout=1)
     result = box.call_sync("run_python", {"code": "import threading\nthreading.Thread(target=threading.Event().wait).start()"})
     assert result.report.outcome == "timeout"
-    assert result.report.stderr.startswith(b"brig: the function has ended, but not its threads: Thread-")
+    assert result.report.stderr.startswith(b"brig: the function has returned, but its threads go on: Thread-")
 
 
 # --- run_python ---

@@ -51,7 +51,7 @@ def in_a_fork(work: Callable[[], object]) -> str:
     return told
 
 
-OF_ANOTHER = "Error: the sandbox belongs to the process that forked this one: make another here"
+OF_ANOTHER = "Error: the sandbox belongs to the process that forked this one: make another sandbox here"
 
 
 def test_a_fork_is_told_that_the_sandbox_is_not_its_own(sandbox: Callable[..., brig.Sandbox]) -> None:

@@ -214,7 +214,7 @@ def test_what_is_there_needs_no_pip(box: Any) -> None:
 def test_pip_runs_where_the_network_is_the_hosts() -> None:
     with brig.Sandbox(modules=["brig._builtin"], policy={"network": "host"}, timeout=60) as box:
         told = failure(box, "%pip install --no-such-option x")
-        if value(box, "from brig._magics import _has_network\n_has_network()"):
+        if value(box, "from brig._pip import has_network\nhas_network()"):
             assert told["message"] == "%pip install failed: exit status 2."  # pip's own word is on stderr
         else:  # nor has the host any
             assert told["message"].startswith("%pip can't install x: there is no network")

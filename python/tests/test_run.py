@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -133,9 +134,9 @@ def test_it_is_awaited_and_cancelled() -> None:
     before = processes()
 
     async def main() -> None:
-        assert (await brig.arun(["echo", "x"])).stdout == b"x\n"
+        assert (await brig.run_async(["echo", "x"])).stdout == b"x\n"
         mark = marker()
-        task = asyncio.ensure_future(brig.arun(["sleep", mark], timeout=60))
+        task = asyncio.ensure_future(brig.run_async(["sleep", mark], timeout=60))
         while not alive(mark) and not task.done():
             await asyncio.sleep(0.01)
         task.cancel()
@@ -145,6 +146,22 @@ def test_it_is_awaited_and_cancelled() -> None:
     begun = time.monotonic()
     asyncio.run(main())
     assert time.monotonic() - begun < 30 and comes_true(lambda: processes() <= before)
+
+
+def test_arun_is_the_deprecated_name_of_run_async() -> None:
+    async def main() -> brig.Report:
+        with pytest.warns(DeprecationWarning, match="use brig.run_async") as caught:
+            running = brig.arun(["cat"], {"limits": {"memory": "64M"}}, stdin=b"x", timeout=20)
+        assert [each.filename for each in caught] == [__file__]
+        return await running
+
+    assert asyncio.run(main()).stdout == b"x"
+
+
+def test_run_and_run_async_take_the_same_arguments() -> None:
+    taken = inspect.signature(brig.run)
+    assert inspect.signature(brig.run_async) == taken
+    assert inspect.signature(brig.arun).parameters == taken.parameters
 
 
 def test_capabilities_tell_the_truth() -> None:

@@ -409,7 +409,7 @@ def test_an_unknown_key_is_told_with_the_nearest() -> None:
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(brig.ConfigError, match="two of that name"):
+    with pytest.raises(brig.ConfigError, match="two tools have this name"):
         brig.Sandbox([add, brig.Tool(reverse, name="add")])
 
 

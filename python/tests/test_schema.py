@@ -353,7 +353,7 @@ UNDECODABLE = [
     (Dict[str, List[uuid.UUID]], {"a": ["b"]}, "argument 'x': 'b' is not a UUID"),
     (decimal.Decimal, "ten", "argument 'x': 'ten' is not a decimal number"),
     (datetime.timedelta, 1e300, "argument 'x': OverflowError"),
-    (Union[datetime.date, int], "a", "argument 'x': 'a' is not of any of the types"),
+    (Union[datetime.date, int], "a", "argument 'x': 'a' is not of any of the types that are allowed"),
     (Even, {"number": 1}, "argument 'x': AssertionError: it is odd"),
     (Access, 64, "argument 'x': 64 is not a sum of the flags' values"),
     (Color, "green", "argument 'x': 'green' is not one of the values to choose from"),
@@ -394,7 +394,7 @@ UNFIT = [
     (typing.Callable[[int], int], "has no JSON form"),
     (Dict[int, str], "are not strings; use Dict[str, ...]"),
     (Planet, "must be a string, a number, a boolean or None"),
-    (Nobody, "there is no value to choose"),
+    (Nobody, "it has no value to choose"),
     (typing.TypeVar("T"), "has no JSON form"),
     (typing.Generator[int, None, None], "has no JSON form"),
     (Annotated[Opaque, "text"], "Opaque has no JSON form"),
@@ -420,7 +420,7 @@ def test_the_error_names_function_and_parameter_and_what_to_do():
         signature_of(connect)
     text = str(caught.value)
     assert text.startswith("tool 'connect': parameter 'through': Opaque has no JSON form")
-    assert "take one of str, int" in text
+    assert "use str, int" in text
 
 
 def test_a_name_that_only_type_checkers_know_is_a_config_error():
@@ -430,7 +430,7 @@ def test_a_name_that_only_type_checkers_know_is_a_config_error():
     with pytest.raises(ConfigError) as caught:
         signature_of(tool)
     assert str(caught.value).startswith("tool 'tool': ")
-    assert "'Missing' is not defined; define or import it" in str(caught.value)
+    assert "'Missing' is not defined; define or import the name" in str(caught.value)
 
 
 # --- the whole signature ---
@@ -605,7 +605,7 @@ def test_partial_functions_decorated_ones_and_callable_objects_are_read():
 
 
 def test_a_class_and_what_has_no_signature_are_refused():
-    with pytest.raises(ConfigError, match="tool 'Address': a class is no tool"):
+    with pytest.raises(ConfigError, match="tool 'Address': a class can't be a tool"):
         signature_of(Address)
     with pytest.raises(ConfigError, match="tool 'getattr': "):
         signature_of(getattr)
@@ -999,7 +999,7 @@ def test_a_pydantic_keyword_that_brig_does_not_check_is_a_config_error(pydantic)
     class Odd(pydantic.BaseModel):
         model_config = {"json_schema_extra": {"unevaluatedProperties": False}}
 
-    with pytest.raises(ConfigError, match="parameter 'x': .* says 'unevaluatedProperties', which"):
+    with pytest.raises(ConfigError, match="parameter 'x': .* has the keyword 'unevaluatedProperties', which"):
         property_of(Odd)
 
 

@@ -2,8 +2,8 @@
 
 ``brig.compat.jeeves`` stands for JeevesAgent's ``SubprocessSandbox``, ``brig.compat.calute`` for
 Calute's ``SubprocessSandboxBackend``, ``brig.compat.openjarvis`` for OpenJarvis' ``run_sandboxed``.
-Names, arguments, defaults and messages are theirs; the isolation is brig's. Who starts afresh is
-better served by :class:`brig.Sandbox` and :func:`brig.run`.
+Names, arguments, defaults and messages are theirs; the isolation is brig's. New programs are better
+served by :class:`brig.Sandbox` and :func:`brig.run`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 
 def require_host() -> None:
-    """Stop a script here that is loaded for its functions; and refuse to make cells in a cell."""
+    """Stop a script here if brig loads it for its functions. Refuse to make cells in a cell."""
     if state.inside:
         brig.Sandbox()  # raises either
 
@@ -35,7 +35,7 @@ def require_host() -> None:
 def typed_tool(
     function: Callable[..., Any], name: str = "", relays_exit: bool = False
 ) -> brig.Tool:
-    """A tool that takes whatever the function takes, under a name that no other has."""
+    """Return a tool that takes whatever the function takes, under a name that no other tool has."""
     readable = re.sub(r"\W", "_", name or getattr(function, "__name__", "function"), flags=re.ASCII)
     made = brig.Tool(function, name=f"{readable[:40]}_{next(_numbers)}", typed=True)
     made.relays_exit = relays_exit
@@ -43,7 +43,7 @@ def typed_tool(
 
 
 def seconds_of(timeout: Optional[float]) -> float:
-    """A timeout as brig takes it: None and infinity are its longest. ConfigError for no number."""
+    """Return a timeout as brig takes it: None and infinity mean its longest. Raises ConfigError."""
     if timeout is None:
         return LONGEST
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout != timeout:
@@ -52,10 +52,10 @@ def seconds_of(timeout: Optional[float]) -> float:
 
 
 def with_policy(policy: Optional[Mapping[str, Any]], **own: Any) -> Dict[str, Any]:
-    """The keywords for brig.Sandbox: a drop-in's `own`, and what the user's policy adds.
+    """Return the keywords for brig.Sandbox: a drop-in's `own`, and what the user's policy adds.
 
-    Files and variables of both count. Network, processes and result are the policy's if it names
-    them; timeout, memory and working directory are the drop-in's, which has arguments for them.
+    Files and variables come from both. Network, processes and result come from the policy if it has
+    them. Timeout, memory and working directory come from the drop-in, which has arguments for them.
     """
     if policy is None:
         return own
@@ -78,14 +78,15 @@ def with_policy(policy: Optional[Mapping[str, Any]], **own: Any) -> Dict[str, An
 
 def _table(policy: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = policy.get(name)
-    return found if isinstance(found, Mapping) else {}  # what is wrong with it, brig.Sandbox says
+    return found if isinstance(found, Mapping) else {}  # brig.Sandbox reports a wrong one
 
 
 _inheritable: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 def renewed_by_fork(item: Any) -> None:
-    """Has ``item.renew()`` called in a child of a fork: no lock and no sandbox lives on there."""
+    """Have ``item.renew()`` called in a child of a fork, where its locks and sandboxes are of no
+    use."""
     _inheritable.add(item)
 
 
@@ -99,7 +100,7 @@ if not state.inside:
 
 
 class NotCarried(ConfigError):
-    """A function can be neither imported in a cell nor sent there."""
+    """A function can neither be imported in a cell nor sent there."""
 
 
 class _Generation:
@@ -128,7 +129,7 @@ class FunctionSandbox:
         # Wide where the seeds have no limit at all: what they could do should still be possible.
         wide = {"concurrency": 40, "processes": 256, "result": "128M"}
         self._options = with_policy(policy, **{**wide, **options})
-        # Neither holds this object, so that the sandbox ends with the last use of it.
+        # Neither of them refers to this object, so the sandbox ends with its last use.
         self._tool_of = functools.partial(typed_tool, relays_exit=relays_exit)
         self._remembered = functools.lru_cache(capacity)(self._tool_of)
         self.renew()
@@ -139,22 +140,25 @@ class FunctionSandbox:
         self._current: Optional[_Generation] = None
 
     def tool_of(self, function: Callable[..., Any]) -> brig.Tool:
-        """The same one for the same function, so that it is loaded once."""
+        """Return the same tool for the same function, so that it is loaded once."""
         try:
             return self._remembered(function)
-        except TypeError:  # it can't be hashed, so not be remembered
+        except TypeError:  # a function that can't be hashed is not remembered
             return self._tool_of(function)
 
     def ready(self, tool: brig.Tool, arguments: Packed) -> Optional[brig.Sandbox]:
-        """The sandbox that has it, if that can be told without waiting."""
+        """Return the sandbox that has the tool, or None if finding that out takes time."""
         current = self._current
         where = current.sent.get(tool.name, {}) if current else {}
-        # What is imported stays as it is. What is sent by value may have changed meanwhile.
+        # An imported function stays as it is. One that was sent by value may have changed since.
         known = "qualname" in where and arguments.modules.issubset(where["needs"])
         return current.sandbox if current and known else None
 
     def load(self, tool: brig.Tool, arguments: Packed) -> brig.Sandbox:
-        """The sandbox that has it, as it is now. Raises brig.Error if it can't be had there."""
+        """Return a sandbox that has the tool as it is now.
+
+        Raises brig.Error if it can't be loaded.
+        """
         from brig._spec import where_found
 
         with self._loading:
@@ -179,4 +183,4 @@ class FunctionSandbox:
                 current.sandbox.replace(tool)
             return True
         except brig.Error:
-            return False  # it may be another's fault: alone it gets a reason of its own
+            return False  # another tool may be the cause: alone this one gets its own reason

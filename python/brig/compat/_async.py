@@ -15,14 +15,17 @@ _T = TypeVar("_T")
 
 
 def _trio() -> Any:
-    """trio, if it runs the caller; None if asyncio does. RuntimeError if neither."""
+    """Return trio if it runs the caller, None if asyncio does.
+
+    Raises RuntimeError if neither does.
+    """
     trio: Any = sys.modules.get("trio")
     if trio is not None:
         try:
             trio.lowlevel.current_task()
             return trio
         except RuntimeError:
-            pass  # not in a task of trio's
+            pass  # the caller is not in a task of trio
     asyncio.get_running_loop()
     return None
 
@@ -45,23 +48,23 @@ async def call(sandbox: brig.Sandbox, tool: str, arguments: Packed) -> brig.Tool
     if _trio() is None:
         return await sandbox.call(tool, arguments)
     call_id, ended = f"call-{secrets.token_hex(16)}", threading.Event()
-    taken = threading.Lock()  # by the thread when it begins, or by the task that no longer wants it to
+    taken = threading.Lock()  # by the thread when it begins, or by the task that was cancelled
 
     def work() -> brig.ToolResult:
         if not taken.acquire(blocking=False):
-            raise RuntimeError("the task was cancelled")  # nobody sees it
+            raise RuntimeError("the task was cancelled")  # nothing receives it
         try:
             return sandbox.call_sync(tool, arguments, call_id=call_id)
         finally:
             ended.set()
 
     def end() -> None:
-        # The other thread may not have come to its call yet. Its timeout bounds this loop.
+        # The other thread may not have begun its call yet. Its timeout bounds this loop.
         try:
             while not ended.wait(0.01):
                 sandbox.cancel(call_id, at_once=True)
         except brig.Error:
-            pass  # closed, which ends the call
+            pass  # the sandbox is closed, which ends the call
 
     try:
         return await in_thread(work)

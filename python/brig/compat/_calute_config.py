@@ -40,7 +40,7 @@ def logger_of(module: str, config: object) -> logging.Logger:
 
 
 class SandboxMode(StandInEnum):
-    """Whether the router asks for a sandbox: never, only in the log, or for the listed tools."""
+    """When the router uses a sandbox: never, only in the log, or for the listed tools."""
 
     OFF = "off"
     WARN = "warn"
@@ -78,7 +78,7 @@ class SandboxExecutionUnavailableError(RuntimeError):
 
 @dataclass
 class SandboxBackendConfig(metaclass=StandIn):
-    """What a backend may be told besides the limits.
+    """Options of a backend besides the limits.
 
     `mount_paths` maps a host's path to its place in a container; in a cell a path keeps its own
     place. `image` is for the docker backend, `extra_args` for backends of your own.
@@ -109,24 +109,24 @@ class SandboxConfig(metaclass=StandIn):
 
 
 class SandboxBackend(Protocol):
-    """What a router needs of a backend."""
+    """The methods that a router calls on a backend."""
 
     def execute(
         self, tool_name: str, func: Callable[..., Any], arguments: Dict[str, Any]
     ) -> Any:
-        """The result of ``func(**arguments)``. Any failure is a RuntimeError."""
+        """Return the result of ``func(**arguments)``. Any failure is a RuntimeError."""
 
     def is_available(self) -> bool:
-        """Whether this machine can run it."""
+        """Return whether this machine can run the backend."""
 
     def get_capabilities(self) -> Dict[str, Any]:
-        """At least "backend", its name, and "available"."""
+        """Return at least "backend", its name, and "available"."""
 
 
 def mode_of(value: object) -> SandboxMode:
-    """The mode that `value` means: a member of any SandboxMode, or its text.
+    """Return the mode that `value` means: a member of any SandboxMode, or its text.
 
-    ValueError for everything else: a mode that nobody knows must not run a tool on the host.
+    Raises ValueError for everything else: an unknown mode must not run a tool on the host.
     """
     for mode in SandboxMode:
         if value == mode.value if isinstance(value, str) else _means(value, mode):
@@ -149,7 +149,10 @@ class SandboxRouter:
         self.backend = backend
 
     def decide(self, tool_name: str) -> ExecutionDecision:
-        """Where the tool runs. ValueError if the configuration has an unknown mode."""
+        """Return where the tool runs.
+
+        Raises ValueError if the configuration has an unknown mode.
+        """
         context, reason = self._place(tool_name)
         root = CALUTE.root_of(self.config)
         contexts = CALUTE.own("ExecutionContext", ExecutionContext, root)
@@ -186,7 +189,7 @@ class SandboxRouter:
 
 
 class DockerSandboxBackend:
-    """The name alone: brig starts no containers, and says so.
+    """A stand-in that refuses every call: brig starts no containers.
 
     Where Calute is loaded its own class is what this name gives.
     """

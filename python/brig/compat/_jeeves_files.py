@@ -71,7 +71,8 @@ class FilesystemSandbox(NoSandbox):
         return self._roots
 
     async def call(self, tool: str, args: Mapping[str, Any], *, call_id: str = "") -> ToolResult:
-        """Denied if an argument is a path outside of the roots; else what the host gives."""
+        """Deny the call if an argument is a path outside of the roots, else return the host's
+        result."""
         for name, value in (args or {}).items():
             outside = self._outside(name, value, 0)
             if outside is not None:
@@ -84,7 +85,7 @@ class FilesystemSandbox(NoSandbox):
         return await self._inner.call(tool, args, call_id=call_id)
 
     def _outside(self, name: str, value: Any, depth: int) -> Optional[str]:
-        """The first path in `value` that is outside of the roots."""
+        """Return the first path in `value` that is outside of the roots."""
         if isinstance(value, (str, bytes, os.PathLike)):
             is_path = isinstance(value, os.PathLike) or self._is_path(name, value)
             text = os.fsdecode(value)

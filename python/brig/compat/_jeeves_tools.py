@@ -55,7 +55,7 @@ class Tool(metaclass=StandIn):
 
     @property
     def __brig_tool__(self) -> brig.Tool:
-        """Where brig finds the function, whose place in its module @tool has taken."""
+        """brig finds the function here: @tool has taken its place in the module."""
         made: Optional[brig.Tool] = self.__dict__.get("_made")
         if made is None or made.function is not self.fn:
             made = self.__dict__["_made"] = typed_tool(self.fn, self.name)
@@ -116,7 +116,7 @@ def tool(
 
 
 def _schema(function: Callable[..., Any]) -> Dict[str, Any]:
-    """The schema of a function's parameters: "string" for those of which none is known."""
+    """Return the schema of a function's parameters: "string" where the type is unknown."""
     properties: Dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name in ("self", "cls") or parameter.kind in (
@@ -136,7 +136,7 @@ def _schema(function: Callable[..., Any]) -> Dict[str, Any]:
 
 
 def _hint(function: Callable[..., Any], annotation: Any) -> Any:
-    """The type of a parameter, by its annotation; str for one that has no schema."""
+    """Return the type of a parameter by its annotation, or str if that has no schema."""
     if annotation is inspect.Parameter.empty:
         return str
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
@@ -150,7 +150,7 @@ def _hint(function: Callable[..., Any], annotation: Any) -> Any:
 
 
 def _deduced(hints: Dict[str, Any]) -> Dict[str, Any]:
-    """What brig makes of parameters with these hints."""
+    """Return the properties that brig makes from parameters with these hints."""
 
     def function() -> None: ...
 
@@ -162,7 +162,7 @@ def _deduced(hints: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def coerced(args: Mapping[str, Any], tool: Any) -> Dict[str, Any]:
-    """The arguments, with strings that stand for a number or a boolean turned into that.
+    """Return the arguments, with strings that stand for numbers or booleans turned into those.
 
     LoomFlow's tools have validators for the rest, which make what the hints say of it.
     """
@@ -181,7 +181,8 @@ def coerced(args: Mapping[str, Any], tool: Any) -> Dict[str, Any]:
 
 
 def _validated(adapter: Any, value: Any) -> Any:
-    """`value` itself if it does not fit: the tool will say it better."""
+    """Return the validated value, or `value` itself if it does not fit: the tool reports it better.
+    """
     import json
 
     try:
@@ -195,7 +196,8 @@ def _validated(adapter: Any, value: Any) -> Any:
 
 
 def _primitive(text: str, schema: Any) -> Any:
-    """`text` itself if it stands for nothing that the schema wants: the tool will say it better."""
+    """Return the value that `text` stands for, or `text` if the schema wants none: the tool reports
+    it better."""
     kinds = _kinds(schema)
     for kind, read in _READERS:
         if kind in kinds and "string" not in kinds:
@@ -207,7 +209,7 @@ def _primitive(text: str, schema: Any) -> Any:
 
 
 def _kinds(schema: Any) -> List[Any]:
-    """The types that a schema names."""
+    """Return the types that a schema names."""
     kinds: List[Any] = []
     if isinstance(schema, Mapping):
         kind = schema.get("type")
@@ -252,7 +254,7 @@ class InProcessToolHost(metaclass=StandIn):
             self.register(item)
 
     def register(self, item: Union[Tool, Callable[..., Any]]) -> Tool:
-        """Take a tool, or make one of a function; in place of another of that name."""
+        """Add a tool, or make one from a function. It replaces a tool of the same name."""
         if not isinstance(item, Tool) and not callable(item):
             raise TypeError(f"cannot coerce {item!r} to a Tool")
         made = item if isinstance(item, Tool) else tool(item)
@@ -260,14 +262,14 @@ class InProcessToolHost(metaclass=StandIn):
         return made
 
     def unregister(self, name: str) -> bool:
-        """False if no tool has that name."""
+        """Remove a tool. Return False if no tool has that name."""
         return self._tools.pop(name, None) is not None
 
     def get(self, name: str) -> Optional[Tool]:
         return self._tools.get(name)
 
     async def list_tools(self, *, query: Optional[str] = None) -> List[ToolDef]:
-        """All, or those with `query` in their name or description, whatever the case."""
+        """Return all tools, or those with `query` in their name or description in any case."""
         wanted = (query or "").lower()
         return [
             each.to_def()
@@ -285,7 +287,7 @@ class InProcessToolHost(metaclass=StandIn):
             return ToolResult.error_(call_id, str(error))
 
     async def watch(self) -> AsyncIterator[ToolEvent]:
-        """Ends at once: nobody is told of changes here."""
+        """End at once: this host reports no changes."""
         nothing: Sequence[ToolEvent] = ()
         for event in nothing:
             yield event

@@ -41,14 +41,14 @@ JEEVES = Framework(
 
 
 class JeevesAgentError(Exception):
-    """Anything that the framework raises of its own. LoomFlow calls it LoomError."""
+    """The base class of the framework's errors. LoomFlow calls it LoomError."""
 
 
 LoomError = JeevesAgentError
 
 
 class ConfigError(JeevesAgentError):
-    """A sandbox was asked to wrap what it can't."""
+    """A sandbox can't wrap this host."""
 
 
 class ToolError(JeevesAgentError):
@@ -92,7 +92,10 @@ def _dumped(value: Any, as_json: bool) -> Any:
 
 
 class _Model:
-    """What callers use of pydantic's BaseModel, from which the framework's classes derive."""
+    """The part of pydantic's BaseModel that callers use.
+
+    The framework's classes derive from that.
+    """
 
     def model_dump(
         self,
@@ -133,7 +136,7 @@ class _Model:
 
 @dataclass(frozen=True)
 class ToolDef(_Model, metaclass=StandIn):
-    """What a model is told about a tool."""
+    """The description of a tool that a model gets."""
 
     _framework = JEEVES
     name: str
@@ -145,7 +148,7 @@ class ToolDef(_Model, metaclass=StandIn):
 
 @dataclass
 class ToolCall(_Model, metaclass=StandIn):
-    """A model's wish to call a tool."""
+    """A call of a tool that a model asks for."""
 
     _framework = JEEVES
     id: str = field(default_factory=_call_id)
@@ -217,7 +220,7 @@ class ToolEvent(_Model, metaclass=StandIn):
 
 @runtime_checkable
 class ToolHost(Protocol):
-    """What an agent needs of whatever holds its tools."""
+    """The methods that an agent calls on the holder of its tools."""
 
     async def list_tools(self, *, query: Optional[str] = None) -> List[ToolDef]: ...
 
@@ -229,7 +232,7 @@ class ToolHost(Protocol):
 
 
 def results_for(host: Any) -> Any:
-    """The class of results in the framework that `host`, or what it wraps, comes from."""
+    """Return the class of results in the framework of `host`, or of the host that it wraps."""
     root, seen = "", 0
     while host is not None and not root and seen < 16:
         root, seen, host = JEEVES.root_of(host), seen + 1, getattr(host, "inner", None)

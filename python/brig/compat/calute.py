@@ -71,7 +71,7 @@ _MODULE = "security.sandbox_backends.subprocess_backend"
 
 
 def __getattr__(name: str) -> Any:
-    """The framework's own class where it is loaded, else the one that stands in for it."""
+    """Return the framework's own class where it is loaded, else the one that stands in for it."""
     if name == "subprocess":  # programs patch it here, in their tests
         return importlib.import_module(name)
     if name not in __all__:
@@ -107,7 +107,7 @@ class SubprocessSandboxBackend:
     def execute(
         self, tool_name: str, func: Callable[..., Any], arguments: Dict[str, Any]
     ) -> Any:
-        """The result of ``func(**arguments)`` in a cell. Whatever goes wrong is a RuntimeError."""
+        """Return the result of ``func(**arguments)`` in a cell. Every failure is a RuntimeError."""
         require_host()
         logger_of(_MODULE, self._config).debug(
             "Subprocess sandbox executing tool %r", tool_name
@@ -124,11 +124,11 @@ class SubprocessSandboxBackend:
         return result.output
 
     def is_available(self) -> bool:
-        """Whether this machine can make a jail."""
+        """Return whether this machine can make a jail."""
         return bool(brig.capabilities()["available"])
 
     def get_capabilities(self) -> Dict[str, Any]:
-        """What Calute's own backend tells, since programs compare it; "cell" has what brig adds."""
+        """Return what Calute's own backend returns, and what brig adds in "cell"."""
         return {
             "backend": "subprocess",
             "available": self.is_available(),
@@ -152,7 +152,7 @@ class SubprocessSandboxBackend:
         return sandbox.call_sync(tool.name, packed)
 
     def _current(self) -> FunctionSandbox:
-        """The sandbox for the configuration as it is now."""
+        """Return the sandbox for the configuration as it is now."""
         with self._changing:
             settings = _settings(self._config)
             wanted = settings, [_identity(p) for p in settings["read"] + settings["write"]]
@@ -188,7 +188,7 @@ def _execution_of(tool_name: str) -> str:
 
 
 def _settings(config: SandboxConfig) -> Dict[str, Any]:
-    """What brig.Sandbox is told."""
+    """Return the keywords for brig.Sandbox."""
     backend = config.backend_config
     mounts = _mounts(config)
     directory = config.working_directory and os.path.realpath(config.working_directory)
@@ -205,7 +205,7 @@ def _settings(config: SandboxConfig) -> Dict[str, Any]:
 
 
 def _mounts(config: SandboxConfig) -> List[str]:
-    """The paths to mount: each at its own place, where Calute's subprocess had it too."""
+    """Return the paths to mount: each at its own place, where Calute's subprocess had it too."""
     found = []
     for path, place in config.backend_config.mount_paths.items():
         real = os.path.realpath(path)
@@ -219,7 +219,7 @@ def _mounts(config: SandboxConfig) -> List[str]:
 
 
 def _identity(path: str) -> Optional[Tuple[int, int]]:
-    """Cells would go on to see a directory that was removed, and not the one made in its place."""
+    """Return what tells a directory from one made in its place: cells go on to see the first."""
     try:
         found = os.stat(path)
     except OSError:
@@ -235,13 +235,13 @@ _backends: Backends = {
 
 
 def register_backend(name: str, cls: Callable[..., SandboxBackend]) -> None:
-    """Make a backend known by `name`, also to Calute's runtime, in place of another."""
+    """Register a backend as `name`, also in Calute's runtime. It replaces another of that name."""
     for registry in _registries():
         registry[name] = cls
 
 
 def get_backend(name: str, sandbox_config: SandboxConfig) -> SandboxBackend:
-    """A new backend of that name. ValueError if there is none."""
+    """Return a new backend of that name. Raises ValueError if there is none."""
     for registry in _registries():
         if name in registry:
             return registry[name](sandbox_config=sandbox_config)
@@ -254,7 +254,7 @@ def list_backends() -> List[str]:
 
 
 def _registries() -> List[Backends]:
-    """Those of the loaded framework, and ours. Its runtime asks its own only.
+    """Return the registries of the loaded framework, and ours. Its runtime uses its own only.
 
     Calute's own subprocess backend gives way to brig's there: otherwise a program that changed its
     imports would still have its tools run in a plain process.

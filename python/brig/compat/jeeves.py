@@ -65,7 +65,7 @@ _WARM_TOOLS = 128
 
 
 def __getattr__(name: str) -> Any:
-    """The framework's own where it is loaded, else what stands in for it."""
+    """Return the framework's own object where it is loaded, else the one that stands in for it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("JeevesAgentError", "LoomError"):  # of each framework one
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
 class SubprocessSandbox:
     """A host whose tools run in cells, each call in one of its own. Thread-safe.
 
-    It runs under asyncio and under trio. A call never raises: what went wrong is in its result.
+    It runs under asyncio and under trio. A call never raises: its result holds the error.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class SubprocessSandbox:
             return results.error_(call_id, f"SubprocessSandbox: {error}")
         except (TypeError, ValueError) as error:
             return results.error_(call_id, _not_carried(tool, error))
-        told = {"duration_ms": result.duration_ms, "started_at": result.started_at}
+        times = {"duration_ms": result.duration_ms, "started_at": result.started_at}
         if result.ok:
-            return results.success(call_id, result.output, **told)
+            return results.success(call_id, result.output, **times)
         if result.denied:
-            return results.denied_(call_id, result.reason or "", **told)
-        return results.error_(call_id, self._error(tool, result), **told)
+            return results.denied_(call_id, result.reason or "", **times)
+        return results.error_(call_id, self._error(tool, result), **times)
 
     async def _run(self, registered: Any, arguments: Any) -> brig.ToolResult:
         from brig.compat import _async  # not above: the interpreters of sandboxes need it not

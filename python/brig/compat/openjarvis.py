@@ -58,7 +58,8 @@ def build_safe_env(
     passthrough: Optional[List[str]] = None,
     extra: Optional[Dict[str, str]] = None,
 ) -> Dict[str, str]:
-    """The safe variables of this process, those named in `passthrough`, and `extra`, which wins."""
+    """Return the safe variables of this process, those in `passthrough`, and `extra`, which wins.
+    """
     return brig.build_safe_env(passthrough or [], extra or {})
 
 
@@ -83,7 +84,7 @@ def run_sandboxed(
     max_output_bytes: int = 102_400,
     policy: Optional[Mapping[str, Any]] = None,
 ) -> SandboxResult:
-    """Run a shell line in a cell. It does not raise: what went wrong is in the result.
+    """Run a shell line in a cell. It does not raise: the result holds the error.
 
     `working_dir` is writable inside, and the only one of your directories that is there. Of each
     stream the first `max_output_bytes` are kept. `returncode` is -N for signal N, and -1 after a
@@ -135,7 +136,8 @@ def _result(report: brig.Report, kept: int) -> SandboxResult:
 
 
 def _text(data: bytes, kept: int) -> str:
-    """The first `kept` bytes as text with plain newlines, without half a character at the cut."""
+    """Return the first `kept` bytes as text with plain newlines, without half a character at the
+    cut."""
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder("utf-8")("replace"), translate=True
     )
