@@ -109,8 +109,8 @@ Found look_for(const std::string& path, struct stat& info) {
   if (errno == ENOENT || errno == ENOTDIR) return Found::absent;
   if (errno == ELOOP)
     throw_error(ErrorKind::config,
-                "policy: files.protect: '{}' goes through a symlink, which a tool could turn: name "
-                "the real paths to protect instead of \"{}\"",
+                "policy: files.protect: '{}' goes through a symlink, which a tool could replace: "
+                "list the real paths to protect instead of \"{}\"",
                 path, kProtectDefault);
   throw_sys("policy: files.protect: looking at '{}'", path);
 }

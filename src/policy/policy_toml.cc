@@ -138,8 +138,8 @@ class PolicyReader {
     }
     if (number->get() >= 0 && number->get() <= std::numeric_limits<std::uint32_t>::max())
       return static_cast<std::uint32_t>(number->get());
-    reader_.fault(
-        entry, fmt::format("{} is no user's number; use \"root\" or one from 0 on", number->get()));
+    reader_.fault(entry, fmt::format("{} is not a user id; use \"root\" or a number, 0 or more",
+                                     number->get()));
     return std::nullopt;
   }
 

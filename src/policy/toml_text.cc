@@ -118,9 +118,11 @@ void TomlFaults::throw_if_any() const {
 toml::table parse_toml(std::string_view text, const std::string& name, std::string_view what) {
   TomlFaults faults(name);
   if (text.size() > kMaxTomlBytes) {
-    faults.add(0, fmt::format("longer than {}; this is no {}", format_size(kMaxTomlBytes), what));
+    faults.add(0,
+               fmt::format("longer than {}; this is not a {}", format_size(kMaxTomlBytes), what));
   } else if (const std::size_t line = DotCounter::excess(text)) {
-    faults.add(line, fmt::format("more than {} dots; write the keys as tables", kMaxDotsPerLine));
+    faults.add(line, fmt::format("more than {} dots on one line; write the keys as tables",
+                                 kMaxDotsPerLine));
   }
   faults.throw_if_any();
   try {

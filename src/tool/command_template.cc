@@ -20,7 +20,7 @@ std::string text_of(const Json& value, const std::string& name) {
 CommandTemplate::CommandTemplate(const std::vector<std::string>& words,
                                  const std::set<std::string>& parameters, Json defaults)
     : defaults_(std::move(defaults)) {
-  if (words.empty() || words[0].empty()) throw Error(ErrorKind::config, "argv: names no program");
+  if (words.empty() || words[0].empty()) throw Error(ErrorKind::config, "argv: it has no program");
   for (const std::string& word : words) {
     const auto refuse = [&](const std::string& why) {
       throw_error(ErrorKind::config, "argv: {}: {}", in_quotes(word), why);

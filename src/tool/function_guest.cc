@@ -113,7 +113,7 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
   g_answer = answer_fd;
   const auto found = g_functions->find(name);
   if (found == g_functions->end())
-    send_error("UnknownTool", "this zygote has no such function");
+    send_error("UnknownTool", "this cell has no such function");
   else
     answer(*found->second, {arguments, size}, gaps);
   // Destructors and atexit handlers are the host's, whose copy this is: they do not run.

@@ -69,10 +69,11 @@ void load(const Plan& plan, int catalog) {
   }
   Json list = Json::array();
   for (const auto& tool : tools.list()) {
-    if (!tool->call) refuse(catalog, "tool '" + tool->name + "' is no function");
+    if (!tool->call) refuse(catalog, "tool '" + tool->name + "' is not a function");
     if (tool->options.policy)
       refuse(catalog, "tool '" + tool->name +
-                          "' has a policy of its own; that is for who loads the library to say");
+                          "' has a policy of its own; give it where the library is added "
+                          "(add_library, [[library]])");
     list.push_back(listed(*tool));
     g_loaded.emplace(tool->name, tool);
   }

@@ -83,7 +83,7 @@ class ManifestReader {
     const auto [first, added] = names_.emplace(name->get(), line);
     if (!added) {
       const std::size_t at = table.find("name")->first.source().begin.line;
-      reader_.faults().add(at, fmt::format("command {}: the one of line {} has that name",
+      reader_.faults().add(at, fmt::format("command {}: the command on line {} has the same name",
                                            in_quotes(name->get()), first->second));
     } else if (tool && reader_.faults().count() == 0) {
       try {
@@ -175,7 +175,7 @@ class ManifestReader {
     std::string full = existing(entry, path, S_IFREG);
     for (const Toolbox::Library& other : manifest_.tools.libraries())
       if (other.path == full)
-        reader_.fault(entry, fmt::format("{}: is there already", in_quotes(path)));
+        reader_.fault(entry, fmt::format("{}: it is listed twice", in_quotes(path)));
     return full;
   }
 

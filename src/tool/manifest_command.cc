@@ -76,7 +76,7 @@ class CommandReader {
     const auto words =
         reader_.strings(entry, "an array of words such as [\"echo\", \"hello {who}\"]");
     if (!words) return;
-    if (words->empty()) return reader_.fault(entry, "names no program");
+    if (words->empty()) return reader_.fault(entry, "it has no program");
     if (words->size() > kMaxWords)
       return reader_.fault(entry, fmt::format("more than {} words", kMaxWords));
     tool_.argv = *words;
@@ -101,7 +101,7 @@ class CommandReader {
 
   bool is_second_schema(const TomlEntry& entry) {
     if (schema_entry_)
-      reader_.fault(entry, fmt::format("says what {} says; keep one", schema_entry_->key));
+      reader_.fault(entry, fmt::format("it means the same as {}; keep one", schema_entry_->key));
     else
       schema_entry_ = entry;
     return schema_entry_->node != entry.node;
@@ -112,7 +112,7 @@ class CommandReader {
     if (table == nullptr || is_second_schema(entry)) return;
     if (table->size() > kMaxParameters)
       return reader_.fault(entry,
-                           fmt::format("more than {}; a model would be lost", kMaxParameters));
+                           fmt::format("more than {}; a model could not use them", kMaxParameters));
     for (const TomlEntry& each : reader_.entries(*table, {"", entry.shown + "."}, {})) {
       parameters_.insert(std::string(each.key));
       read_parameter(each);

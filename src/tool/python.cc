@@ -53,7 +53,7 @@ std::string find_interpreter() {
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   throw Error(ErrorKind::config,
-              "python: there is no python3 in PATH that is a program; install one, or name it with "
+              "python: PATH has no python3 that is a program; install one, or name it with "
               "interpreter = \"/...\"");
 }
 
@@ -223,7 +223,7 @@ std::vector<std::string> python_sources(const Python& python) {
 }
 
 std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
-  if (python.modules.empty()) throw Error(ErrorKind::config, "python: names no module");
+  if (python.modules.empty()) throw Error(ErrorKind::config, "python: it lists no module");
   for (const std::string& module : python.modules)
     if (!is_module_name(module))
       throw_error(ErrorKind::config, "python: {} is not the name of a module", in_quotes(module));

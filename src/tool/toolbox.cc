@@ -18,7 +18,7 @@ std::shared_ptr<const Tool> checked(Tool tool) {
   const bool has_maker = tool.maker && !tool.python;  // around a function it is no callable
   if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python + !has_maker != 4)
     throw_error(ErrorKind::config,
-                "tool '{}': has nothing to call, or too much; give a callable, argv or a library",
+                "tool '{}': give it exactly one thing to run: a callable, argv or a library",
                 tool.name);
   if (!is_valid_utf8(tool.description))
     throw_error(ErrorKind::config, "tool '{}': its description is not UTF-8", tool.name);
@@ -91,7 +91,7 @@ Toolbox& Toolbox::add(Tool tool) {
   {
     const std::lock_guard lock(state_->mutex);
     if (!state_->tools.emplace(added->name, added).second)
-      throw_error(ErrorKind::config, "tool '{}': there is one of that name; use replace()",
+      throw_error(ErrorKind::config, "tool '{}': a tool of that name exists; use replace()",
                   added->name);
   }
   state_->tell(ToolEvent::Kind::added, added->name);
@@ -104,8 +104,7 @@ Toolbox& Toolbox::replace(Tool tool) {
     const std::lock_guard lock(state_->mutex);
     const auto found = state_->tools.find(added->name);
     if (found == state_->tools.end())
-      throw_error(ErrorKind::config, "tool '{}': there is none of that name; use add()",
-                  added->name);
+      throw_error(ErrorKind::config, "tool '{}': no tool has that name; use add()", added->name);
     found->second = added;
   }
   state_->tell(ToolEvent::Kind::updated, added->name);
@@ -187,8 +186,10 @@ Json object_schema(const std::string& tool, const std::vector<Parameter>& parame
       throw_error(ErrorKind::config, "tool {}: parameter {}: {}", in_quotes(tool),
                   in_quotes(parameter.name), why);
     };
-    if (parameter.name.empty() || !is_valid_utf8(parameter.name)) refuse("has no proper name");
-    if (result["properties"].contains(parameter.name)) refuse("there are two of that name");
+    if (parameter.name.empty() || !is_valid_utf8(parameter.name))
+      refuse("its name is empty or not UTF-8");
+    if (result["properties"].contains(parameter.name))
+      refuse("another parameter has the same name");
     Json& schema = schemas[i];
     if (parameter.default_value) {
       const auto faults = Schema(schema).check(*parameter.default_value);
