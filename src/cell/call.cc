@@ -70,7 +70,8 @@ void Call::refuse(Outcome outcome, std::string message) {
 void Call::abandon(const std::string& why) {
   sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
   leave_stdin();
-  refuse(Outcome::internal, fmt::format("the cell could not be heard: {}; it was ended", why));
+  refuse(Outcome::internal,
+         fmt::format("brig could not receive from the cell: {}; the call was ended", why));
 }
 
 bool Call::start(ReadyCell cell) {

@@ -37,7 +37,8 @@ std::uint32_t size_of(std::span<const std::string_view> pieces) {
   std::size_t size = 0;
   for (const std::string_view piece : pieces) size += piece.size();
   if (size > wire::kMaxArguments)
-    throw Error(ErrorKind::config, "the arguments are longer than 1 GiB; pass a file's path");
+    throw Error(ErrorKind::config,
+                "the arguments are larger than 1 GiB; pass the path of a file instead");
   return static_cast<std::uint32_t>(size);
 }
 
@@ -140,7 +141,7 @@ bool is_inside(std::string_view path) {
 
 void check_files(std::span<const InputFile> files) {
   if (files.size() > wire::kMaxFiles)
-    throw_error(ErrorKind::config, "files: there are {}, and {} at most are taken", files.size(),
+    throw_error(ErrorKind::config, "files: the call has {}, and the most is {}", files.size(),
                 wire::kMaxFiles);
   std::uint64_t size = 0;
   for (const InputFile& file : files) {
@@ -150,7 +151,7 @@ void check_files(std::span<const InputFile> files) {
     size += file.bytes.size();
   }
   if (size > wire::kMaxFileBytes)
-    throw Error(ErrorKind::config, "files: they are larger than 1 GiB in all");
+    throw Error(ErrorKind::config, "files: they are larger than 1 GiB in total");
 }
 
 void stow_files(CellRequest& request, std::span<const InputFile> files) {
@@ -183,14 +184,15 @@ std::string Call::defect(const CellRequest& request, bool single) {
     size += each.size() + 1;
   }
   if (command.argv.size() > wire::kMaxStrings / 2 || size > wire::kMaxRequest / 2)
-    return "the arguments are longer than 2 MiB in all, which Linux refuses; pass them on stdin";
+    return "the arguments are longer than 2 MiB in total, which Linux refuses; pass them on stdin";
   if (command.stdin_fd >= 0)
     if (std::string fault = stdin_defect(command.stdin_fd); !fault.empty()) return fault;
   for (const int number : command.ignored_signals)
     if (number < 1 || number > 64 || number == SIGKILL || number == SIGSTOP)
       return fmt::format("signal {} can't be ignored", number);
   if (command.on_terminal && !single)
-    return "a terminal of the cell's own is for a single call in a jail; give one of the host's";
+    return "only a single call in a jail can have a terminal of its own; pass a terminal of the "
+           "host";
   if (command.tty_fd >= 0 && !isatty(command.tty_fd))
     return fmt::format("tty: descriptor {} is not a terminal", command.tty_fd);
   return "";
@@ -199,12 +201,12 @@ std::string Call::defect(const CellRequest& request, bool single) {
 std::string Call::narrow() {
   const CallLimits& own = request_.limits;
   if (own.cpu_time && !(cell_.cgroup && cell_.cgroup->counts_cpu()))
-    return "cpu_time can't be narrowed for one call here: nothing counts it. Set cpu_time in the "
-           "policy, or run where cgroups can be made";
+    return "cpu_time can't be narrowed for one call here, because no cgroup counts CPU time. Set "
+           "cpu_time in the policy, or run brig where it can make cgroups";
   if (!own.memory && !own.processes) return "";
   if (!cell_.cgroup)
-    return "memory and processes can't be narrowed for one call here: that needs a cgroup; "
-           "`brig doctor` tells how to get one";
+    return "memory and processes can't be narrowed for one call here: that needs a cgroup. "
+           "`brig doctor` shows how to get one";
   std::optional<std::uint64_t> tasks;
   if (own.processes) tasks = *own.processes + settings_.own_tasks;
   if (cell_.cgroup->narrow(own.memory, tasks)) return "";

@@ -98,7 +98,7 @@ int Call::give_stdin(UniqueFd& made) {
   if (made) return made.get();
   if ((flags & O_ACCMODE) != O_RDONLY)
     throw_error(ErrorKind::permission,
-                "stdin is open for writing too, and can't be opened for reading alone: {}",
+                "stdin is also open for writing, and brig can't open it for reading only: {}",
                 errno_text(errno));
   return fd;
 }

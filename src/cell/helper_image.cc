@@ -17,7 +17,7 @@ UniqueFd executable(const char* name, std::string_view image) {
   if (!file && errno == EINVAL) file = make_memfd(name);
   if (!file && errno == EACCES)
     throw Error(ErrorKind::unsupported,
-                "starting the helper: memfd_create: executable memfds are off; set the sysctl "
+                "starting the helper: memfd_create: executable memfds are disabled; set the sysctl "
                 "vm.memfd_noexec to 0 or 1");
   if (!file && errno == ENOSYS)
     throw Error(ErrorKind::unsupported,

@@ -79,7 +79,7 @@ class OneCall {
     helper_.work_out(policy_, true);
     if (early && helper_.plan.plan().id_maps.count)
       throw Error(ErrorKind::resource,
-                  "files.read: a file was made private while the cell was made; try again");
+                  "files.read: a file became unreadable while brig made the cell; try again");
     helper_.send_plan(early ? cell_.socket.get() : -1);
     if (!early) prepare(command);
     cell_.made = helper_.as_made;

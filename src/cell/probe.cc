@@ -116,9 +116,8 @@ class Prober {
     layer("host_name",
           try_in_child([&] { return ids.enter(CLONE_NEWUTS) && sethostname("brig", 4) == 0; }),
           false, "set in a uts namespace",
-          error
-              ? "see user_namespace"
-              : "nothing depends on it: a cell sees this machine's host name instead of \"brig\"");
+          error ? "see user_namespace"
+                : "optional: without it a cell sees this machine's host name instead of \"brig\"");
     const int api = try_in_child([&] {
       if (!ids.enter(CLONE_NEWNS)) return false;
       const int tree = sys::open_tree(
@@ -184,24 +183,25 @@ class Prober {
       const Child tenant(pid, UniqueFd(pidfd));
       CgroupLayout scoped;
       if (pid < 0)
-        scoped.why_not = "there can be no process to ask for a scope";
+        scoped.why_not = "brig could not start a process to ask for a scope";
       else
         scoped = make_scope_cgroups(limits, manager, pid);
       if (scoped.memory) {
         layout = std::move(scoped);
-        where = ", in a scope of the user's systemd: for a Runner, and where a limit is named";
+        where =
+            ", in a scope of the user's systemd, for a Runner and for a policy that names a limit";
       } else {
         layout.why_not += "; " + scoped.why_not;
       }
     }
     const std::string fix =
         geteuid() == 0
-            ? "brig needs a cgroup that it may write to; in a container, limit that as a whole "
-              "(--memory, --pids-limit, --cpus); without it the limit holds per process"
-        : in_cell()
-            ? "the limits of the cell that brig runs in hold; start this brig outside"
-            : "start brig as root, or in a cgroup that is yours: systemd-run --user --scope -p "
-              "Delegate=yes brig ...; without it the limit holds per process";
+            ? "give brig a cgroup that it may write to; in a container, limit the container as a "
+              "whole (--memory, --pids-limit, --cpus); without a cgroup the limit holds per process"
+        : in_cell() ? "this brig runs in a cell, whose limits hold; start brig outside of it"
+                    : "start brig as root, or in a cgroup that belongs to you: systemd-run --user "
+                      "--scope -p "
+                      "Delegate=yes brig ...; without a cgroup the limit holds per process";
     for (const auto& [name, present] : {std::pair{"cgroup_memory", layout.memory},
                                         {"cgroup_pids", layout.pids},
                                         {"cgroup_cpu", layout.cpu}})

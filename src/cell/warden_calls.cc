@@ -283,7 +283,7 @@ std::optional<ReadyCell> Warden::take_cell(Call& call, Outcome& outcome, std::st
   waiter->arrived = make_event();
   if (!waiter->arrived) {
     outcome = Outcome::internal;
-    message = fmt::format("waiting for a cell: eventfd: {}; it was not run", strerror(errno));
+    message = fmt::format("waiting for a cell: eventfd: {}; the call did not run", strerror(errno));
     return std::nullopt;
   }
   waiters_.push_back(waiter);
@@ -346,9 +346,10 @@ CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
   }
   if (!started)
     call.refuse(Outcome::internal,
-                stale ? "paths that files.protect = [\"@default\"] keeps come and go on the host; "
-                        "the call was not run, try again"
-                      : "every cell that was tried was dead; try again");
+                stale
+                    ? "files on the host that files.protect = [\"@default\"] names keep appearing "
+                      "and disappearing; the call did not run, try again"
+                    : "every cell that brig tried had already ended; try again");
   while (!call.over()) call.drive();
   CellResult result = call.take();
   if (started) let_go(slot, call, result);

@@ -117,7 +117,7 @@ class Schema::Checker {
     if (exhausted_) return false;
     if (++steps_ > kMaxSteps || depth > 4 * kMaxDepth) {
       exhausted_ = true;
-      faults = {{path.pointer(), "something that takes less work to check"}};
+      faults = {{path.pointer(), "a value that takes less work to check"}};
       return false;
     }
     if (node.always) return *node.always || fault(quiet, path, "nothing: no value is allowed here");
@@ -219,7 +219,8 @@ class Schema::Checker {
     if (node.contains && node.max_contains && contained > *node.max_contains)
       ok = fault(quiet, path,
                  fmt::format("at most {} items that `contains` describes", *node.max_contains));
-    if (node.unique_items && !all_differ(value)) ok = fault(quiet, path, "items that all differ");
+    if (node.unique_items && !all_differ(value))
+      ok = fault(quiet, path, "items that are all different");
     return ok;
   }
 
@@ -282,7 +283,7 @@ class Schema::Checker {
                   fmt::format("exactly one of {} alternatives, not {}", node.one_of.size(), count));
     }
     if (node.not_ && check(*node.not_, value, path, depth + 1, true))
-      ok = fault(quiet, path, "anything but what `not` describes");
+      ok = fault(quiet, path, "a value that `not` does not describe");
     if (node.if_) {
       const Node* next = check(*node.if_, value, path, depth + 1, true) ? node.then_ : node.else_;
       if (next) ok &= check(*next, value, path, depth + 1, quiet);
@@ -296,7 +297,7 @@ class Schema::Checker {
 
 std::vector<SchemaFault> Schema::check(const Json& value) const {
   if (deeper_than(value, kMaxDepth))
-    return {{"", fmt::format("a value nested at most {} deep", kMaxDepth)}};
+    return {{"", fmt::format("a value nested at most {} levels deep", kMaxDepth)}};
   Checker checker;
   if (!checker.check(*nodes_.front(), value, SchemaPlace(), 0, false) && checker.faults.empty())
     checker.faults.push_back({"", "another value"});
