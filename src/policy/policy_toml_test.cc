@@ -339,7 +339,7 @@ TEST(PolicyToml, WhatIsNotTomlHasItsLine) {
   EXPECT_EQ(fault("<policy/>").substr(0, 9), "p.toml:1:");
 }
 
-// toml++ 3.3 asserts where it should report.
+// toml++ 3.3 asserts here, where it should report a fault.
 TEST(PolicyToml, AHeaderWithoutAKeyIsAnErrorAndNotAnAbort) {
   for (const char* text : {"[=", "[\n]", "[.", "[[=]]", "[#", "[,", "[\x01", "[]", "[[]]", "["}) {
     EXPECT_EQ(fault(text).substr(0, 7), "p.toml:") << text;
@@ -351,7 +351,7 @@ TEST(PolicyToml, IsBoundedInSize) {
   EXPECT_EQ(fault(std::string(1_MiB + 1, '\n')), "p.toml: longer than 1 MiB; this is not a policy");
 }
 
-// toml++ 3.3 destroys nested tables by recursion; each of these overflowed the stack.
+// toml++ 3.3 destroys nested tables by recursion; each of these once overflowed the stack.
 TEST(PolicyToml, DeepNestingIsAnErrorAndNotACrash) {
   const auto repeated = [](const std::string& piece, std::size_t times) {
     std::string text;
@@ -400,7 +400,7 @@ TEST(PolicyToml, AnyBytesGiveAPolicyOrAnError) {
       }
       if (text.empty()) text = "x";
     }
-    const std::string message = fault(text);  // anything but Error would end the test
+    const std::string message = fault(text);  // Anything but Error would end the test.
     EXPECT_TRUE(message.empty() || message.starts_with("p.toml:")) << message;
   }
 }
@@ -465,7 +465,7 @@ TEST(PolicyToml, AnEmptyPathIsNotTheDefault) {
     EXPECT_FALSE(fault(std::string("[files]\n") + list + " = ['']").empty()) << list;
 }
 
-// toml++ has code that it takes to be unreachable for most of them.
+// toml++ has code that it believes to be unreachable for most of these.
 TEST(PolicyToml, WhatIsNotAsciiOutsideStringsIsAFault) {
   for (const char* text :
        {"\u00e9 = 1", "[[\ufcffen]]", "{b\u0184=1}", "tonqe =14a.aaa'14a.\u049e"})
@@ -476,7 +476,7 @@ TEST(PolicyToml, WhatIsNotAsciiOutsideStringsIsAFault) {
 TEST_F(PolicyTomlFile, IsBoundedInSize) {
   const std::string path = file(std::string(1_MiB + 1, '\n'));
   EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is not a policy");
-  // A file whose size is a lie (a sparse terabyte) is not read beyond the bound.
+  // brig does not read a file beyond the bound, even if its size is false (a sparse terabyte).
   ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 40), 0);
   EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is not a policy");
 }

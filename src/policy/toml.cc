@@ -1,3 +1,3 @@
-// toml++, compiled once: it is a library of headers, and costs each file that includes it seconds.
+// toml++, compiled once: it consists of headers and costs each file that includes it seconds.
 #define TOML_IMPLEMENTATION
 #include "policy/toml.h"
