@@ -12,7 +12,8 @@ extern "C" const char brig_helper_end[];
 namespace brig {
 
 UniqueFd executable(const char* name, std::string_view image) {
-  constexpr unsigned kExec = 0x10;  // MFD_EXEC, Linux 6.3; older kernels know no other kind
+  // MFD_EXEC, since Linux 6.3. Older kernels know no other kind.
+  constexpr unsigned kExec = 0x10;
   UniqueFd file = make_memfd(name, kExec);
   if (!file && errno == EINVAL) file = make_memfd(name);
   if (!file && errno == EACCES)

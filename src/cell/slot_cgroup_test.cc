@@ -23,7 +23,8 @@ TEST(SlotCgroupKernel, ASlotNeedsTheFilesThatWerePromised) {
   EXPECT_THROW(SlotCgroup(layout, 77, 0), Error);
 }
 
-// A process that nobody has reaped yet keeps its cgroup in use: under load such a one was left until the Runner ended.
+// A process that nobody has reaped yet keeps its cgroup in use: under load such a one was left
+// until the Runner ended.
 TEST(SlotCgroupKernel, AnOlderGenerationThatIsInUseIsRemovedLater) {
   const CgroupLayout layout = make_cgroups(some_limits());
   NEEDS_CGROUPS(layout);
@@ -105,7 +106,8 @@ TEST(SlotCgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
   EXPECT_EQ(slot.end().processes_peak.value_or(limits.processes), limits.processes);
 }
 
-// Version 1 has a limit for memory with swap, and one for buffers of sockets: a call that asked for less had all of the latter.
+// Version 1 has a limit for memory with swap, and one for buffers of sockets: a call that asked for
+// less had all of the latter.
 TEST(SlotCgroupKernel, EveryLimitOfMemoryIsNarrowedAndWidenedAgain) {
   const CgroupLayout layout = make_cgroups(some_limits());
   NEEDS_CGROUPS(layout);
