@@ -62,7 +62,7 @@ CommandTemplate::CommandTemplate(const std::vector<std::string>& words,
 
 std::vector<std::string> CommandTemplate::expand(const Json& arguments) const {
   std::vector<std::string> result;
-  bool options = true;  // a word that begins with '-' may be one
+  bool options = true;  // Whether a word that begins with '-' may be an option.
   for (const std::vector<Piece>& pieces : words_) {
     std::string word;
     bool given = false;

@@ -21,7 +21,7 @@ Manifest read(const std::string& text) { return manifest_from_toml(text, "m", "/
 std::string fault(const std::string& text) {
   return refusal([&] { read(text); });
 }
-// Of a command that is right but for these lines, the first of which is line 4.
+// The fault of a command that is right except for these lines. The first of them is line 4.
 std::string command_fault(const std::string& lines) {
   return fault("[[command]]\nname = 'c'\nargv = ['true']\n" + lines);
 }
@@ -144,7 +144,7 @@ deny = ["kill"]
 }
 
 TEST(Manifest, AToolsPolicyIsTheDefaultWithWhatDiffers) {
-  // The default comes last: the order of the tables does not matter.
+  // The policy comes last: the order of the tables does not matter.
   const Manifest manifest = read(R"(
 [[command]]
 name = "c"
@@ -458,7 +458,7 @@ TEST(Manifest, AnyBytesGiveAManifestOrAnError) {
         default: text.erase(at, 1 + random() % 8);
       }
     }
-    const std::string message = fault(text);  // anything but Error would end the test
+    const std::string message = fault(text);  // Anything but Error would end the test.
     EXPECT_TRUE(message.empty() || message.starts_with("m:")) << message;
   }
 }

@@ -15,7 +15,8 @@ namespace {
 std::shared_ptr<const Tool> checked(Tool tool) {
   if (!is_tool_name(tool.name))
     throw_error(ErrorKind::config, "tool {}: {}", in_quotes(tool.name), kToolNameRule);
-  const bool has_maker = tool.maker && !tool.python;  // around a function it is no callable
+  // A maker beside a function does not count.
+  const bool has_maker = tool.maker && !tool.python;
   if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python + !has_maker != 4)
     throw_error(ErrorKind::config,
                 "tool '{}': give it exactly one thing to run: a callable, argv or a library",
@@ -66,7 +67,7 @@ struct Toolbox::State {
   std::vector<PythonModules> python_modules;
   std::vector<std::weak_ptr<Listener>> listeners;
 
-  // Outside the lock: a listener may look at the toolbox.
+  // Outside the lock, because a listener may look at the toolbox.
   void tell(ToolEvent::Kind kind, const std::string& name) {
     std::vector<std::shared_ptr<Listener>> alive;
     {
