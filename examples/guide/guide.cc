@@ -1,5 +1,6 @@
 // The code of docs/cpp.md, one function for each section. tests/docs/check compares the two.
-//   c++ -std=c++20 guide.cc $(pkg-config --cflags --libs brig) -o guide && ./guide ../manifest/brig.toml
+//   c++ -std=c++20 guide.cc $(pkg-config --cflags --libs brig) -o guide
+//   ./guide ../manifest/brig.toml
 #include <brig/brig.h>
 
 #include <chrono>
