@@ -193,8 +193,8 @@ class Schema::Checker {
     std::vector<std::string_view> candidates;
     for (const auto& [known, ignored] : node.properties) candidates.push_back(known);
     const auto meant = nearest(name, candidates);
-    return meant ? fmt::format("no such member; did you mean {}?", in_quotes(*meant))
-                 : "no such member";
+    return meant ? fmt::format("no member of this name; did you mean {}?", in_quotes(*meant))
+                 : "no member of this name";
   }
 
   bool array(const Node& node, const Json& value, const SchemaPlace& path, unsigned depth,

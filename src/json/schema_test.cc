@@ -28,7 +28,7 @@ TEST(Schema, TellsEveryFaultWithItsPath) {
     "required": ["count", "other"]})";
   const std::vector<SchemaFault> expected{
       {"/other", "a value: it is required"},
-      {"/cuont", "no such member; did you mean 'count'?"},
+      {"/cuont", "no member of this name; did you mean 'count'?"},
       {"/list/1", "a boolean, not an integer"},
       {"/name", "at most 3 characters"},
   };
