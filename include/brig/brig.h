@@ -8,8 +8,8 @@
 // watch.h, json*.h) are for tools; all of them but watch.h include nlohmann's json.hpp.
 //
 // Rules that hold for every header:
-// - Construction and configuration throw brig::Error, and nothing else but std::bad_alloc. A call
-//   does not throw for what its command or tool does: the end of a call is a value.
+// - Construction and configuration throw brig::Error. A call does not throw for what its command or
+//   tool does: the end of a call is a value.
 // - Descriptors and pointers in arguments are borrowed, as long as the header says. brig closes
 //   none of them.
 // - Objects with threads (Runner, Sandbox) belong to the process that made them. After a fork() the

@@ -10,7 +10,7 @@
 namespace brig {
 
 // Where two members speak of the same stream, the order is: on_terminal, tty_fd, stdin_fd,
-// stdin_bytes. The first one that is set wins and the others are ignored.
+// stdin_bytes. The first one that is set wins. The others are checked, but not used.
 //
 // Descriptors are the host's. They are borrowed until the call ends, and brig never closes them.
 struct Command {

@@ -43,7 +43,7 @@ struct Manifest {
 [[nodiscard]] Manifest manifest_from_toml(std::string_view text, const std::string& name,
                                           const std::string& directory);
 // The same for a file; relative paths start at its directory. Throws Error for a file that can't be
-// read, or that someone else could have changed.
+// read, or that others than its owner can write.
 [[nodiscard]] Manifest manifest_from_toml_file(const std::string& path);
 
 }  // namespace brig

@@ -179,8 +179,8 @@ void validate(const Policy& policy);
 //   [syscalls]     allow = [...]  deny = [...]
 [[nodiscard]] Policy policy_from_toml(std::string_view text, const std::string& name = "policy");
 // The same for a file. `path` may also be a pipe: /dev/fd/N, /dev/stdin or a FIFO. Throws Error for
-// an empty file, for a pipe that has not ended after 30 s, and for a file that someone else could
-// have changed.
+// an empty file, for a pipe that has not ended after 30 s, and for a file that others than its
+// owner can write.
 [[nodiscard]] Policy policy_from_toml_file(const std::string& path);
 
 }  // namespace brig
