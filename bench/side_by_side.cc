@@ -202,7 +202,7 @@ void host_size() {
     for (int i = 0; i < 400; ++i) {
       wait_ready(runner);
       const auto start = Clock::now();
-      runner.run(command);
+      (void)runner.run(command);
       samples.values.push_back(micros(Clock::now() - start));
     }
     return samples.at(0.5);
@@ -246,7 +246,7 @@ void crowd(unsigned count) {
     for (int i = 0; i < 200; ++i) {
       wait_ready(runner, 2);
       const auto start = Clock::now();
-      runner.run(quick);
+      (void)runner.run(quick);
       samples.values.push_back(micros(Clock::now() - start));
     }
     return samples.at(0.5);

@@ -54,7 +54,13 @@ class CApi : public ::testing::Test {
 
 TEST_F(CApi, HasAVersion) {
   EXPECT_EQ(brig_c_version(), BRIG_C_VERSION);
-  EXPECT_EQ(std::string(brig_c_library_version()).find("0."), 0u);
+  EXPECT_STREQ(brig_c_library_version(), BRIG_VERSION);
+}
+
+TEST(Version, ReadsTheSameAsNumbersAndAsText) {
+  EXPECT_EQ(std::to_string(BRIG_VERSION_MAJOR) + "." + std::to_string(BRIG_VERSION_MINOR) + "." +
+                std::to_string(BRIG_VERSION_PATCH),
+            BRIG_VERSION);
 }
 
 TEST_F(CApi, CallsATool) {

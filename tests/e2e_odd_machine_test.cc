@@ -138,7 +138,7 @@ TEST(OddMachine, WithoutProcThatIsTold) {
   for (const char* floor : {"", "--isolation landlock"}) {
     const Said said = brig_on([] { return own_mounts() && empty("/proc"); }, floor);
     BRIG_NEEDS(said.code != 99, "no mounts of its own can be made here");
-    expect_refused(said, "/proc: none is mounted here");
+    expect_refused(said, "/proc is not mounted here");
   }
 }
 

@@ -203,7 +203,7 @@ TEST(Runner, AFailedStartLeavesNothing) {
   policy.files.working_directory = "/no/such/place";
   for (int i = 0; i < 3; ++i) {
     EXPECT_THROW(Runner runner(policy), Error);
-    EXPECT_THROW(brig::run(sh("true"), policy), Error);
+    EXPECT_THROW((void)brig::run(sh("true"), policy), Error);
   }
   EXPECT_TRUE(comes_true([] { return descendants(getpid()).empty(); }))
       << names(descendants(getpid()));

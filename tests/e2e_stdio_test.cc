@@ -85,7 +85,7 @@ TEST(Stdio, AFileIsNeverSetBackToBeforeWhereItStood) {
       brig::Command::shell("printf 'ten bytes!' >/proc/self/fd/0; printf 'ten bytes!' >/dev/stdin");
   command.stdin_fd = input.fd;
   brig::Runner runner(policy_of(Isolation::jail));
-  runner.run(command);
+  (void)runner.run(command);
   EXPECT_EQ(input.at(), 21);
 }
 

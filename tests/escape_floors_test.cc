@@ -27,7 +27,7 @@ Policy process() {
 
 std::string landlock_missing() {
   try {
-    brig::run({.argv = {"true"}}, landlock());
+    (void)brig::run({.argv = {"true"}}, landlock());
     return "";
   } catch (const brig::Error& error) {
     return error.what();
@@ -49,7 +49,7 @@ void expect_floor_leaves_none(const char* how, bool ends, Policy policy,
   }
   const std::string second = unique_marker(how);
   brig::Runner runner(policy, {.ready = 1});
-  runner.run(guest({"survivors", how, second}));
+  (void)runner.run(guest({"survivors", how, second}));
   EXPECT_EQ(processes_with(second).size(), 0u) << "right after Runner::run()";
 }
 
@@ -82,7 +82,7 @@ TEST(LandlockFloor, AReadOnlyPathBelowAWritableOneIsKeptOrRefused) {
   mixed.files.read.push_back(inner);
   bool refused = false;
   try {
-    brig::run(brig::Command::shell("echo evil > " + inner + "/file"), mixed);
+    (void)brig::run(brig::Command::shell("echo evil > " + inner + "/file"), mixed);
   } catch (const brig::Error& error) {
     refused = true;  // what can't be enforced is an error
   }
@@ -102,7 +102,7 @@ TEST(LandlockFloor, StartedAsRootItCannotChangeModesOutside) {
   HostDirectory host;
   write_file(host / "key", "x");
   chmod((host / "key").c_str(), 0600);
-  brig::run({.argv = {"chmod", "666", host / "key"}}, landlock());
+  (void)brig::run({.argv = {"chmod", "666", host / "key"}}, landlock());
   EXPECT_EQ(mode_of(host / "key") & 07777, 0600u);
 }
 
@@ -258,7 +258,7 @@ TEST(LandlockFloor, CleaningUpDoesNotFollowSymlinks) {
         "cd $TMPDIR && ln -s " + (host / "file") + " a && ln -s " + (host / "directory") +
         " b && mkdir c && ln -s " + (host / "file") + " c/d && chmod 555 c . && echo made"));
     EXPECT_EQ(report.out.bytes, "made\n") << describe(report);
-    runner.run({.argv = {"true"}});
+    (void)runner.run({.argv = {"true"}});
   }
   EXPECT_EQ(read_file(host / "file"), "original");
   EXPECT_EQ(mode_of(host / "file") & 07777, 0644u);
@@ -291,10 +291,10 @@ TEST(ProcessFloor, HasACleanEnvironmentAndNoDescriptors) {
 TEST(ProcessFloor, RefusesWhatItCannotEnforce) {
   Policy none = process();
   none.network = brig::Network::none;
-  EXPECT_THROW(brig::run({.argv = {"true"}}, none), brig::Error);
+  EXPECT_THROW((void)brig::run({.argv = {"true"}}, none), brig::Error);
   Policy files = process();
   files.files.read = {"/usr"};
-  EXPECT_THROW(brig::run({.argv = {"true"}}, files), brig::Error);
+  EXPECT_THROW((void)brig::run({.argv = {"true"}}, files), brig::Error);
 }
 
 }  // namespace

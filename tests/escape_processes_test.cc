@@ -115,7 +115,7 @@ TEST(Escape, TheDeathOfTheHostBySigkillLeavesNobody) {
   const std::string marker = unique_marker("host");
   const pid_t host = fork();
   if (host == 0) {
-    brig::run(guest({"survivors", "daemon-sleep", marker}), policy());
+    (void)brig::run(guest({"survivors", "daemon-sleep", marker}), policy());
     _exit(0);
   }
   std::size_t seen = 0;

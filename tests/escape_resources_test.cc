@@ -232,7 +232,7 @@ TEST(Escape, LeavesNoCgroupBehind) {
     if (enforces(report, "memory:cgroup")) {
       EXPECT_GT(own_cgroups(), before);
     }
-    runner.run(guest({"survivors", "storm", unique_marker("cgroup")}));
+    (void)runner.run(guest({"survivors", "storm", unique_marker("cgroup")}));
   }
   EXPECT_EQ(own_cgroups(), before);
 }
@@ -241,10 +241,10 @@ TEST(Escape, APolicyThatIsRefusedLeavesNoCgroupBehind) {
   const long before = own_cgroups();
   Policy wrong = policy();
   wrong.syscalls.allow = {"mount"};
-  EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
+  EXPECT_THROW((void)brig::run({.argv = {"true"}}, wrong), Error);
   wrong = policy();
   wrong.files.working_directory = "/no/such/place";
-  EXPECT_THROW(brig::run({.argv = {"true"}}, wrong), Error);
+  EXPECT_THROW((void)brig::run({.argv = {"true"}}, wrong), Error);
   EXPECT_EQ(own_cgroups(), before);
 }
 

@@ -74,12 +74,12 @@ TEST(SandboxWatch, TellsACallFromBeginningToEnd) {
 TEST(SandboxWatch, TellsHowACallFailed) {
   Sandbox box(talkers(), quick());
   const auto watch = box.watch();
-  box.call("fail", {});
+  (void)box.call("fail", {});
   std::vector<Event> events = all(*watch);
   EXPECT_EQ(kinds(events), "queued started finished ");
   EXPECT_EQ(events.back().outcome, Outcome::tool_error);
   EXPECT_EQ(events.back().text, "std::runtime_error: no");
-  box.call("unknown", {}, "id");
+  (void)box.call("unknown", {}, "id");
   events = all(*watch);
   EXPECT_EQ(kinds(events), "finished ") << "it was never taken";
   EXPECT_EQ(events.back().outcome, Outcome::unknown_tool);

@@ -33,7 +33,7 @@ int main() {
         return Summary{numbers.size(), *least, *most, sum / static_cast<double>(numbers.size())};
       });
   // A tool may be as bad as it likes.
-  tools.add("read_file", "The text of a file, as far as the policy shows it.", {"path"},
+  tools.add("read_file", "The text of a file that the policy shows.", {"path"},
             [](const std::string& path) {
               std::ifstream file(path);
               if (!file) throw std::runtime_error("can't read " + path);

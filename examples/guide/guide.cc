@@ -1,5 +1,6 @@
 // The code of docs/cpp.md, one function for each section. tests/docs/check compares the two.
-//   c++ -std=c++20 guide.cc $(pkg-config --cflags --libs brig) -o guide && ./guide ../manifest/brig.toml
+//   c++ -std=c++20 guide.cc $(pkg-config --cflags --libs brig) -o guide
+//   ./guide ../manifest/brig.toml
 #include <brig/brig.h>
 
 #include <chrono>
@@ -53,11 +54,13 @@ void many_commands() {
     std::printf("%s", runner.run({.argv = {"echo", word}}).out.bytes.c_str());
 
   // Output as it arrives. The callback runs on this thread.
-  runner.run({.argv = {"seq", "3"}}, [](brig::Stream, std::string_view text) {
+  const auto print = [](brig::Stream, std::string_view text) {
     std::printf("%.*s", static_cast<int>(text.size()), text.data());
-  });
+  };
+  const brig::Report counted = runner.run({.argv = {"seq", "3"}}, print);
+  if (!counted.ok()) std::printf("%s\n", counted.message.c_str());
 
-  // Without waiting. What it borrows (descriptors) must live until the call ends.
+  // Without waiting. Descriptors that the command borrows must stay open until the call ends.
   brig::Runner::Pending sleeper = runner.run_async({.argv = {"sleep", "60"}});
   runner.cancel(sleeper.id);
   std::printf("%s\n", brig::to_string(sleeper.report.get().outcome));  // cancelled

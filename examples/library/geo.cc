@@ -27,7 +27,7 @@ double distance_km(const Place& from, const Place& to) {
 extern "C" void brig_register(brig::Toolbox& tools) {
   tools.add("distance", "The distance between two places, in kilometres.",
             {{"from", "where to start"}, {"to", "where to go"}}, distance_km);
-  tools.add("walk", "Walks from one place to another, telling how far it is.", {"from", "to"},
+  tools.add("walk", "Walks from one place to another, reporting its progress.", {"from", "to"},
             [](const Place& from, const Place& to) {
               const double all = distance_km(from, to);
               for (int step = 1; step <= 4; ++step)

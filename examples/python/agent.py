@@ -2,7 +2,7 @@
 
     PYTHONPATH=python python3 examples/python/agent.py [WORKSPACE]
 
-In the model's place is a list of what one might ask for, bad things too, so that it runs offline.
+A list of calls stands for the model, so that it runs offline. Some of them are harmful.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def tell_progress(box: brig.Sandbox) -> None:
 
 
 def shown(tool: str, arguments: dict[str, Any], result: brig.ToolResult) -> str:
-    """What a model would be told: the result, or a sentence that it can act on."""
+    """The answer for a model: the result, or a sentence that it can act on."""
     answer = json.dumps(result.output) if result.ok else f"{result.report.outcome}: {result.error}"
     return f"{tool} {json.dumps(arguments)}\n  {answer}"
 

@@ -1,4 +1,4 @@
-"""Tools of an agent: plain functions, which know nothing of cells.
+"""Tools of an agent: plain functions that do not depend on cells.
 
 agent.py calls them from Python, brig.toml offers them to `brig tools` and `brig call`.
 """
@@ -21,14 +21,14 @@ import brig
 
 @brig.tool(read_only=True, open_world=False)
 def calculate(expression: Annotated[str, 'such as "sqrt(2) * 10"']) -> str:
-    """Computes a Python expression. The names of the math module are known."""
-    # What a model wrote, run as it is: whatever it does, it does to a cell that ends with the call.
+    """Computes a Python expression, which may use the names of the math module."""
+    # Runs what a model wrote as it is. Whatever it does, it does in a cell that ends with the call.
     return str(eval(expression, dict(vars(math))))
 
 
 @dataclass
 class Column:
-    """The last three only where every value is a number."""
+    """Minimum, maximum and mean are set only if every value is a number."""
 
     name: str
     values: int
@@ -46,7 +46,7 @@ class Summary:
 
 @brig.tool(read_only=True, open_world=False)
 def summarise_csv(text: str, delimiter: str = ",") -> Summary:
-    """Tells what is in each column of a table.
+    """Describes each column of a table.
 
     Args:
         text: the table as CSV, with the names of its columns in the first line.

@@ -18,7 +18,7 @@ try:
 except ImportError:
 
     class ToolException(Exception):  # type: ignore[no-redef]
-        """Where LangChain has it, too: for failures that the model is told of."""
+        """Stands for LangChain's exception: a failure that is reported to the model."""
 
 
 class BrigTool:

@@ -30,7 +30,7 @@ def chat_tools(box: brig.Sandbox) -> list[dict[str, Any]]:
 
 def responses_tools(box: brig.Sandbox) -> list[dict[str, Any]]:
     """`tools` of Responses."""
-    # Strict mode, its default, knows no parameters that may be left out. brig checks them anyway.
+    # Strict mode, the default, allows no optional parameters. brig checks the arguments anyway.
     return [
         {"type": "function", "strict": False, **_function(info)} for info in box.list_tools()
     ]
@@ -67,7 +67,7 @@ async def answer_responses(
 
 
 async def _call(box: brig.Sandbox, function: dict[str, Any], call_id: str) -> str:
-    """What the model is told. Its arguments are a text, which need not be JSON."""
+    """The answer for the model. Its arguments are a text, which may not be JSON."""
     try:
         arguments = json.loads(function["arguments"] or "{}")
     except (ValueError, RecursionError) as error:

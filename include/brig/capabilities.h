@@ -1,4 +1,4 @@
-// What this machine and this user can enforce, found by trying it in a child.
+// What this machine and this user can enforce. brig finds out by trying each feature in a child.
 #pragma once
 
 #include <brig/policy.h>
@@ -10,32 +10,42 @@
 namespace brig {
 
 struct Layer {
-  std::string name;  // "user_namespace", "landlock", "cgroup_memory", ...
+  // "user_namespace", "landlock", "cgroup_memory", ...
+  std::string name;
   bool present = false;
-  std::string detail;     // what was found, or the error: "ABI 7", "clone: Operation not permitted"
-  std::string fix;        // how to get it, empty if present
-  bool required = false;  // the jail floor needs it
+  // What the probe found, or the error: "ABI 7", "clone: Operation not permitted".
+  std::string detail;
+  // How to get the layer. Empty if it is present.
+  std::string fix;
+  // True if the jail floor needs this layer.
+  bool required = false;
 };
 
 struct Capabilities {
   std::vector<Layer> layers;
-  bool jail = false;  // each floor: would a Runner with it start?
+
+  // For each floor: whether a Runner with Policy::isolation at that floor would start here.
+  bool jail = false;
   bool landlock = false;
   bool process = false;
 
-  // The seed's get_capabilities, with true values.
+  // The members of the seed's get_capabilities, with true values.
   std::string backend = "brig";
   bool available = false;
-  std::string isolation_level;  // the best floor that works here
+  // The best floor that works here.
+  std::string isolation_level;
   bool filesystem_isolation = false;
   bool network_isolation = false;
-  std::uint64_t memory_limit_mb = 0;  // of `policy`
-  double timeout = 0;                 // seconds, of `policy`
+  // Limits of the policy that was passed to probe(), the second in seconds.
+  std::uint64_t memory_limit_mb = 0;
+  double timeout = 0;
 };
 
-// Takes tens of milliseconds; leaves nothing behind.
-Capabilities probe(const Policy& policy = {});
+// Tries every layer. Takes tens of milliseconds and leaves nothing behind. A missing layer is a
+// result and not an error. Thread-safe.
+[[nodiscard]] Capabilities probe(const Policy& policy = {});
 
-std::string to_json(const Capabilities& capabilities, int indent = -1);
+// The capabilities as one JSON object. indent < 0: on one line.
+[[nodiscard]] std::string to_json(const Capabilities& capabilities, int indent = -1);
 
 }  // namespace brig

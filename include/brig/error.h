@@ -8,20 +8,26 @@ namespace brig {
 
 // What the reader of an error can do about it.
 enum class ErrorKind {
-  config,       // a policy or an argument is wrong: change it
-  unsupported,  // this machine lacks a feature the policy needs: the message names it and the fix
-  permission,   // the feature is there, this user may not use it
-  resource,     // out of memory, processes, descriptors, disk
-  internal,     // a defect of brig
+  // A policy or an argument is wrong. Change it.
+  config,
+  // This machine lacks a feature that the policy needs. The message names the feature and the fix.
+  unsupported,
+  // The machine has the feature, and this user may not use it.
+  permission,
+  // The machine is out of memory, processes, descriptors or disk space. The same may work later.
+  resource,
+  // A defect of brig.
+  internal,
 };
 
-const char* to_string(ErrorKind kind);
+// "config", "unsupported", ...
+[[nodiscard]] const char* to_string(ErrorKind kind);
 
 // what() reads "doing: call object: reason".
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
-  ErrorKind kind() const { return kind_; }
+  [[nodiscard]] ErrorKind kind() const { return kind_; }
 
  private:
   ErrorKind kind_;

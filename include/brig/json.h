@@ -1,5 +1,6 @@
-// brig::Json: arguments and results of tools are JSON values, held as nlohmann's. Objects keep the order of
-// their members, which nlohmann::json does not; it turns into a Json and back where one is assigned.
+// brig::Json: the type of a tool's arguments and results, an instance of nlohmann's basic_json. Its
+// objects keep the order of their members, which those of nlohmann::json do not. A nlohmann::json
+// converts to a brig::Json and back by assignment.
 #pragma once
 
 #include <brig/ordered_map.h>
@@ -12,6 +13,7 @@ using Json = nlohmann::basic_json<OrderedMap>;
 
 }  // namespace brig
 
-#ifdef BRIG_JSON_COMPILED  // brig's own files, which share one instance: it is half of what they'd compile
+// brig's own files share one compiled instance, which halves the time that they take to compile.
+#ifdef BRIG_JSON_COMPILED
 extern template class nlohmann::basic_json<brig::OrderedMap>;
 #endif

@@ -1,4 +1,5 @@
-// BRIG_ENUM and BRIG_STRUCT: how an enum or a struct of yours looks in JSON.
+// BRIG_ENUM and BRIG_STRUCT declare how an enum or a struct of yours looks in JSON. Then it can be
+// a parameter or a result of a tool (toolbox.h).
 //
 //   enum class Unit { celsius, kelvin };
 //   BRIG_ENUM(Unit, {Unit::celsius, "celsius"}, {Unit::kelvin, "kelvin"})
@@ -6,7 +7,8 @@
 //   struct Point { double x, y; std::optional<std::string> name; };
 //   BRIG_STRUCT(Point, x, y, name)
 //
-// Both go outside of any namespace.
+// Use both macros outside of any namespace. An enum is one of its names; a struct is an object that
+// has these members, at most 256, and no others. A member of type std::optional may be missing.
 #pragma once
 
 #include <brig/json_type.h>
@@ -18,7 +20,8 @@
 namespace brig {
 namespace detail {
 
-// The names of an enum's values.
+// The JSON form of an enum: a string, one of the names. read() and write() throw
+// std::invalid_argument for a value that has no name.
 template <typename T>
 struct EnumType {
   static constexpr bool kOptional = false;
@@ -92,7 +95,8 @@ void read_member(Json& value, const char* name, Member& member) {
 #define BRIG_WRITE_(type, member) \
   result[#member] = brig::JsonTypeOf<decltype(type::member)>::write(std::move(value.member));
 
-// action(type, x) for each x: up to 256, by expanding again and again.
+// Expands to action(type, x) for each x, at most 256 of them: the preprocessor expands the text
+// once for each x.
 #define BRIG_EXPAND_(...) BRIG_EXPAND4_(BRIG_EXPAND4_(BRIG_EXPAND4_(BRIG_EXPAND4_(__VA_ARGS__))))
 #define BRIG_EXPAND4_(...) BRIG_EXPAND3_(BRIG_EXPAND3_(BRIG_EXPAND3_(BRIG_EXPAND3_(__VA_ARGS__))))
 #define BRIG_EXPAND3_(...) BRIG_EXPAND2_(BRIG_EXPAND2_(BRIG_EXPAND2_(BRIG_EXPAND2_(__VA_ARGS__))))

@@ -1,6 +1,13 @@
-// JsonTypeOf<T>: how a C++ type looks in JSON: its schema, and how to read and write it. Specialise it for a
-// type of your own, or declare an enum or a struct with <brig/json_struct.h>. What is read or written is
-// handed over: read() and write() take by value what can be large, and move it on.
+// JsonTypeOf<T>: how a C++ type looks in JSON. Specialise it for a type of your own, or declare an
+// enum or a struct with <brig/json_struct.h>. A specialisation has these static members:
+//
+//   kOptional  whether a member of this type may be missing
+//   schema()   the JSON Schema of the type
+//   read()     the C++ value of a JSON value that fits the schema. brig checks the schema first, so
+//              read() may assume the right type; it throws for any other mistake
+//   write()    the JSON value of a C++ value
+//
+// read() and write() take large values by value and move them on: the caller gives them away.
 #pragma once
 
 #include <brig/json.h>
@@ -24,8 +31,10 @@ template <typename T>
 struct JsonTypeOf;
 
 namespace detail {
+// Base64 of RFC 4648, with padding.
 std::string to_base64(const Bytes& bytes);
-Bytes from_base64(const std::string& text);  // throws std::invalid_argument
+// Throws std::invalid_argument for text that is not base64.
+Bytes from_base64(const std::string& text);
 }  // namespace detail
 
 template <>
@@ -63,8 +72,9 @@ struct JsonTypeOf<std::string> {
   static std::string read(Json value) { return std::move(value.get_ref<std::string&>()); }
   static Json write(std::string value) { return value; }
 };
+// For results only.
 template <>
-struct JsonTypeOf<const char*> : JsonTypeOf<std::string> {};  // as a result
+struct JsonTypeOf<const char*> : JsonTypeOf<std::string> {};
 
 template <>
 struct JsonTypeOf<Bytes> {

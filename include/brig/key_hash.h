@@ -1,5 +1,6 @@
-// brig::KeyHash: a hash of a text that someone else chose. SipHash-1-3 with a secret of this process: who
-// does not know the secret can't find texts that collide, and so can't make a table slow.
+// brig::KeyHash: a hash for texts that a stranger chose. It is SipHash-1-3 with a secret of this
+// process. Without the secret nobody can find texts that collide, so nobody can make a hash table
+// slow.
 #pragma once
 
 #include <unistd.h>
@@ -18,11 +19,14 @@ class KeyHash {
  public:
   using Secret = std::array<std::uint64_t, 2>;
 
-  static std::uint64_t of(std::string_view text) {
+  // The hash of the text with this process's secret. Thread-safe. The first call throws
+  // std::runtime_error if the kernel gives no random numbers.
+  [[nodiscard]] static std::uint64_t of(std::string_view text) {
     static const Secret secret = new_secret();
     return of(text, secret);
   }
-  static std::uint64_t of(std::string_view text, const Secret& secret) {
+  // The same with a given secret, for tests.
+  [[nodiscard]] static std::uint64_t of(std::string_view text, const Secret& secret) {
     KeyHash hash(secret);
     const char* at = text.data();
     std::size_t left = text.size();

@@ -14,8 +14,8 @@
 //   [[library]]
 //   path = "./libgeo.so"      # relative to the manifest's directory
 //
-// docs/manifest.md has every key. The file is the operator's: nothing that a tool or a model says
-// changes a policy.
+// docs/manifest.md has every key. The file belongs to the operator: nothing that a tool or a model
+// says changes a policy.
 #pragma once
 
 #include <brig/policy.h>
@@ -28,17 +28,22 @@
 namespace brig {
 
 struct Manifest {
-  Policy policy;  // for Sandbox
-  Toolbox
-      tools;  // commands, and libraries to load; those with a policy of their own have it with them
-  std::vector<std::string> preload;  // of [run_python]: what a server's built-in tool imports ahead
+  // The policy for the Sandbox.
+  Policy policy;
+  // Commands, and libraries and modules to load. A tool with a policy of its own carries it.
+  Toolbox tools;
+  // [run_python] preload: modules that a server's built-in tool imports ahead.
+  std::vector<std::string> preload;
 };
 
-// Throws Error(config) that tells all that is wrong, one per line: "file:line: what is wrong", with the
-// nearest known key for an unknown one. (Of what is not TOML, the first: there the parser stops.) `name`
-// stands in the messages; `directory` is where relative paths of libraries begin. Nothing is run or loaded.
-Manifest manifest_from_toml(std::string_view text, const std::string& name,
-                            const std::string& directory);
-Manifest manifest_from_toml_file(const std::string& path);
+// Parses and validates a manifest. Throws Error(config) with every mistake, one per line:
+// "file:line: what is wrong", and for an unknown key the nearest known one. Of mistakes in the TOML
+// syntax it names only the first, because the parser stops there. `name` stands for the file in the
+// messages; relative paths of libraries start at `directory`. Runs and loads nothing.
+[[nodiscard]] Manifest manifest_from_toml(std::string_view text, const std::string& name,
+                                          const std::string& directory);
+// The same for a file; relative paths start at its directory. Throws Error for a file that can't be
+// read, or that others than its owner can write.
+[[nodiscard]] Manifest manifest_from_toml_file(const std::string& path);
 
 }  // namespace brig

@@ -1,6 +1,7 @@
-// brig::OrderedMap: the members of a JSON object, in the order in which they were added. Finding one takes
-// as long with many members as with few, whatever the keys are: a caller chooses them, so they are hashed
-// with a secret (key_hash.h). A reference to a member holds until that member goes.
+// brig::OrderedMap: the members of a JSON object, in the order in which they were added. Finding a
+// member takes as long with many members as with few, whatever the keys are: callers choose the
+// keys, so they are hashed with a secret (key_hash.h). A reference or iterator to a member stays
+// valid until that member is erased, also when other members come and go.
 #pragma once
 
 #include <brig/key_hash.h>
@@ -22,8 +23,8 @@
 
 namespace brig {
 
-// As nlohmann::basic_json wants it: the interface of a std::map, as far as it is used there. Keys are texts;
-// Less is ignored.
+// Has the part of std::map's interface that nlohmann::basic_json uses. Keys are texts. `Less` is
+// ignored; it is there because basic_json passes it.
 template <typename Key, typename T, typename Less = std::less<>,
           typename Allocator = std::allocator<std::pair<const Key, T>>>
 class OrderedMap {
@@ -181,7 +182,7 @@ class OrderedMap {
     return try_emplace(std::forward<K>(key)).first->second;
   }
 
-  // A new member goes to the end. One that is there stays as it is, where it is.
+  // A new member goes to the end. If the key exists, its member keeps its value and its place.
   template <typename K, typename... Values>
   std::pair<iterator, bool> try_emplace(K&& key, Values&&... values) {
     if (const auto place = index_.find(key); place != index_.end())
@@ -232,7 +233,7 @@ class OrderedMap {
     hold_ends();
   }
 
-  // JSON's: the order of members is kept, but means nothing.
+  // Two maps with the same members are equal in any order, as JSON objects are.
   friend bool operator==(const OrderedMap& a, const OrderedMap& b) {
     if (a.size() != b.size()) return false;
     for (const value_type& each : a) {
@@ -258,7 +259,8 @@ class OrderedMap {
     });
     return members;
   }
-  // A set shows its elements as const for the sake of their places, which hang on the key alone.
+  // A set shows its elements as const, because changing a key would change its place. The link and
+  // the value are not part of the key.
   Link* link_of(typename Index::const_iterator at) const {
     return at == index_.end() ? &ends_ : const_cast<Node*>(&*at);
   }
@@ -267,7 +269,8 @@ class OrderedMap {
     if (at == end()) throw std::out_of_range("the object has no such member");
     return *at;
   }
-  // Makes the first and the last member know where this map is.
+  // Points the first and the last member at this map's ends_, after the members came from another
+  // map.
   void hold_ends() noexcept {
     if (index_.empty())
       ends_ = {&ends_, &ends_};
@@ -276,7 +279,7 @@ class OrderedMap {
   }
 
   Index index_;
-  // Before the first member and after the last: what end() gives, also of a map that is const.
+  // The place before the first member and after the last. end() points to it, also in a const map.
   mutable Link ends_{&ends_, &ends_};
 };
 

@@ -1,12 +1,13 @@
-// For code that runs in a cell: a tool's own view of its call.
+// For code that runs in a cell: a tool reports how far its call is.
 #pragma once
 
 #include <string_view>
 
 namespace brig {
 
-// Tells whoever watches the call how far it is: a fraction of 1, and a line of at most 4 KiB (cut there).
-// Never fails and costs little; outside of a tool's call it does nothing.
+// Reports progress to every watcher of the call: a fraction from 0 to 1, and a line of text. A line
+// longer than 4 KiB is cut. Never fails, never throws and costs little. Does nothing outside of a
+// tool's call.
 void progress(double fraction, std::string_view message = {});
 
 }  // namespace brig

@@ -1,4 +1,5 @@
-// Report: all that is known of one finished call. Data only; nothing in it was executed or trusted.
+// Report: all that is known of one finished call. Data only: brig has executed none of it, and what
+// came from the tool is not to be trusted.
 #pragma once
 
 #include <chrono>
@@ -10,100 +11,139 @@
 namespace brig {
 
 enum class Outcome {
-  ok,             // exit code 0
-  tool_error,     // a tool raised (functions, not commands)
-  exit,           // another exit code: Report::exit_code
-  signal,         // died of Report::signal, not sent by brig
-  timeout,        // wall or CPU time, or waiting in the queue: the message says which
-  memory_limit,   // the kernel's OOM killer ended it at limits.memory
-  output_limit,   // wrote more than limits.output_total, or answered more than limits.result
-  process_limit,  // failed after being refused a process at limits.processes
-  denied,         // the policy refused it
-  cancelled,      // by the caller
-  invalid_arguments,  // not run: the command or the arguments are malformed, or there is no such program
-  unknown_tool,       // not run
-  overloaded,         // not run: the queue was full
-  internal,           // brig failed; the message says where
+  // Exit code 0, or a function returned.
+  ok,
+  // A tool threw or raised (functions, not commands).
+  tool_error,
+  // Another exit code: Report::exit_code.
+  exit,
+  // Ended by Report::signal, which brig did not send.
+  signal,
+  // The timeout or the CPU time is over, or the call waited too long in the queue. The message says
+  // which.
+  timeout,
+  // The kernel's OOM killer ended it at limits.memory.
+  memory_limit,
+  // Wrote more than limits.output_total, or returned more than limits.result.
+  output_limit,
+  // Failed after the kernel had refused it a process at limits.processes.
+  process_limit,
+  // The policy refused it.
+  denied,
+  // The caller cancelled it.
+  cancelled,
+  // Not run: the command or the arguments are malformed, or the program does not exist.
+  invalid_arguments,
+  // Not run: there is no such tool.
+  unknown_tool,
+  // Not run: the queue was full.
+  overloaded,
+  // brig failed. The message says where.
+  internal,
 };
 
-const char* to_string(Outcome outcome);
+// The name as JSON has it: "ok", "memory_limit", ...
+[[nodiscard]] const char* to_string(Outcome outcome);
 
-// What a tool wrote to one stream: the first and the last part, and the exact count of the whole.
+// What a tool wrote to one stream: the first and the last part, and the exact size of the whole.
 struct Output {
-  std::string bytes;        // the kept bytes, any value, not necessarily UTF-8
-  std::uint64_t total = 0;  // all bytes the tool wrote
-  bool truncated = false;   // total > bytes.size(): bytes are missing at `cut`
-  std::size_t cut = 0;      // where in `bytes` the missing part was (meaningful if truncated)
+  // The bytes that were kept. Any value; not necessarily UTF-8.
+  std::string bytes;
+  // How many bytes the tool wrote.
+  std::uint64_t total = 0;
+  // Whether bytes are missing (total > bytes.size()).
+  bool truncated = false;
+  // Where in `bytes` the missing part was. Meaningful only if truncated.
+  std::size_t cut = 0;
 };
 
 struct Usage {
   std::chrono::microseconds wall{0};
-  std::chrono::microseconds cpu{0};  // of the whole tree
-  // Peak of the tree where a memory cgroup is in force, else of the largest process.
+  // CPU time of the whole tree.
+  std::chrono::microseconds cpu{0};
+  // The peak of the tree where a memory cgroup is in force, otherwise of the largest process.
   std::uint64_t memory_peak = 0;
-  // Processes and threads alive at once; unset where no pids cgroup counts them.
+  // Most processes and threads alive at once. Unset where no pids cgroup counts them.
   std::optional<std::uint64_t> processes_peak;
 };
 
 // Where the time of a call went. The steps add up to Usage::wall.
 struct Steps {
-  std::chrono::microseconds queue{0};     // until it had a cell
-  std::chrono::microseconds dispatch{0};  // until the request was sent
-  std::chrono::microseconds run{0};       // until a function had answered, or a command ended
-  std::chrono::microseconds teardown{0};  // until all of it was gone and counted
+  // Until the call had a cell.
+  std::chrono::microseconds queue{0};
+  // Until the request was sent.
+  std::chrono::microseconds dispatch{0};
+  // Until a function had answered, or a command had ended.
+  std::chrono::microseconds run{0};
+  // Until the cell was gone and everything was counted.
+  std::chrono::microseconds teardown{0};
 };
 
 // Whether it makes sense to try again.
 enum class Retry {
-  never,        // no policy allows it
-  after_grant,  // once the operator has given Violation::grant
-  may_help,     // what was used up is given back in time
+  // No policy allows it.
+  never,
+  // After the operator has given Violation::grant.
+  after_grant,
+  // What was used up becomes free again in time.
+  may_help,
 };
 
-const char* to_string(Retry retry);
+[[nodiscard]] const char* to_string(Retry retry);
 
 // Something that the cell tried and its policy does not allow. docs/violations.md has every code.
 struct Violation {
-  std::string code;    // stable: "network.refused", "file.not_in_cell", ...
-  std::string what;    // "socket(AF_INET)", "killed by the out-of-memory killer", ...
-  std::string target;  // the path that it was about; empty if there is none. The tool's word: data
-  std::string rule;    // what forbids it, as a line of the policy: network = "none"
-  // The least that would allow it, as a line of the policy: files.read = ["/srv/data"]; of a limit, the key to
-  // raise. Empty: nothing would. It is the operator's to give.
+  // Stable: "network.refused", "file.not_in_cell", ...
+  std::string code;
+  // "socket(AF_INET)", "killed by the out-of-memory killer", ...
+  std::string what;
+  // The path that it was about. Empty if there is none. The tool chose it: treat it as data.
+  std::string target;
+  // The line of the policy that forbids it: network = "none".
+  std::string rule;
+  // The least that would allow it, as a line of the policy: files.read = ["/srv/data"]. For a
+  // limit, the key to raise. Empty: nothing would allow it. Only the operator may give it.
   std::string grant;
   Retry retry = Retry::never;
   std::uint64_t count = 1;
-  // True: the kernel told it, and a tool can't forge it. False: concluded from what the command was given and
-  // what it printed, by what the policy gives; nothing on the host was looked at.
+  // True: the kernel reported it, and a tool can't forge it. False: brig concluded it from the
+  // policy, the command line and what the command printed, without looking at the host's files.
   bool certain = true;
-  // Whether Report::message, in brig's own words, says it already. No part of the record: no JSON has it.
+  // Whether Report::message already says it in brig's own words. Not part of any JSON.
   bool told = false;
 
   bool operator==(const Violation&) const = default;
 };
 
-// "'/srv/data' is not in the cell; if it exists, files.read = [\"/srv/data\"] gives it": no full stop.
-std::string sentence(const Violation& violation);
-std::string to_json(const Violation& violation);
+// The violation as one sentence without a full stop:
+// "'/srv/data' is not in the cell; if it exists, files.read = [\"/srv/data\"] gives it".
+[[nodiscard]] std::string sentence(const Violation& violation);
+// The violation as one JSON object, on one line.
+[[nodiscard]] std::string to_json(const Violation& violation);
 
 struct Report {
   Outcome outcome = Outcome::internal;
-  std::optional<int> exit_code;  // set if the tool exited
-  std::optional<int> signal;     // set if a signal ended it, brig's own included
-  int exec_error = 0;            // errno, if the program could not be run: then it has no exit code
-  std::string message;           // one sentence to act on
+  // Set if the tool exited.
+  std::optional<int> exit_code;
+  // Set if a signal ended the tool, even one that brig sent.
+  std::optional<int> signal;
+  // The errno, if the program could not be executed; exit_code is unset then. 0 otherwise.
+  int exec_error = 0;
+  // One sentence to act on.
+  std::string message;
   Output out;
   Output err;
   Usage usage;
   Steps steps;
-  std::vector<std::string> enforced;  // the layers really in force
+  // The layers that were really in force.
+  std::vector<std::string> enforced;
   std::vector<Violation> violations;
 
-  bool ok() const { return outcome == Outcome::ok; }
+  [[nodiscard]] bool ok() const { return outcome == Outcome::ok; }
 };
 
-// The report as one JSON object (docs/report.md has the shape). Streams that are not UTF-8 appear as
-// "stdout_base64"/"stderr_base64". indent < 0: one line.
-std::string to_json(const Report& report, int indent = -1);
+// The report as one JSON object (docs/report.md has the shape). A stream that is not UTF-8 appears
+// as "stdout_base64" or "stderr_base64". indent < 0: on one line.
+[[nodiscard]] std::string to_json(const Report& report, int indent = -1);
 
 }  // namespace brig

@@ -1,10 +1,10 @@
-// Router: which tools must run in the sandbox, and which the operator runs on the host.
+// Router: decides which tools must run in the sandbox, and which the operator runs on the host.
 //
 //   brig::Router router({.mode = brig::RouterMode::strict, .sandboxed_tools = {"shell"}}, sandbox);
 //   brig::ToolResult r = router.call("shell", {{"line", "ls"}});
 //
-// It decides; it isolates nothing itself, and it never runs a tool on the host: the operator's own
-// function does, or nobody.
+// A Router only decides: it isolates nothing itself, and brig never runs a tool on the host. Either
+// the operator's own function (RouterConfig::host) runs it there, or the call is denied.
 #pragma once
 
 #include <brig/sandbox.h>
@@ -17,15 +17,18 @@
 namespace brig {
 
 enum class RouterMode {
-  off,     // every tool is the host's
-  warn,    // as off, but says which tools `strict` would put into the sandbox
-  strict,  // the listed tools run in the sandbox, or not at all
+  // Every tool runs on the host.
+  off,
+  // As `off`, and the Router reports each tool that `strict` would run in the sandbox.
+  warn,
+  // The listed tools run in the sandbox or not at all.
+  strict,
 };
 
 enum class ExecutionContext { host, sandbox };
 
-const char* to_string(RouterMode mode);
-const char* to_string(ExecutionContext context);
+[[nodiscard]] const char* to_string(RouterMode mode);
+[[nodiscard]] const char* to_string(ExecutionContext context);
 
 struct ExecutionDecision {
   ExecutionContext context = ExecutionContext::host;
@@ -36,23 +39,29 @@ struct ExecutionDecision {
 struct RouterConfig {
   RouterMode mode = RouterMode::off;
   std::set<std::string> sandboxed_tools;
-  std::set<std::string> elevated_tools;  // the host's in every mode, listed above or not
-  // Runs a tool that the decision leaves to the host, with the host's rights and none of a policy's
-  // limits. Unset, such calls are denied. May throw: that is the call's error.
+  // These run on the host in every mode. A tool in both sets runs on the host.
+  std::set<std::string> elevated_tools;
+  // Runs a tool that the decision leaves to the host, with the host's rights and without a policy's
+  // limits. Unset: such calls are denied. May throw: that is the call's error.
   std::function<Json(const std::string& tool, const Json& arguments)> host;
-  // Told, in warn mode, of each tool that would have run in the sandbox. Unset: nobody is.
+  // In warn mode: receives one sentence for each tool that would have run in the sandbox. Unset: no
+  // one is warned. If it throws, call() denies the call.
   std::function<void(const std::string& warning)> warn;
 };
 
-// Thread-safe if the two functions of its config are.
+// Thread-safe if the two functions of its config are. Shares the ownership of its Sandbox.
 class Router {
  public:
-  // Without a sandbox, tools that need one are denied.
+  // Without a sandbox, calls of tools that need one are denied.
   explicit Router(RouterConfig config, std::shared_ptr<Sandbox> sandbox = nullptr);
 
-  ExecutionDecision decide(const std::string& tool) const;
-  // As decided; never throws. A denial says why in `reason`; nothing was run then.
-  ToolResult call(const std::string& tool, Json arguments, CallOptions options = {}) const;
+  // Where the tool would run, and why. Runs nothing except RouterConfig::warn, and throws what that
+  // throws.
+  [[nodiscard]] ExecutionDecision decide(const std::string& tool) const;
+  // Calls the tool where decide() says. Never throws. If the call was denied, nothing ran and the
+  // result's `error` says why.
+  [[nodiscard]] ToolResult call(const std::string& tool, Json arguments,
+                                CallOptions options = {}) const;
 
  private:
   ToolResult call_on_host(const ExecutionDecision& decision, const Json& arguments,

@@ -23,98 +23,138 @@ namespace brig {
 
 struct ToolResult {
   std::string call_id;
-  // Of a call that is ok. The server's run_command and run_python have one beside an error, too, if they were run: what was
-  // written until then, and the files that are left.
+  // The result of a call that is ok. The server's run_command and run_python also have one beside
+  // an error, if they were run: what they wrote until then, and the files that are left.
   Json output;
-  std::string error;  // of one that isn't: "Type: message" of what the tool threw, or a sentence
-  std::string error_type;  // the type alone, of what the tool threw
-  std::string traceback;   // where it was thrown, if the tool's language tells
+  // Of a call that is not ok: "Type: message" of what the tool threw, or a sentence. For a denied
+  // call: why.
+  std::string error;
+  // The type alone, of what the tool threw.
+  std::string error_type;
+  // Where the tool threw it, if the tool's language says so.
+  std::string traceback;
   std::chrono::microseconds duration{0};
   std::chrono::system_clock::time_point started_at;
-  Report report;  // its outcome is how the call ended
+  // Its outcome says how the call ended.
+  Report report;
 
-  bool ok() const { return report.ok(); }
-  bool denied() const { return report.outcome == Outcome::denied; }
+  [[nodiscard]] bool ok() const { return report.ok(); }
+  // Whether the call was denied. Nothing ran then.
+  [[nodiscard]] bool denied() const { return report.outcome == Outcome::denied; }
 };
 
 struct SandboxOptions {
-  unsigned concurrency = 0;  // calls running at once; more wait. 0: twice the cores
-  unsigned queue = 1024;     // waiting calls; more are answered `overloaded`
-  unsigned ready_min = 1;    // cells kept ready for each (policy, runtime) when nothing happens
-  unsigned ready_max = 16;   // and at most, when calls come often
-  // Another Sandbox whose places and queue this one shares from now on: calls of both are counted, wait and take turns together, by that one's
-  // `concurrency` and `queue`. It is looked at only while this one is made, and either may go first.
+  // How many calls run at once, at most 10000. More wait. 0: twice the number of cores.
+  unsigned concurrency = 0;
+  // How many calls may wait, at most 1000000. More are answered with Outcome::overloaded.
+  unsigned queue = 1024;
+  // How many cells are kept ready for each pair of policy and runtime when nothing happens.
+  unsigned ready_min = 1;
+  // The same when calls come often: ready_min to 1024.
+  unsigned ready_max = 16;
+  // Another Sandbox whose places and queue this one shares from now on. Calls of both are counted
+  // together, wait together and take turns, by that one's `concurrency` and `queue`; the values
+  // here are ignored. The pointer is read only during construction, and either Sandbox may go
+  // first.
   const class Sandbox* beside = nullptr;
 };
 
 struct CallOptions {
-  std::string call_id;  // for cancel() and watchers; empty: one is made
-  // The name of the caller: waiting calls are admitted in turn, one of each caller, and none can fill the queue: it may have three times as
-  // many waiting calls as there are places left. Empty: nobody in particular, and the whole queue.
+  // The name of the call for cancel() and for watchers. Several calls may have the same. Empty:
+  // brig makes one that nobody can guess.
+  std::string call_id;
+  // The name of the caller. Waiting calls are admitted in turn, one of each caller. No caller can
+  // fill the queue: it may have three times as many waiting calls as there are free places in it.
+  // Empty: no caller in particular, who may use the whole queue.
   std::string caller;
-  // Other callers share the Sandbox: this one has at most three times as many running calls as places are then left, so that the
-  // next caller finds one however long these take. Otherwise it may have all.
+  // Whether other callers share the Sandbox. Then this caller may have three times as many running
+  // calls as there are free places, so that the next caller finds one, however long these calls
+  // take. Otherwise it may use every place.
   bool shares = false;
-  CallLimits limits;  // narrower ones. Those that can't be enforced for one call end it: denied
-  // Asked, by call() alone, when a signal has interrupted its wait, and every 100 ms: true ends the call at
-  // once. For a language whose signal handlers run only when it is back in charge.
+  // Narrower limits for this call. A limit that can't be enforced for one call ends it as denied.
+  CallLimits limits;
+  // Only for call(). Called on the caller's thread when a signal has interrupted the wait, and
+  // every 100 ms. When it returns true, the call ends at once. For languages whose signal handlers
+  // run only when their interpreter is back in charge.
   std::function<bool()> interrupted;
 };
 
-// How busy it is.
+// How busy a Sandbox is.
 struct SandboxState {
-  unsigned running = 0, waiting = 0;  // calls, of all that share its places
-  unsigned ready = 0;                 // cells
+  // Calls of every Sandbox that shares its places.
+  unsigned running = 0, waiting = 0;
+  // Cells of this Sandbox.
+  unsigned ready = 0;
 };
 
 // Thread-safe. A call never throws: how it ended is in its result.
+//
+// A Sandbox has threads and child processes, so it belongs to the process that made it: after a
+// fork() the child must neither use nor destroy it. If the process dies, even by SIGKILL, all cells
+// end with it.
 class Sandbox {
  public:
-  // Starts the zygotes, and waits for a ready cell of each. C++ functions are called in copies of this
-  // process as it is now: make the Sandbox before starting threads. The copies have neither its
-  // environment nor its descriptors, and memory that it shares is theirs alone (a shared mapping above
-  // 1 GiB is not there at all); what else is in its memory they can read.
-  // Throws Error: config for a bad policy, tool or option; unsupported if this machine can't isolate.
+  // Starts the zygotes, and waits until each of them has a ready cell.
+  //
+  // C++ functions run in copies of this process as it is now, so make the Sandbox before the
+  // process starts threads. The copies have neither its environment nor its descriptors. What the
+  // process shares with others is private to each copy, and a shared mapping above 1 GiB is
+  // missing. Whatever else is in the memory of this process, tools can read.
+  //
+  // Throws Error: `config` for a wrong policy, tool or option, `unsupported` if this machine can't
+  // isolate, or another kind if it refuses what is needed. Then nothing is left behind.
   explicit Sandbox(Toolbox tools, Policy policy = {}, SandboxOptions options = {});
-  // Cancels what is running.
+  // Cancels what is running and waits for its end. Every asynchronous call gets its result first.
+  // No thread may be inside call() any more.
   ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
-  // By name. `query`: those with it in their name or description, whatever the case.
-  std::vector<std::shared_ptr<const Tool>> list_tools(const std::string& query = "") const;
+  // The tools, sorted by name. With a `query`, those that matches() finds.
+  [[nodiscard]] std::vector<std::shared_ptr<const Tool>> list_tools(
+      const std::string& query = "") const;
 
-  // Arguments are an object; they are checked against the tool's schema before a cell is used.
-  ToolResult call(const std::string& tool, Json arguments, std::string call_id = "");
-  ToolResult call(const std::string& tool, Json arguments, CallOptions options);
+  // Calls a tool and waits for its end. The arguments are an object, or null for none. brig checks
+  // them against the tool's schema before it uses a cell. An unknown tool, wrong arguments and a
+  // full queue are results, too.
+  [[nodiscard]] ToolResult call(const std::string& tool, Json arguments, std::string call_id = "");
+  [[nodiscard]] ToolResult call(const std::string& tool, Json arguments, CallOptions options);
+  // Starts a call and returns at once. Dropping the future is fine: the call goes on.
   std::future<ToolResult> call_async(const std::string& tool, Json arguments,
                                      CallOptions options = {});
-  // `on_done` is called once, on a thread of the Sandbox's or, if the result is there already, on this one.
-  // It must not block for long, or throw.
+  // `on_done` receives the result, once, on a thread of the Sandbox; on the caller's if the call
+  // was refused at once. It must not block for long, and must not throw.
   void call_async(const std::string& tool, Json arguments, CallOptions options,
                   std::function<void(ToolResult)> on_done);
-  // Ends the calls of that id: SIGTERM, the grace period, SIGKILL; of call_async, with `at_once`, without
-  // the grace period. False if there are none.
+  // Ends the calls with that id: SIGTERM, the grace period, SIGKILL. With `at_once`, calls of
+  // call_async get SIGKILL without the grace period. Returns without waiting for the end. False if
+  // there is no such call; that is not an error.
   bool cancel(const std::string& call_id, bool at_once = false);
 
-  // What happens from now on: see Watch. As `callback`: on a thread of its own, until the handle goes.
-  std::shared_ptr<Watch> watch(std::size_t buffer = 1024);
+  // What happens from now on. At most `buffer` events wait for the watcher; then it loses some.
+  [[nodiscard]] std::shared_ptr<Watch> watch(std::size_t buffer = 1024);
+  // The same, passed to `callback` on a thread of its own until the handle is destroyed. Destroying
+  // the handle waits for a running callback, so the callback must not do it.
   [[nodiscard]] std::shared_ptr<void> watch(std::function<void(const Event&)> callback,
                                             std::size_t buffer = 1024);
 
-  SandboxState state() const;
-  // Where libraries and Python modules were loaded from: files, and directories of packages; with what modules
-  // import, but for the interpreter's own and installed packages. Who watches them knows when to load anew.
-  std::vector<std::string> sources() const;
+  [[nodiscard]] SandboxState state() const;
+  // Where libraries and Python modules were loaded from: files, and directories of packages, with
+  // what the modules import, except the interpreter's own modules and installed packages. Watch
+  // these paths to learn when to load the tools again.
+  [[nodiscard]] std::vector<std::string> sources() const;
 
-  // Changes of the toolbox; as Toolbox's. A C++ function can be added or replaced only while the
-  // process has no threads but brig's own: Error(config) otherwise.
+  // Changes of the tools, as Toolbox has them, for calls from now on. Each throws Error and then
+  // changes nothing. A C++ function can be added or replaced only while the process has no threads
+  // but brig's own; otherwise: Error(config).
   void add(Tool tool);
   void replace(Tool tool);
+  // False if there is no such tool; that is not an error.
   bool remove(const std::string& name);
-  // All of them anew, with libraries and Python modules loaded again; as it was if that throws.
+  // Replaces all tools, and loads libraries and Python modules again.
   void set_tools(const Toolbox& tools);
-  // For calls from now on. Cells made for the old one are not used again.
+  // Replaces the policy for calls from now on. Cells made for the old one are not used again.
+  // Throws Error and then changes nothing.
   void set_policy(Policy policy);
 
  private:
@@ -122,9 +162,9 @@ class Sandbox {
   std::unique_ptr<Impl> impl_;
 };
 
-// The result as one JSON object, its report included.
-std::string to_json(const ToolResult& result, int indent = -1);
-// The same in two lines, the report in the second, for who need not look at that.
-std::string to_json_lines(const ToolResult& result);
+// The result as one JSON object, with its report. indent < 0: on one line.
+[[nodiscard]] std::string to_json(const ToolResult& result, int indent = -1);
+// The same in two lines: the report is alone on the second, for readers that do not need it.
+[[nodiscard]] std::string to_json_lines(const ToolResult& result);
 
 }  // namespace brig

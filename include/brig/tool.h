@@ -1,4 +1,4 @@
-// Tool: a named function with a JSON Schema, and what a client is told of it.
+// Tool: a named function with a JSON Schema, and what a client learns about it.
 #pragma once
 
 #include <brig/json.h>
@@ -13,7 +13,8 @@
 
 namespace brig {
 
-// A parameter's name, and what the model is told of it. One with a default is not required.
+// A parameter's name, and its description for the model. A parameter with a default is not
+// required.
 struct Parameter {
   std::string name;
   std::string description;
@@ -27,42 +28,50 @@ struct Parameter {
         default_value(std::move(default_)) {}
 };
 
-// What a client is told that a tool does, and may be asked to confirm. MCP's defaults.
+// What a tool does, for clients that ask their user first. The defaults are MCP's. Clients read
+// them; brig enforces none of them.
 struct ToolAnnotations {
   bool read_only = false, destructive = true, idempotent = false, open_world = true;
 };
 
 struct ToolOptions {
   ToolAnnotations annotations;
-  std::optional<Policy>
-      policy;          // instead of the sandbox's; the operator's to say, never the model's
-  bool coerce = true;  // "8" for an integer, "true" for a boolean
+  // Replaces the sandbox's policy for this tool. Only the operator sets it, never the model.
+  std::optional<Policy> policy;
+  // Accepts "8" for an integer and "true" for a boolean.
+  bool coerce = true;
 };
 
-struct PythonRuntime;  // brig's own
-struct CallMaker;      // likewise
+// Types of brig's own code.
+struct PythonRuntime;
+struct CallMaker;
 
-// Exactly one of `call`, `argv`, `library`, `python` and `maker` says what the tool is; `maker` may stand beside `python`.
+// Exactly one of `call`, `argv`, `library`, `python` and `maker` must be set; it says what the tool
+// runs. Only `maker` may also stand beside `python`.
 struct Tool {
+  // The name: 1 to 64 letters, digits, '_', '-' or '.'.
   std::string name, description;
-  Json input_schema;                  // an object's
-  std::optional<Json> output_schema;  // none: anything
+  // A schema with "type": "object".
+  Json input_schema;
+  // Unset: the result may be anything.
+  std::optional<Json> output_schema;
   ToolOptions options;
-  // A function. The arguments are an object that input_schema allows, and the function's to
-  // take apart. May throw; runs in a cell.
+  // A function of this process. Its arguments are an object that input_schema allows. It runs in a
+  // cell, in a copy of this process, and may throw: that is the call's error.
   std::function<Json(Json arguments)> call;
-  // A command: words with {placeholders} for the parameters, each value one argv element, never a shell.
+  // A command: words with {placeholders} for the parameters. Each value becomes one element of
+  // argv; no shell is involved.
   std::vector<std::string> argv;
-  // A function of that shared library.
+  // The path of the shared library that has the function.
   std::string library;
-  // A function of a module that an interpreter has imported: see Toolbox::add_python.
+  // The interpreter that has imported the function's module; see Toolbox::add_python.
   std::shared_ptr<const PythonRuntime> python;
-  // A command that brig's own code makes of the arguments: the server's run_command. Beside `python`: what brig's own code does
-  // around each call, as for the server's run_python.
+  // brig's own code that makes a command of the arguments, as for the server's run_command. Beside
+  // `python`: what brig's own code does around each call, as for the server's run_python.
   std::shared_ptr<const CallMaker> maker;
 };
 
-// Whether `query` is in the name or the description, whatever the case.
-bool matches(const Tool& tool, const std::string& query);
+// Whether `query` occurs in the name or the description. Upper and lower case are the same.
+[[nodiscard]] bool matches(const Tool& tool, const std::string& query);
 
 }  // namespace brig

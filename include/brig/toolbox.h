@@ -1,13 +1,13 @@
-// Toolbox: the tools of a sandbox. A tool is a name, a description, a schema and a callable; the schema is
-// deduced from the callable's types, or given by hand.
+// Toolbox: the tools of a sandbox. A tool is a name, a description, a schema and a callable. brig
+// deduces the schema from the callable's types, or you write it by hand.
 //
 //   brig::Toolbox tools;
 //   tools.add("add", "Adds two integers.", {"a", "b"},
 //             [](std::int64_t a, std::int64_t b) { return a + b; });
 //
-// Parameters and results: bool, integers (with their range), floating point, std::string, brig::Bytes
-// (base64 in JSON), std::optional (not required), std::vector, std::map<std::string, T>, brig::Json
-// (anything), and enums and structs that declare how they look: see BRIG_ENUM and BRIG_STRUCT.
+// Parameters and results may be bool, integers (with their range), floating point, std::string,
+// brig::Bytes (base64 in JSON), std::optional (not required), std::vector, std::map<std::string,
+// T>, brig::Json (anything), and enums and structs declared with BRIG_ENUM and BRIG_STRUCT.
 #pragma once
 
 #include <brig/json_struct.h>
@@ -29,7 +29,8 @@ struct ToolEvent {
   std::string name;
 };
 
-// Thread-safe. All that is wrong with a tool throws Error(config) when it is added.
+// Thread-safe. A mistake in a tool throws Error(config) when the tool is added; then the toolbox is
+// as it was. A moved-from Toolbox may only be destroyed or assigned to.
 class Toolbox {
  public:
   Toolbox();
@@ -37,31 +38,35 @@ class Toolbox {
   Toolbox& operator=(Toolbox&&) noexcept;
   ~Toolbox();
 
+  // Adds a tool whose schema is deduced from the callable. `parameters` names each of the
+  // callable's parameters, in order. Throws if there is a tool of that name.
   template <typename Callable>
   Toolbox& add(std::string name, std::string description, std::vector<Parameter> parameters,
                Callable&& callable, ToolOptions options = {}) {
     return add(make_tool(std::move(name), std::move(description), std::move(parameters),
                          std::forward<Callable>(callable), std::move(options)));
   }
-  // By hand.
+  // Adds a tool made by hand.
   Toolbox& add(Tool tool);
-  // As add, in place of the tool of that name, which must be there.
+  // Replaces the tool of that name. Throws if there is no such tool.
   Toolbox& replace(Tool tool);
-  // False if there was none.
+  // Removes a tool. False if there is no such tool; that is not an error.
   bool remove(const std::string& name);
 
-  // The tools that a shared library registers: it exports
+  // Adds the tools that a shared library registers. The library exports
   //   extern "C" void brig_register(brig::Toolbox& tools);
-  // It is loaded by a Sandbox, in the jail, and never by this process. `policy`: for all of its tools.
+  // Only a Sandbox loads it, in the jail; this process never does. A library that can't be loaded
+  // is therefore an Error of the Sandbox. `policy` holds for all of its tools; unset: the
+  // Sandbox's.
   Toolbox& add_library(std::string path, std::optional<Policy> policy = {});
   struct Library {
     std::string path;
     std::optional<Policy> policy;
   };
-  std::vector<Library> libraries() const;
+  [[nodiscard]] std::vector<Library> libraries() const;
 
-  // The tools of Python modules: imported by a Sandbox, in the jail. `policy`: for all of them.
-  // `maker`: see Tool; for all of them, too.
+  // Adds the tools of Python modules. Only a Sandbox imports them, in the jail. `policy` and
+  // `maker` (see Tool) hold for all of these tools.
   Toolbox& add_python(Python python, std::optional<Policy> policy = {},
                       std::shared_ptr<const CallMaker> maker = nullptr);
   struct PythonModules {
@@ -69,22 +74,24 @@ class Toolbox {
     std::optional<Policy> policy;
     std::shared_ptr<const CallMaker> maker = nullptr;
   };
-  std::vector<PythonModules> python_modules() const;
+  [[nodiscard]] std::vector<PythonModules> python_modules() const;
 
-  // Of the tool of that name, if there is one.
-  std::shared_ptr<const Tool> find(const std::string& name) const;
-  // By name. `query`: those with it in their name or description, whatever the case.
-  std::vector<std::shared_ptr<const Tool>> list(const std::string& query = "") const;
+  // The tool called `name`, or null. Tools of libraries and modules are not here: a Sandbox knows
+  // them, when it has loaded them.
+  [[nodiscard]] std::shared_ptr<const Tool> find(const std::string& name) const;
+  // The tools, sorted by name. With a `query`, those that matches() finds.
+  [[nodiscard]] std::vector<std::shared_ptr<const Tool>> list(const std::string& query = "") const;
 
-  // Called for every change from now on, in the thread that makes it, until the handle goes.
+  // Calls the listener for every change from now on, on the thread that makes the change, until the
+  // handle is destroyed. The listener may use the toolbox.
   using Listener = std::function<void(const ToolEvent&)>;
   [[nodiscard]] std::shared_ptr<void> listen(Listener listener);
 
-  // A tool from a callable; for replace().
+  // Makes a tool from a callable without adding it; for replace().
   template <typename Callable>
-  static Tool make_tool(std::string name, std::string description,
-                        std::vector<Parameter> parameters, Callable&& callable,
-                        ToolOptions options = {});
+  [[nodiscard]] static Tool make_tool(std::string name, std::string description,
+                                      std::vector<Parameter> parameters, Callable&& callable,
+                                      ToolOptions options = {});
 
  private:
   struct State;
@@ -108,7 +115,7 @@ struct CallableTraits<R (C::*)(Args...)> : CallableTraits<R (*)(Args...)> {};
 
 // Throws Error(config) unless there is a name for each parameter.
 void require_names(const std::string& tool, std::size_t names, std::size_t parameters);
-// The schema of an object with these members; defaults are checked against theirs.
+// The schema of an object with these members. Throws Error(config) for a default that does not fit.
 Json object_schema(const std::string& tool, const std::vector<Parameter>& parameters,
                    std::vector<Json> schemas, const std::vector<bool>& optional);
 
@@ -117,7 +124,7 @@ T argument(Json& arguments, const Parameter& parameter) {
   const auto found = arguments.find(parameter.name);
   if (found != arguments.end()) return JsonTypeOf<T>::read(std::move(*found));
   if (parameter.default_value) return JsonTypeOf<T>::read(*parameter.default_value);
-  return T{};  // optional: what is required is there
+  return T{};  // An optional one: the schema has made sure that every required one is there.
 }
 
 }  // namespace detail

@@ -17,9 +17,9 @@ const char* to_string(ErrorKind kind) {
 }
 
 std::string errno_text(int error) {
-  // The C library's words are of another time.
+  // The C library's text, "Too many references: cannot splice", names the wrong cause.
   if (error == ETOOMANYREFS)
-    return "more descriptors are on their way between this user's processes than ulimit -n allows";
+    return "this user's processes are sending each other more descriptors than ulimit -n allows";
   char buffer[128];
   return strerror_r(error, buffer, sizeof buffer);
 }

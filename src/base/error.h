@@ -11,12 +11,14 @@ namespace brig {
 
 // "Operation not permitted" and the like; thread-safe, unlike strerror.
 std::string errno_text(int error);
-// permission for EPERM/EACCES, resource for ENOMEM/EMFILE/ENFILE/EAGAIN/ENOSPC, unsupported for ENOSYS, else internal.
+// `permission` for EPERM and EACCES; `resource` for ENOMEM, EMFILE, ENFILE, EAGAIN and ENOSPC;
+// `unsupported` for ENOSYS; `internal` for all others.
 ErrorKind kind_of_errno(int error);
 
+// Throws Error with the kind of `error` and the message "doing: reason".
 [[noreturn]] void throw_sys_error(int error, const std::string& doing);
 
-// throw_sys("opening '{}'", path): errno is read first.
+// The same for errno: throw_sys("opening '{}'", path). Reads errno before it formats the message.
 template <typename... Args>
 [[noreturn]] void throw_sys(fmt::format_string<Args...> format, Args&&... args) {
   const int error = errno;

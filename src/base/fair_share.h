@@ -1,14 +1,15 @@
-// What one of several may have of a thing that all of them share.
+// How much one of several users of a shared resource may take.
 #pragma once
 
 #include <cstddef>
 
 namespace brig {
 
-// Whether someone who has `own` may have `more`, when all together have `used` (its own included) of `limit`. Nobody has more
-// than three times what is then left: one alone can have three quarters, and N that take all they can have the same each, and
-// leave a share of 1 in 3N+1. So somebody who has nothing always finds something, and nothing is set aside for those who do not
-// come. Up to `least` one has it while there is any.
+// Whether a user that has `own` may take `more`, when all users together have `used` (`own`
+// included) of `limit`. No user may have more than three times what is left after that. One user
+// alone can have three quarters; N users that take all they can have equal shares and leave 1 in
+// 3N+1. So a newcomer always finds something, and nothing is reserved for users that never come. Up
+// to `least`, a user may take whatever is left.
 constexpr bool is_fair(std::size_t own, std::size_t more, std::size_t used, std::size_t limit,
                        std::size_t least = 1) {
   constexpr std::size_t kTimes = 3;

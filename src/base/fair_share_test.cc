@@ -7,7 +7,7 @@
 namespace brig {
 namespace {
 
-// What each of so many has when all take as much as they can, in turn.
+// What each user has when all of them take as much as they can, in turn.
 std::vector<std::size_t> taken(std::size_t count, std::size_t limit) {
   std::vector<std::size_t> own(count);
   std::size_t used = 0;

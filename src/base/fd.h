@@ -1,4 +1,5 @@
-// UniqueFd: owns one descriptor. brig-helper uses it too, so it needs no header of libstdc++.
+// UniqueFd: owns one descriptor and closes it. Move-only; -1 stands for none. brig-helper uses it
+// too, so it includes no header of libstdc++.
 #pragma once
 
 #include <unistd.h>
@@ -18,6 +19,7 @@ class UniqueFd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  // Gives the descriptor to the caller.
   int release() {
     const int fd = fd_;
     fd_ = -1;

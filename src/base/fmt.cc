@@ -1,5 +1,5 @@
-// fmt, compiled once. Debian has no static libfmt, and as headers it costs every file that formats a string
-// three and a half seconds.
+// fmt, compiled once. Debian has no static libfmt, and as headers it costs every file that formats
+// a string three and a half seconds.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

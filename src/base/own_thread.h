@@ -1,5 +1,6 @@
-// OwnThread: a thread of brig's. They are counted, since a process may be forked for its functions only
-// while all of its threads but the caller's are known to hold no lock that these could need.
+// OwnThread: a thread of brig's own, and a count of them. A process may be copied for its C++
+// functions only while it has no other threads than the caller's and brig's own: those hold no lock
+// that the functions could need.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,9 @@ class OwnThread {
       thread_ = std::thread([work = std::move(work)]() mutable {
         work();
         work = nullptr;
-        --running;  // not when it is joined: until then it could stand for one that is not brig's
+        // Here and not in join(): between the two, the count would hide a thread that is not
+        // brig's.
+        --running;
       });
     } catch (...) {
       --running;
@@ -33,6 +36,7 @@ class OwnThread {
   bool joinable() const { return thread_.joinable(); }
   void join() { thread_.join(); }
 
+  // How many threads of brig's own this process has.
   static int count() { return running; }
 
  private:

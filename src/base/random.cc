@@ -12,9 +12,10 @@ namespace brig {
 std::string random_hex(std::size_t bytes) {
   std::array<unsigned char, 64> random;
   if (bytes > random.size())
-    throw_error(ErrorKind::internal, "random text: {} bytes are more than {}", bytes,
-                random.size());
-  // So few come whole, or not at all; a signal can end the wait for a machine that has just started.
+    throw_error(ErrorKind::internal, "random text: {} bytes were requested, and the most is {}",
+                bytes, random.size());
+  // The kernel gives so few bytes at once or not at all. On a machine that has just started it may
+  // wait, and a signal can interrupt that.
   ssize_t size;
   do size = getrandom(random.data(), bytes, 0);
   while (size < 0 && errno == EINTR);

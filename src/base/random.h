@@ -1,4 +1,4 @@
-// Random text, for names that nobody may guess.
+// Random text, for names that nobody can guess.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,9 @@
 
 namespace brig {
 
-// That many random bytes, 64 at most, as lower-case hex digits: two per byte. Straight from the kernel, so that copies of a
-// process do not draw the same. Throws Error if the kernel gives none.
+// Returns `bytes` random bytes, at most 64, as lower-case hex digits, two per byte. They come
+// straight from the kernel, so that copies of a process get different ones. Throws Error if the
+// kernel gives none.
 std::string random_hex(std::size_t bytes);
 
 }  // namespace brig

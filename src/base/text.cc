@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxNumber = 64;  // longer is no number anyone means
+constexpr std::size_t kMaxNumber = 64;  // Nobody means a longer number.
 constexpr std::size_t kMaxWord = 64;
 constexpr std::size_t kMaxQuoted = 200;
 constexpr std::uint64_t kMaxMilliseconds = 100ull * 365 * 24 * 3600 * 1000;
@@ -27,7 +27,7 @@ constexpr std::uint64_t kMaxMilliseconds = 100ull * 365 * 24 * 3600 * 1000;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Takes the digits at the front of `text`. nullopt: none there, or too many for 64 bits.
+// Takes the digits at the front of `text`. nullopt: there are no digits, or too many for 64 bits.
 std::optional<std::uint64_t> take_digits(std::string_view& text) {
   std::size_t n = 0;
   std::uint64_t value = 0;
@@ -45,17 +45,19 @@ std::optional<std::uint64_t> take_digits(std::string_view& text) {
 __extension__ using Wide = unsigned __int128;
 
 struct Fraction {
-  std::uint64_t digits = 0, one = 1;  // 0.25 is 25 of 100
+  std::uint64_t digits = 0, one = 1;  // 0.25: digits is 25, one is 100.
   bool given = false;
 };
 
-// Takes a point and the digits behind it, if there is one. nullopt: no digits, or too many to be exact.
+// Takes a point and the digits behind it, if there is a point. nullopt: no digits follow, or too
+// many to be exact.
 std::optional<Fraction> take_fraction(std::string_view& text) {
   constexpr std::size_t kMostDigits = 18;
   Fraction fraction;
   if (text.empty() || text[0] != '.') return fraction;
   text.remove_prefix(1);
-  std::size_t count = 0, last = 0;  // of the digits; of those up to the last that is not zero
+  std::size_t count = 0;  // of the digits
+  std::size_t last = 0;   // of the digits up to the last one that is not zero
   while (count < text.size() && is_digit(text[count]))
     if (text[count++] != '0') last = count;
   if (count == 0 || last > kMostDigits) return std::nullopt;
@@ -68,7 +70,7 @@ std::optional<Fraction> take_fraction(std::string_view& text) {
   return fraction;
 }
 
-// One space may stand before a unit, not in place of one.
+// One space may stand before a unit. A space without a unit is an error.
 void take_space(std::string_view& text) {
   if (text.size() > 1 && text[0] == ' ') text.remove_prefix(1);
 }
@@ -85,7 +87,7 @@ unsigned char byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<unsigned char>(bytes[i]);
 }
 
-// Of valid UTF-8, one code point long.
+// The value of one code point of valid UTF-8.
 std::uint32_t code_point(std::string_view piece) {
   const unsigned char lead = byte_at(piece, 0);
   if (piece.size() == 1) return lead;
@@ -94,14 +96,15 @@ std::uint32_t code_point(std::string_view piece) {
   return code;
 }
 
-// C1 controls, which terminals obey as they do ESC sequences, and those that make a text look like another:
-// marks, embeddings, overrides and isolates of direction, line and paragraph separators.
+// C1 controls, which terminals obey as they obey ESC sequences, and characters that make one text
+// look like another: marks, embeddings, overrides and isolates of direction, line and paragraph
+// separators.
 bool misleads(std::uint32_t code) {
   return (code >= 0x80 && code <= 0x9F) || code == 0x061C || code == 0x200E || code == 0x200F ||
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
-// Whether bytes 1.. of `piece` may follow its first in a code point that is `lead`.
+// Whether bytes 1.. of `piece` may follow its first byte in a code point described by `lead`.
 bool continues(std::string_view piece, const Utf8Lead& lead) {
   for (std::size_t i = 1; i < piece.size(); ++i) {
     const unsigned char byte = byte_at(piece, i);
@@ -110,8 +113,8 @@ bool continues(std::string_view piece, const Utf8Lead& lead) {
   return true;
 }
 
-// Optimal string alignment: insertion, deletion, substitution, swap of neighbours, each 1.
-// Both words are at most kMaxWord long.
+// Optimal string alignment: an insertion, a deletion, a substitution and a swap of neighbours cost
+// 1 each. Both words are at most kMaxWord long.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::array<std::array<std::size_t, kMaxWord + 1>, 3> rows;
   const auto same = [](char x, char y) {
@@ -155,9 +158,10 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
     if (text.empty()) text = "b";
   }
   if (!text.empty() && (text.size() != 1 || lower(text[0]) != 'b')) return std::nullopt;
-  if (fraction->given && shift == 0) return std::nullopt;  // of a byte
+  if (fraction->given && shift == 0) return std::nullopt;  // A byte has no fraction.
   if (*number > (std::numeric_limits<std::uint64_t>::max() >> shift)) return std::nullopt;
-  // Below 10^18 and 2^60: the product fits. Below one unit: the sum does, too.
+  // The factors are below 10^18 and 2^60, so the product fits. It is below one unit, so the sum
+  // fits too.
   const Wide part = Wide{fraction->digits} << shift;
   const std::uint64_t bytes = (*number << shift) + static_cast<std::uint64_t>(part / fraction->one);
   if (bytes == 0 && fraction->digits != 0) return std::nullopt;
@@ -169,7 +173,7 @@ std::optional<milliseconds> parse_duration(std::string_view text) noexcept {
   const std::optional<std::uint64_t> whole = take_digits(text);
   if (!whole) return std::nullopt;
   std::uint64_t billionths = 0;
-  bool fraction = false;  // anything but zero after the point
+  bool fraction = false;  // Whether a digit after the point is not zero.
   if (!text.empty() && text[0] == '.') {
     text.remove_prefix(1);
     if (text.empty() || !is_digit(text[0])) return std::nullopt;
@@ -226,7 +230,7 @@ std::string format_size(std::uint64_t bytes) {
 
 std::string format_duration(milliseconds duration) {
   const std::int64_t count = duration.count();
-  // Negated as unsigned: the least int64 has no positive counterpart.
+  // Negated as unsigned, because the smallest int64 has no positive counterpart.
   const std::uint64_t ms =
       count < 0 ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
   const char* sign = count < 0 ? "-" : "";
@@ -243,12 +247,12 @@ std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) noexcept {
   if (word.empty() || word.size() > kMaxWord) return std::nullopt;
   std::optional<std::string_view> best;
-  // A third of the letters wrong is still a typing error; more is another word.
+  // If a third of the letters is wrong, it is still a typing error. More is another word.
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > kMaxWord) continue;
     const std::size_t distance = edits(word, candidate);
-    // Of one or two letters nothing may be left in common; that is no likeness.
+    // Words of one or two letters may have nothing left in common; that does not make them alike.
     if (distance < least && distance < std::max(word.size(), candidate.size())) {
       least = distance;
       best = candidate;

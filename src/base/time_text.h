@@ -1,4 +1,5 @@
-// A moment as text: RFC 3339, in UTC, with milliseconds. The one form in which brig tells when something was.
+// A point in time as text: RFC 3339, in UTC, with milliseconds. brig writes every time in this
+// form.
 #pragma once
 
 #include <chrono>

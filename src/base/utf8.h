@@ -1,12 +1,14 @@
-// One code point of UTF-8, inline: whoever walks over a long text asks for each. Strict (RFC 3629).
+// One code point of UTF-8. Inline, because loops over long texts call this for each one. Strict, by
+// RFC 3629.
 #pragma once
 
 #include <cstddef>
 
 namespace brig {
 
-// Length of the code point whose first byte is `lead` and the range its second byte must be in.
-// The range is what excludes overlongs (E0, F0), surrogates (ED) and > U+10FFFF (F4). 0: no lead.
+// The length of the code point whose first byte is `lead`, and the range of its second byte. The
+// range excludes overlong forms (E0, F0), surrogates (ED) and code points above U+10FFFF (F4).
+// Length 0: no code point starts with that byte.
 struct Utf8Lead {
   std::size_t length;
   unsigned char low, high;
@@ -26,7 +28,7 @@ inline Utf8Lead utf8_lead(unsigned char lead) noexcept {
 
 inline bool is_utf8_continuation(unsigned char byte) noexcept { return (byte & 0xC0) == 0x80; }
 
-// How long the code point is that `at` begins with; 0 if none does, or `end` cuts it off.
+// The length of the code point at `at`. 0 if there is no valid one, or if `end` cuts it off.
 inline std::size_t utf8_length(const char* at, const char* end) noexcept {
   if (at == end) return 0;
   const auto byte = [at](std::size_t i) { return static_cast<unsigned char>(at[i]); };

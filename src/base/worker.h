@@ -1,5 +1,5 @@
-// Worker: a thread that does jobs one after the other. It starts with the first, and ends when all are
-// done and the Worker goes.
+// Worker: a thread that does jobs one after the other. The thread starts with the first job. The
+// destructor waits until all jobs are done.
 #pragma once
 
 #include <condition_variable>
@@ -27,8 +27,8 @@ class Worker {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Takes the job, unless there can't be a thread. Nothing of it is left with the caller, who may have
-  // reasons not to be the last to let go of what it holds.
+  // Takes the job and returns true, unless the thread can't be started. The caller's `job` is empty
+  // then, so that the caller is never the last owner of what the job holds.
   bool post(std::function<void()>& job) {
     const std::lock_guard lock(mutex_);
     try {
@@ -52,7 +52,7 @@ class Worker {
       jobs_.pop_front();
       lock.unlock();
       job();
-      job = nullptr;  // what it held goes here, not under the lock
+      job = nullptr;  // Releases what the job held here, and not under the lock.
       lock.lock();
     }
   }

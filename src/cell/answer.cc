@@ -7,7 +7,7 @@
 
 namespace brig {
 
-// The header is complete: may the payload be as large as it says?
+// The header is complete. Decides whether the payload may be as large as it says.
 bool AnswerReader::begin_frame() {
   std::uint64_t most = 0;
   switch (header_.kind) {
@@ -17,7 +17,8 @@ bool AnswerReader::begin_frame() {
   }
   if (header_.size <= most && most > 0) {
     payload_.clear();
-    // Address space, not memory, until it comes; growing would copy it.
+    // This reserves address space, and memory only when it comes. Growing later would copy the
+    // payload.
     payload_.reserve(std::min<std::size_t>(header_.size, 16 << 20));
     return true;
   }

@@ -89,7 +89,7 @@ TEST(AnswerReader, ProgressIsAFractionOrNothing) {
   EXPECT_TRUE(reader.broken());
 }
 
-// Whatever comes, it neither reads past the bounds nor keeps more than the limit.
+// Whatever comes, the reader neither reads past the bounds nor keeps more than the limit.
 TEST(AnswerReader, SurvivesNoise) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

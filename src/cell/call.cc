@@ -30,11 +30,11 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A cell is gone well under a millisecond after it was told to kill its processes. One that is stuck
-// in the kernel is killed itself after this long, and left to the keeper after as long again: the
-// caller has a deadline.
+// A cell usually ends well under a millisecond after it was told to kill its processes. One that is
+// stuck in the kernel is killed itself after this time. After as long again the call leaves it to
+// the keeper, because the caller has a deadline.
 constexpr milliseconds kStuck{1000};
-// A tool that is refused this often in one call gets plain errors from then on.
+// A tool that is refused more often than this in one call gets plain errors from then on.
 constexpr std::uint64_t kMaxRefusals = 1000;
 constexpr std::size_t kReadSize = 256 * 1024;
 
@@ -70,7 +70,8 @@ void Call::refuse(Outcome outcome, std::string message) {
 void Call::abandon(const std::string& why) {
   sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
   leave_stdin();
-  refuse(Outcome::internal, fmt::format("the cell could not be heard: {}; it was ended", why));
+  refuse(Outcome::internal,
+         fmt::format("brig could not receive from the cell: {}; the call was ended", why));
 }
 
 bool Call::start(ReadyCell cell) {
@@ -83,11 +84,11 @@ bool Call::start(ReadyCell cell) {
       return true;
     }
     if (!send_request()) {
-      cell_ = ReadyCell();  // its init may stay for as long as this holds the socket
+      cell_ = ReadyCell();  // Its init may stay for as long as this holds the socket.
       return false;
     }
     sent_ = Clock::now();
-    report_.enforced = settings_.enforced;  // while the cell wakes up
+    report_.enforced = settings_.enforced;  // Copied here, while the cell wakes up.
     arm(sent_);
   } catch (const Error& error) {
     sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
@@ -96,7 +97,7 @@ bool Call::start(ReadyCell cell) {
   return true;
 }
 
-// What the function says. As drain(): one piece at a time.
+// Reads what the function sends. Like drain(), it takes one piece at a time.
 bool Call::listen(bool to_the_end) {
   if (!cell_.answer_read || early_) return false;
   static thread_local std::unique_ptr<char[]> bytes(new char[kReadSize]);
@@ -104,8 +105,8 @@ bool Call::listen(bool to_the_end) {
     const ssize_t size = read(cell_.answer_read.get(), bytes.get(), kReadSize);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return errno == EAGAIN;
-    if (heard_ && size > 0)
-      continue;  // dropped: were nobody there to read it, the tool would die of that
+    // What follows is dropped. If nobody read it, the tool would die of that.
+    if (heard_ && size > 0) continue;
     if (heard_) {
       cell_.answer_read.reset();
       return false;
@@ -116,8 +117,9 @@ bool Call::listen(bool to_the_end) {
       heard_ = true;
       answered_ = Clock::now();
       if (answer_.answer().kind == Answer::Kind::too_large) end(Ending::result);
-      // All there is to know is known, where a cgroup counts what was used and nobody looks at what is left: its end
-      // is not waited for. (What is missing is looked for when nobody can make it any more.)
+      // The report needs nothing more where a cgroup counts what was used and nobody looks at what
+      // is left, so the call does not wait for the function's end. (Missing names are looked for
+      // when nobody can make them any more.)
       early_ = answer_.complete() && ending_ == Ending::none && !settings_.shows_workspace &&
                cell_.made->missing.empty() && cell_.cgroup && cell_.cgroup->counts_cpu();
       if (size == 0) cell_.answer_read.reset();
@@ -154,8 +156,8 @@ void Call::on_ready(Source source) {
   }
 }
 
-// Everything on this socket comes from inside the cell: sizes and tags are checked, and descriptors
-// sent along are dropped by the kernel, since no room is made for them.
+// Everything on this socket comes from inside the cell. So this checks sizes and tags, and it makes
+// no room for descriptors, which the kernel then drops.
 void Call::on_message() {
   wire::Message message;
   const ssize_t size = recv_bytes(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
@@ -182,7 +184,7 @@ void Call::on_message() {
     ended_ = true;
     end_ = message;
   } else if (size > 0) {
-    return;  // nothing that brig's own code sends
+    return;  // brig's own code sends nothing like that.
   }
   finish();
 }
@@ -192,7 +194,7 @@ bool Call::drain(Source source, bool to_the_end) {
   if (!pipe) return false;
   OutputBuffer& buffer = source == kOut ? out_ : err_;
   static thread_local std::unique_ptr<char[]> bytes(new char[kReadSize]);
-  // One thread serves many calls: a flood gets one turn at a time.
+  // One thread serves many calls, so a flood gets one turn at a time.
   do {
     const ssize_t size = read(pipe.get(), bytes.get(), kReadSize);
     if (size < 0 && errno == EINTR) continue;
@@ -202,7 +204,7 @@ bool Call::drain(Source source, bool to_the_end) {
       return false;
     }
     const std::string_view piece(bytes.get(), static_cast<std::size_t>(size));
-    // A flood: the default 64 KiB would cost a switch each.
+    // A flood: with the default of 64 KiB, each piece would cost a switch.
     if (piece.size() == 64 * 1024) fcntl(pipe.get(), F_SETPIPE_SZ, 1 << 20);
     buffer.append(piece);
     if (on_output_) on_output_(source == kOut ? Stream::out : Stream::err, piece);
@@ -216,7 +218,7 @@ void Call::on_refusal() {
   alignas(8) char received[256] = {}, answer[256] = {};
   auto* notice = reinterpret_cast<seccomp_notif*>(received);
   auto* response = reinterpret_cast<seccomp_notif_resp*>(answer);
-  // Before Linux 6.11 the ioctl waits for ever once nobody is left who could be refused.
+  // Before Linux 6.11 the ioctl waits for ever if no process is left under the filter.
   pollfd waiting{cell_.listener.get(), POLLIN, 0};
   if (poll(&waiting, 1, 0) <= 0) return;
   if (!(waiting.revents & POLLIN)) return cell_.listener.reset();
@@ -242,7 +244,8 @@ void Call::on_refusal() {
     ++refusals_[describe_refusal(notice->data.nr, arguments)];
   response->error = counted ? -ENOMEM : -refusal_errno(notice->data.nr);
   ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_SEND, response);
-  // Closed, the kernel answers ENOSYS by itself: still refused, no longer counted.
+  // Once it is closed, the kernel answers ENOSYS by itself: calls are still refused, but no longer
+  // counted.
   if (++refusal_count_ >= kMaxRefusals) cell_.listener.reset();
 }
 
@@ -258,7 +261,7 @@ void Call::drive() {
   if (interruption_.came(count)) cancel(true);
   if (count > 0 && (polls[kListener].revents & (POLLIN | POLLHUP)) == POLLHUP) {
     polls[kListener].revents = 0;
-    unwatched_ = true;  // not closed here: that is slow
+    unwatched_ = true;  // Not closed here, because closing is slow.
   }
   quiet_ = count > 0 && polls[kAnswer].revents && !polls[kOut].revents && !polls[kErr].revents;
   // Output before the end: what is in the pipes belongs to the report either way.
@@ -276,7 +279,7 @@ void Call::end(Ending why) {
   if (over_ || ending_ != Ending::none) return;
   ending_ = why;
   kill_at_ = Clock::now() + limits_.grace;
-  // The init passes it on to every process of the cell.
+  // The init passes the signal on to every process of the cell.
   if (limits_.grace.count() > 0) sys::pidfd_send_signal(cell_.pidfd.get(), SIGTERM);
   timer_ = kill_at_;
 }
@@ -287,7 +290,7 @@ void Call::arm(Clock::time_point now) {
   const auto used = cell_.cgroup->cpu_micros();
   if (!used) return;
   const microseconds left = *limits_.cpu_time - microseconds(*used);
-  // The soonest moment at which all cores together could have used up what is left.
+  // The earliest moment at which all cores together could have used up the rest.
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   timer_ = std::min(timer_, now + std::max(left / cores, microseconds(1000)));
 }
@@ -295,10 +298,10 @@ void Call::arm(Clock::time_point now) {
 void Call::on_timer(Clock::time_point now) {
   if (over_ || now < timer_) return;
   if (kills_ == 2) {
-    finish();  // stuck in the kernel
+    finish();  // Stuck in the kernel.
   } else if (ending_ != Ending::none) {
-    // First the init is asked to kill all others, so that it can still tell how they ended and what
-    // they used; then it goes too.
+    // The first signal has the init kill all other processes, so that it can still report how they
+    // ended and what they used. The second one kills the init.
     sys::pidfd_send_signal(cell_.pidfd.get(), kills_++ == 0 ? SIGUSR1 : SIGKILL);
     timer_ = now + kStuck;
   } else if (now >= deadline_) {
@@ -312,7 +315,7 @@ void Call::on_timer(Clock::time_point now) {
 }
 
 void Call::finish() {
-  // All writers are dead by now, so this ends; if one is stuck in the kernel, at EAGAIN.
+  // All writers are dead by now, so this ends. If one is stuck in the kernel, it ends at EAGAIN.
   if (!early_ || !quiet_) {
     drain(kOut, true);
     drain(kErr, true);
@@ -322,7 +325,8 @@ void Call::finish() {
   const CgroupUsage usage = cell_.cgroup ? cell_.cgroup->end() : CgroupUsage{};
   report_.usage.cpu =
       microseconds(early_ ? cell_.cgroup->cpu_micros().value_or(0) : end_.cpu_micros);
-  // A command smaller than the cell it replaced adds nothing to the cgroup: its own size is told then.
+  // A command smaller than the cell that it replaced adds nothing to the cgroup. Then the report
+  // has the command's own size.
   report_.usage.memory_peak = usage.memory_peak.value_or(0);
   if (report_.usage.memory_peak == 0) report_.usage.memory_peak = end_.max_rss_kib * 1024;
   if (usage.processes_peak)

@@ -1,6 +1,6 @@
-// Call: one command in one cell, from the request to the report. A passive state machine: whoever
-// owns it polls its descriptors and its timer (a Runner's thread for run_async, the caller's own for
-// run) and hands the events in. One thread at a time.
+// Call: one command in one cell, from the request to the report. It is a passive state machine: its
+// owner polls its descriptors and its timer, and hands the events in. The owner is a Runner's
+// thread for run_async, and the caller's own for run. One thread at a time.
 #pragma once
 
 #include <brig/command.h>
@@ -33,144 +33,162 @@ namespace brig {
 
 using Clock = std::chrono::steady_clock;
 
-// What of a cell depends on what was on the disk when its zygote was made.
+// The properties of a cell that depend on what was on the disk when its zygote was made.
 struct AsMade {
   CellView view;
   std::vector<MissingName> missing;
 };
 
-// A cell that waits for its one request, with all it needs made ahead.
+// A cell that waits for its one request, with everything that it needs made ahead.
 struct ReadyCell {
   unsigned slot = 0;
-  unsigned zygote = 0;  // of a Warden's
+  unsigned zygote = 0;  // The number of a Warden's zygote.
   std::shared_ptr<const AsMade> made;
-  std::string scratch;                 // floors without mounts: its private directory
-  std::shared_ptr<SlotCgroup> cgroup;  // null where there is none; begin() was called
-  UniqueFd pidfd;                      // of the cell's init
-  UniqueFd socket;                     // to the init, and to the tool until it has exec'ed
-  UniqueFd workspace;                  // of zygotes that show it: a directory, O_PATH
-  UniqueFd listener;                   // of the lock filter
-  UniqueFd input;                      // of a single cell: a read-only view of the file for stdin
-  UniqueFd null;  // /dev/null, opened for this cell: flags set on it must not reach another's
+  // On floors without mounts: its private directory.
+  std::string scratch;
+  // Null where there is none. begin() has been called.
+  std::shared_ptr<SlotCgroup> cgroup;
+  UniqueFd pidfd;  // The cell's init.
+  // To the init, and to the tool until its exec.
+  UniqueFd socket;
+  // A directory, O_PATH, from zygotes that show it.
+  UniqueFd workspace;
+  UniqueFd listener;  // The lock filter's.
+  // For a single cell: a read-only view of the file for stdin.
+  UniqueFd input;
+  // /dev/null, opened for this cell, because flags that are set on it must not reach another
+  // cell's.
+  UniqueFd null;
   UniqueFd out_read, out_write, err_read, err_write;
-  UniqueFd answer_read, answer_write;  // of function zygotes
+  UniqueFd answer_read, answer_write;  // For function zygotes.
 };
 
-// What is asked of a cell: a command, or, with arguments, the function argv[0].
+// What a cell has to do: run a command or, if there are arguments, call the function argv[0].
 struct CellRequest {
   Command command;
   std::optional<std::string> arguments;
-  // Made ahead, by who asks, if the arguments are large: a file that holds them, or something to read
-  // what belongs into the gaps of their outline.
+  // If the arguments are large, the caller makes this ahead: a file that holds them, or a
+  // descriptor to read what belongs into the gaps of their outline.
   UniqueFd arguments_file;
-  std::uint32_t arguments_size = 0;  // of what is in the file
-  // Of a command: more variables, which take the place of the cell's own of that name; and the directory that it starts in, from
-  // its working directory on. Empty: there.
+  std::uint32_t arguments_size = 0;  // How many bytes are in the file.
+  // For a command: variables, which replace the cell's own of the same names, and the directory to
+  // start in, relative to the working directory. Empty: the working directory.
   std::map<std::string, std::string> variables;
   std::string directory;
-  UniqueFd files;                       // of a command: see stow_files
-  std::vector<std::string> file_names;  // for messages
+  UniqueFd files;                       // For a command: see stow_files.
+  std::vector<std::string> file_names;  // For messages.
   ProgressCallback on_progress;
-  CallLimits limits;                  // none wider than the policy's
-  std::function<bool()> interrupted;  // asked, if the caller drives (Interruption): true ends it
-  Clock::time_point asked = Clock::now();  // the clock of the wall limit starts here
+  CallLimits limits;  // None is wider than the policy's.
+  // For callers that drive the call themselves (see Interruption): returning true ends it.
+  std::function<bool()> interrupted;
+  // The timeout counts from here.
+  Clock::time_point asked = Clock::now();
 };
-// Gives the request a function's arguments, the text of these pieces: large ones in a file. Throws Error;
-// config for more than brig takes.
+// Gives the request a function's arguments, whose text consists of these pieces; large ones go into
+// a file. Throws Error: `config` for more than brig accepts.
 void stow_arguments(CellRequest& request, std::span<const std::string_view> pieces);
-// The same for arguments most of which are long strings: a short text with gaps, and what is in them.
+// The same for arguments that consist mostly of long strings: a short text with gaps, and what
+// belongs into them.
 void stow_outline(CellRequest& request, std::string outline,
                   std::span<const std::string_view> runs);
 
-// A file that a command is to find in its working directory.
+// A file that a command finds in its working directory.
 struct InputFile {
-  std::string path;  // relative and normal
+  std::string path;  // Relative and normal.
   std::string bytes;
 };
-// Throws Error(config) for a path that leads elsewhere, or for more than brig takes.
+// Throws Error(config) for a path that leads elsewhere, or for more than brig accepts.
 void check_files(std::span<const InputFile> files);
-// Gives the request a command's files. Throws Error: config for a path that leads elsewhere, or for more than
-// brig takes.
+// Gives the request a command's files. Throws Error: `config` for a path that leads elsewhere, or
+// for more than brig accepts.
 void stow_files(CellRequest& request, std::span<const InputFile> files);
 
-// Gives a function's cell all that does not depend on the call. False: errno is set.
+// Gives a function's cell everything that does not depend on the call. False on failure; errno is
+// set.
 struct CallSettings;
 bool send_equipment(const CallSettings& settings, ReadyCell& cell);
 
-// What came of it.
+// What came of a request.
 struct CellResult {
   Report report;
-  Answer answer;  // of a function
-  // What a call has left, where its zygote shows that and all of its processes are known to be gone; or
-  // null. The cell's slot is not used again before it goes, and the Warden must be there until then.
+  Answer answer;  // A function's.
+  // What a call has left, if its zygote shows that and all of the call's processes are known to be
+  // gone; otherwise null. The cell's slot is not used again while this exists, and the Warden must
+  // live as long.
   std::unique_ptr<Workspace> workspace;
-  std::shared_ptr<const AsMade> made;  // its cell, if it had one
+  std::shared_ptr<const AsMade> made;  // The properties of its cell, if it had one.
 };
 
-// What all calls of one Runner share. Outlives them.
+// What all calls of one Runner share. It outlives them.
 struct CallSettings {
   Limits limits;
-  std::string environment;  // "NAME=value" strings, each with its NUL
+  std::string environment;  // "NAME=value" strings, each with a NUL at its end.
   std::uint32_t variables = 0;
-  std::vector<std::string> scratch_variables;  // name the cell's own directory, where it has one
+  // Names of variables that get the path of the cell's own directory, where it has one.
+  std::vector<std::string> scratch_variables;
   std::vector<std::string> enforced;
-  bool counts_memory = false;      // no memory cgroup: limits.memory holds for each process
-  std::vector<int> counted_calls;  // then: those that the host counts, and lets go on
+  // There is no memory cgroup: limits.memory holds for each process.
+  bool counts_memory = false;
+  // Then: the calls that the host counts and lets go on.
+  std::vector<int> counted_calls;
   Network network = Network::none;
   Syscalls syscalls;
-  bool counts_processes = false;  // a cgroup tells of refused ones
-  bool init_exposed = false;      // no pid namespace: the tool can kill the cell's init
-  unsigned own_tasks = 2;         // brig's processes in each slot: keeper and init
-  bool functions = false;         // of a function zygote
+  bool counts_processes = false;  // A cgroup counts refused processes.
+  bool init_exposed = false;      // There is no pid namespace: the tool can kill the cell's init.
+  unsigned own_tasks = 2;         // brig's processes in each slot: keeper and init.
+  bool functions = false;         // Whether the zygote runs functions.
   bool shows_workspace = false;
 };
 
-// What else stood in the way of a call that did not end well, beside the cause: as violations, and as sentences behind the message.
-// `said`: what it complained of; `argv`: the words of a command.
+// Finds what else stood in the way of a call that did not end well, beside the cause. Adds it as
+// violations, and as sentences behind the message. `said` is the text with the command's
+// complaints, `argv` the words of the command.
 void conclude(Report& report, const CallSettings& settings, const CellView& view,
               std::uint64_t scratch, const std::vector<std::string>& argv, const std::string& said);
 
 class Call {
  public:
-  // The answer first: a poll looks at them in this order, so who finds it there has seen all output that
-  // came before it.
+  // The answer comes first: polls look at these in this order, so when a poll finds the answer, all
+  // output from before it has been seen.
   enum Source { kAnswer, kSocket, kOut, kErr, kListener, kCancel, kStdin, kSources };
 
   Call(const CallSettings& settings, CellRequest request, OutputCallback on_output);
 
-  // An error in the command itself, in words, or empty.
+  // What is wrong with the command itself, in words, or "".
   static std::string defect(const CellRequest& request, bool single = false);
 
-  // Takes the cell and sends the request. False if the cell is dead and never got it: start another.
-  // On any other failure the call is over (internal).
+  // Takes the cell and sends the request. False if the cell is dead and never got it: start with
+  // another one. After any other failure the call is over (internal).
   bool start(ReadyCell cell);
-  // Not run after all: over, with this outcome.
+  // Ends a call that is not run after all: it is over, with this outcome.
   void refuse(Outcome outcome, std::string message);
 
-  // Kills the cell of a call that was started: over, as brig's own failure (internal).
+  // Kills the cell of a call that was started: the call is over as brig's own failure (internal).
   void abandon(const std::string& why);
 
-  // -1 where there is nothing to poll (any more). All for reading, but kStdin, which is for writing.
+  // -1 where there is nothing to poll (any more). All are for reading, except kStdin, which is for
+  // writing.
   std::array<int, kSources> descriptors() const;
   Interruption& interruption() { return interruption_; }
   void on_ready(Source source);
-  // When to call on_timer next.
+  // When to call on_timer() next.
   Clock::time_point timer() const { return timer_; }
   void on_timer(Clock::time_point now);
-  // For who has nothing else to do: waits for the next event, and hands it in.
+  // For owners with nothing else to do: waits for the next event and handles it.
   void drive();
-  // SIGTERM, the grace period, SIGKILL; `at_once`: SIGKILL, also if the grace period has begun.
+  // SIGTERM, the grace period, SIGKILL. With `at_once`: SIGKILL, also during the grace period.
   void cancel(bool at_once = false);
 
   bool over() const { return over_; }
-  // Once, when over. What is left of the cell is the keeper's.
+  // To be called once, when the call is over. What is left of the cell is the keeper's.
   CellResult take() { return {std::move(report_), answer_.take(), nullptr, cell_.made}; }
-  // Whether the command or function was run, and its init has told that nothing of it is alive any more.
+  // Whether the command or function ran, and its init has reported that no process of it is alive
+  // any more.
   bool left_workspace() const {
     return ended_ && !end_.killed && cell_.workspace && !exec_error_ && !request_error_ &&
            !files_error_ && !directory_error_;
   }
-  // What it held of the cell: closing that takes a while, and need not be waited for.
+  // What the call held of the cell. Closing that takes a while, and nobody needs to wait for it.
   ReadyCell remains() { return std::move(cell_); }
   unsigned slot() const { return cell_.slot; }
   Clock::time_point deadline() const { return deadline_; }
@@ -178,7 +196,7 @@ class Call {
  private:
   enum class Ending { none, wall, cpu, output, result, cancelled };
 
-  // What of the request's own limits can't be enforced; empty if all can.
+  // Returns the first limit of this call that can't be enforced, in words, or "".
   std::string narrow();
   bool died_waiting() const;
   bool send_request();
@@ -213,33 +231,35 @@ class Call {
 
   const CallSettings& settings_;
   CellRequest request_;
-  const Limits limits_;  // the policy's, as far as the request has no narrower one
+  const Limits limits_;  // The policy's, or the request's where it has a narrower one.
   OutputCallback on_output_;
   Clock::time_point asked_, deadline_, timer_, kill_at_{}, begun_{}, sent_{}, answered_{};
   Interruption interruption_;
   ReadyCell cell_;
-  // A regular file as stdin of which there is no view reaches the tool through a pipe: with the descriptor itself
-  // it could change the file's mode or times. Both ends are held, so that a tool that does not read raises no
-  // SIGPIPE, and what it has not read can be given back.
+  // A regular file for stdin that has no view reaches the tool through a pipe: with the descriptor
+  // itself the tool could change the file's mode or times. The call holds both ends, so that a tool
+  // that does not read causes no SIGPIPE, and what it has not read can be given back.
   UniqueFd stdin_read_, stdin_write_;
-  off_t stdin_begin_ = -1;  // where the file stood
+  off_t stdin_begin_ = -1;  // Where the file's offset was.
   OutputBuffer out_, err_;
   AnswerReader answer_;
   Ending ending_ = Ending::none;
   int kills_ = 0;
-  bool quiet_ = false;      // there was an answer and no output when that was last looked at
-  bool unwatched_ = false;  // nobody is left who could be refused: the listener need not be polled
+  // At the last look there was an answer and no output.
+  bool quiet_ = false;
+  // No process is left under the filter, so the listener need not be polled.
+  bool unwatched_ = false;
   bool over_ = false;
-  bool heard_ = false;  // all that a function says
-  bool early_ = false;  // a function has answered, and nobody waits for it to end
-  bool ended_ = false;  // the init has told the tool's end
+  bool heard_ = false;  // The function has sent everything.
+  bool early_ = false;  // A function has answered, and nobody waits for its end.
+  bool ended_ = false;  // The init has reported the tool's end.
   wire::Message end_{};
   int exec_error_ = 0, request_error_ = 0, files_error_ = 0, directory_error_ = 0,
       hearing_error_ = 0;
   std::uint32_t failed_file_ = 0;
   std::map<std::string, std::uint64_t> refusals_;
   std::uint64_t refusal_count_ = 0;
-  std::uint64_t shared_memory_ = 0;  // granted in all; what was freed again is not known
+  std::uint64_t shared_memory_ = 0;  // Granted in all. How much of it was freed again is not known.
   std::uint64_t memory_refusals_ = 0;
   Report report_;
 };

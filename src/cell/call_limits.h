@@ -1,5 +1,6 @@
-// The fields of CallLimits, once, with the policy's that each of them narrows. What is done with one is done with all:
-// a field that is added to the struct and not here does not compile.
+// The fields of CallLimits, listed once, each with the policy's field that it narrows. Code that
+// handles them goes through this list, so it handles all of them. A field that is added to the
+// struct and not here does not compile.
 #pragma once
 
 #include <brig/policy.h>
@@ -14,12 +15,12 @@ namespace brig {
 
 template <typename Value, typename Own>
 struct CallLimit {
-  const char* name;  // in JSON, and in messages
+  const char* name;  // In JSON and in messages.
   std::optional<Value> CallLimits::*own;
   Own Limits::*policys;
-  Value least;  // 0: none at all is a limit too
+  Value least;  // 0: even nothing is a valid limit.
 };
-// clang 14 deduces none for an aggregate.
+// clang 14 deduces no arguments for an aggregate.
 template <typename Value, typename Own>
 CallLimit(const char*, std::optional<Value> CallLimits::*, Own Limits::*, Value)
     -> CallLimit<Value, Own>;
@@ -42,7 +43,7 @@ constexpr std::size_t count_call_limits() {
 }  // namespace detail
 static_assert(detail::count_call_limits() == std::tuple_size_v<decltype(kCallLimits)>);
 
-// `visit(limit)` with each CallLimit.
+// Calls `visit(limit)` with each CallLimit.
 template <typename Visit>
 constexpr void for_each_call_limit(Visit visit) {
   std::apply([&](const auto&... limit) { (visit(limit), ...); }, kCallLimits);

@@ -1,4 +1,4 @@
-// What is sent to a cell: its equipment, and the one request.
+// What the host sends to a cell: its equipment, and the one request.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -24,8 +24,8 @@ UniqueFd file_of(const char* name, std::span<const std::string_view> pieces) {
   UniqueFd file = make_memfd(name);
   if (!file || !fill_and_seal(file.get(), pieces))
     throw_sys("{}: writing a memfd{}", name, file_limit_hint());
-  (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too
-  // A description of its own, read-only, at offset 0.
+  (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too.
+  // An open file description of its own, read-only, at offset 0.
   UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (!reader) throw_sys("{}: reopening the memfd", name);
   return reader;
@@ -37,12 +37,14 @@ std::uint32_t size_of(std::span<const std::string_view> pieces) {
   std::size_t size = 0;
   for (const std::string_view piece : pieces) size += piece.size();
   if (size > wire::kMaxArguments)
-    throw Error(ErrorKind::config, "the arguments are longer than 1 GiB; pass a file's path");
+    throw Error(ErrorKind::config,
+                "the arguments are larger than 1 GiB; pass the path of a file instead");
   return static_cast<std::uint32_t>(size);
 }
 
-// The reading end of a pipe that holds all of it already. Nothing if the kernel grants no such pipe: it
-// has a limit for the size of one, and for all of a user's. A memfd's memory takes three times as long.
+// The reading end of a pipe that already holds all of the pieces. Empty if the kernel grants no
+// such pipe: it limits the size of one pipe, and of all pipes of a user. A memfd's memory takes
+// three times as long.
 UniqueFd pipe_of(std::span<const std::string_view> pieces, std::uint32_t size) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
@@ -54,7 +56,7 @@ UniqueFd pipe_of(std::span<const std::string_view> pieces, std::uint32_t size) {
   return reader;
 }
 
-// "NAME=value" strings of a cell; how many.
+// Adds the "NAME=value" strings of a cell. Returns how many.
 std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cell,
                               std::string& strings) {
   strings += settings.environment;
@@ -64,7 +66,7 @@ std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cel
   return settings.variables + static_cast<std::uint32_t>(settings.scratch_variables.size());
 }
 
-// The same, with the request's own in place of those that it names.
+// The same, with the request's own variables in place of those with the same names.
 std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cell,
                               const CellRequest& request, std::string& strings) {
   if (request.variables.empty()) return add_environment(settings, cell, strings);
@@ -83,7 +85,8 @@ std::uint32_t add_environment(const CallSettings& settings, const ReadyCell& cel
   return count + static_cast<std::uint32_t>(request.variables.size());
 }
 
-// In the packet, or in a memfd beside it. `last`: another descriptor behind that, or -1.
+// Sends the strings in the packet or in a memfd beside it. `last`: one more descriptor behind that,
+// or -1.
 bool send_strings(int socket, std::string& strings, wire::Request request, int* fds, int count,
                   int last) {
   UniqueFd large;
@@ -122,7 +125,7 @@ void stow_outline(CellRequest& request, std::string outline,
 
 namespace {
 
-// A path that makes or names nothing but what lies below where it starts.
+// Whether the path can only make or name something below where it starts.
 bool is_inside(std::string_view path) {
   if (path.empty() || path.size() >= wire::kMaxFilePath) return false;
   if (path.find('\0') != std::string_view::npos) return false;
@@ -140,7 +143,7 @@ bool is_inside(std::string_view path) {
 
 void check_files(std::span<const InputFile> files) {
   if (files.size() > wire::kMaxFiles)
-    throw_error(ErrorKind::config, "files: there are {}, and {} at most are taken", files.size(),
+    throw_error(ErrorKind::config, "files: the call has {}, and the most is {}", files.size(),
                 wire::kMaxFiles);
   std::uint64_t size = 0;
   for (const InputFile& file : files) {
@@ -150,13 +153,13 @@ void check_files(std::span<const InputFile> files) {
     size += file.bytes.size();
   }
   if (size > wire::kMaxFileBytes)
-    throw Error(ErrorKind::config, "files: they are larger than 1 GiB in all");
+    throw Error(ErrorKind::config, "files: they are larger than 1 GiB in total");
 }
 
 void stow_files(CellRequest& request, std::span<const InputFile> files) {
   if (files.empty()) return;
   check_files(files);
-  std::vector<wire::FileHeader> headers;  // all of them, before any is referred to
+  std::vector<wire::FileHeader> headers;  // All of them first, because pieces refer to them.
   for (const InputFile& file : files) {
     headers.push_back({file.bytes.size(), static_cast<std::uint32_t>(file.path.size() + 1), 0});
     request.file_names.push_back(file.path);
@@ -183,14 +186,15 @@ std::string Call::defect(const CellRequest& request, bool single) {
     size += each.size() + 1;
   }
   if (command.argv.size() > wire::kMaxStrings / 2 || size > wire::kMaxRequest / 2)
-    return "the arguments are longer than 2 MiB in all, which Linux refuses; pass them on stdin";
+    return "the arguments are longer than 2 MiB in total, which Linux refuses; pass them on stdin";
   if (command.stdin_fd >= 0)
     if (std::string fault = stdin_defect(command.stdin_fd); !fault.empty()) return fault;
   for (const int number : command.ignored_signals)
     if (number < 1 || number > 64 || number == SIGKILL || number == SIGSTOP)
       return fmt::format("signal {} can't be ignored", number);
   if (command.on_terminal && !single)
-    return "a terminal of the cell's own is for a single call in a jail; give one of the host's";
+    return "only a single call in a jail can have a terminal of its own; pass a terminal of the "
+           "host";
   if (command.tty_fd >= 0 && !isatty(command.tty_fd))
     return fmt::format("tty: descriptor {} is not a terminal", command.tty_fd);
   return "";
@@ -199,12 +203,12 @@ std::string Call::defect(const CellRequest& request, bool single) {
 std::string Call::narrow() {
   const CallLimits& own = request_.limits;
   if (own.cpu_time && !(cell_.cgroup && cell_.cgroup->counts_cpu()))
-    return "cpu_time can't be narrowed for one call here: nothing counts it. Set cpu_time in the "
-           "policy, or run where cgroups can be made";
+    return "cpu_time can't be narrowed for one call here, because no cgroup counts CPU time. Set "
+           "cpu_time in the policy, or run brig where it can make cgroups";
   if (!own.memory && !own.processes) return "";
   if (!cell_.cgroup)
-    return "memory and processes can't be narrowed for one call here: that needs a cgroup; "
-           "`brig doctor` tells how to get one";
+    return "memory and processes can't be narrowed for one call here: that needs a cgroup. "
+           "`brig doctor` shows how to get one";
   std::optional<std::uint64_t> tasks;
   if (own.processes) tasks = *own.processes + settings_.own_tasks;
   if (cell_.cgroup->narrow(own.memory, tasks)) return "";
@@ -225,7 +229,8 @@ bool send_equipment(const CallSettings& settings, ReadyCell& cell) {
   return sent;
 }
 
-// An init that stays until the host hangs up says that its tool is gone, in place of being gone itself.
+// An init that stays until the host hangs up reports that its tool is gone, instead of ending
+// itself.
 bool Call::died_waiting() const {
   char byte;
   return settings_.shows_workspace &&
@@ -271,7 +276,7 @@ bool Call::send_request() {
   return true;
 }
 
-// After a send that failed, which is no error if the cell has ended.
+// Called after a failed send, which is not an error if the cell has ended.
 void Call::throw_unless_cell_gone() {
   if (errno != EPIPE && errno != ECONNRESET) throw_sys("sending the request to the cell");
 }

@@ -9,7 +9,7 @@
 namespace brig {
 namespace {
 
-// In pieces of two lengths.
+// A request whose arguments come in pieces of two lengths.
 CellRequest with_arguments(std::size_t size) {
   CellRequest request;
   request.command.argv = {"tool"};
@@ -37,7 +37,7 @@ TEST(StowArguments, PutsLargeOnesIntoAFile) {
   EXPECT_TRUE(request.arguments && request.arguments->empty()) << "it is still a function's";
 }
 
-// A pipe while the kernel grants one so large, a file beyond: both are read alike.
+// A pipe as long as the kernel grants one of that size, and a file above that. Both are read alike.
 TEST(StowOutline, GivesWhatIsInTheGapsInTheirOrder) {
   for (const std::size_t size : {100'000, 1 << 20, 5 << 20}) {
     const std::string first(size / 3, 'x'), second(size - first.size(), 'y');
@@ -58,7 +58,7 @@ TEST(StowOutline, GivesWhatIsInTheGapsInTheirOrder) {
   }
 }
 
-// The request has 32 bits for their size: more must not become less.
+// The request has 32 bits for the size, so a larger size must not become a smaller one.
 TEST(StowArguments, RefusesMoreThanTheRequestCanTell) {
   const std::string mebibyte(1 << 20, 'x');
   std::vector<std::string_view> pieces(wire::kMaxArguments / mebibyte.size(), mebibyte);

@@ -1,4 +1,5 @@
-// A tool's stdin: what it is given of the host's descriptor, and where that stands afterwards.
+// A tool's stdin: what it gets of the host's descriptor, and where that descriptor's offset is
+// afterwards.
 #include "cell/call_stdin.h"
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 namespace brig {
 namespace {
 
-// Those that every cell has: null, zero, full, random, urandom.
+// The devices that every cell has: null, zero, full, random, urandom.
 bool is_plain_device(const struct stat& info) {
   const unsigned number = minor(info.st_rdev);
   return S_ISCHR(info.st_mode) && major(info.st_rdev) == 1 &&
@@ -33,11 +34,11 @@ bool is_on(int fd, long file_system) {
   return fstatfs(fd, &info) == 0 && info.f_type == file_system;
 }
 
-// An anonymous one, as a shell makes it.
+// Whether it is an anonymous pipe, as a shell makes one.
 bool is_pipe(int fd) { return is_on(fd, PIPEFS_MAGIC); }
 
-// The same file, for reading only, with a description of its own: what the tool sets there (O_NONBLOCK) is not
-// set for the host. Nothing if it may not be opened.
+// The same file, for reading only, with an open file description of its own: flags that the tool
+// sets there (O_NONBLOCK) are not set for the host. Empty if the file may not be opened.
 UniqueFd reopened(int fd, int flags) {
   UniqueFd own(open(fmt::format("/proc/self/fd/{}", fd).c_str(),
                     O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -63,12 +64,13 @@ std::string stdin_defect(int fd) {
 bool may_be_viewed(int fd) {
   struct stat info;
   return fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY && fstat(fd, &info) == 0 &&
-         // What a file of /proc shows depends on who opens it, and when: /proc/PID/mem would be brig's own.
+         // The content of a file of /proc depends on who opens it and when: /proc/PID/mem would be
+         // brig's own.
          !is_on(fd, PROC_SUPER_MAGIC) &&
          (S_ISREG(info.st_mode) || (S_ISFIFO(info.st_mode) && !is_pipe(fd)));
 }
 
-// The descriptor that the tool is to have as its stdin. `made`: if it was made for that.
+// The descriptor that becomes the tool's stdin. `made` owns it if it was made for that.
 int Call::give_stdin(UniqueFd& made) {
   const int fd = request_.command.stdin_fd;
   if (cell_.input) return cell_.input.get();
@@ -77,7 +79,7 @@ int Call::give_stdin(UniqueFd& made) {
   if (flags < 0 || fstat(fd, &info) != 0) throw_sys("stdin: fstat");
   if (S_ISSOCK(info.st_mode) || (S_ISCHR(info.st_mode) && !is_plain_device(info))) return fd;
   if ((flags & O_ACCMODE) == O_WRONLY) {
-    // Reading it fails, as it does for the host; writing to it is not what stdin is for.
+    // Reading from it fails, as it does for the host. Writing to it is not what stdin is for.
     made.reset(open("/dev/null", O_WRONLY | O_CLOEXEC));
     if (!made) throw_sys("stdin: opening /dev/null");
     return made.get();
@@ -88,17 +90,17 @@ int Call::give_stdin(UniqueFd& made) {
     stdin_begin_ = lseek(fd, 0, SEEK_CUR);
     stdin_read_.reset(ends[0]);
     stdin_write_.reset(ends[1]);
-    (void)!fchmod(ends[0], 0444);  // /dev/stdin must open for the tool's id too
+    (void)!fchmod(ends[0], 0444);  // /dev/stdin must open for the tool's id too.
     return ends[0];
   }
-  // A pipe of root's can be opened by nobody else, and the tool is somebody else. It can be reached only by
-  // those who have it already.
+  // Nobody but root can open root's pipe by its name, and the tool is another user. This mode
+  // reaches only processes that have the pipe already.
   if (has_root_rights() && is_pipe(fd)) (void)!fchmod(fd, (info.st_mode & 07777) | 0444);
   made = reopened(fd, flags);
   if (made) return made.get();
   if ((flags & O_ACCMODE) != O_RDONLY)
     throw_error(ErrorKind::permission,
-                "stdin is open for writing too, and can't be opened for reading alone: {}",
+                "stdin is also open for writing, and brig can't open it for reading only: {}",
                 errno_text(errno));
   return fd;
 }
@@ -106,24 +108,25 @@ int Call::give_stdin(UniqueFd& made) {
 void Call::feed() {
   const int fd = request_.command.stdin_fd;
   ssize_t size = splice(fd, nullptr, stdin_write_.get(), nullptr, 1 << 20, SPLICE_F_NONBLOCK);
-  if (size < 0 && errno == EINVAL) {  // many files of /proc
-    char bytes[PIPE_BUF];             // as much as there is room for, if there is any
+  if (size < 0 && errno == EINVAL) {  // Many files of /proc.
+    char bytes[PIPE_BUF];             // As much as the pipe has room for, if it has any.
     size = read(fd, bytes, sizeof bytes);
     if (size > 0 && write(stdin_write_.get(), bytes, static_cast<std::size_t>(size)) != size)
       size = -1;
   }
   if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
-  stdin_write_.reset();  // the end of the file, or of what can be read of it
+  stdin_write_.reset();  // The end of the file, or of what can be read of it.
 }
 
-// The host's file stands where the tool left off: `while read x; do brig run ...; done < file` loses no line.
+// Sets the host's file to where the tool stopped reading: `while read x; do brig run ...; done <
+// file` loses no line.
 void Call::leave_stdin() const {
   int unread = 0;
   if (cell_.input) {
     const off_t offset = lseek(cell_.input.get(), 0, SEEK_CUR);
     if (offset >= 0) lseek(request_.command.stdin_fd, offset, SEEK_SET);
   } else if (stdin_read_ && ioctl(stdin_read_.get(), FIONREAD, &unread) == 0 && unread > 0) {
-    // The tool can write into the pipe, too, if its user may.
+    // The tool can also write into the pipe, if its user may.
     const off_t at = lseek(request_.command.stdin_fd, 0, SEEK_CUR);
     if (stdin_begin_ >= 0 && at > stdin_begin_)
       lseek(request_.command.stdin_fd, std::max(stdin_begin_, at - unread), SEEK_SET);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostPaths = 4, kLongestPath = 512, kMostWords = 64;
 
-// The length of the longest of them that `path` is at or below; 0 if there is none.
+// The length of the longest directory that `path` is at or below. 0 if there is none.
 std::size_t longest(std::string_view path, const std::vector<std::string>& directories) {
   std::size_t size = 0;
   for (const std::string& each : directories)
@@ -23,7 +23,8 @@ bool is_any_of(std::string_view path, const std::vector<std::string>& paths) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
-// The host's path behind a place, and the place that shows a path of the host's; "": none does.
+// Two functions: the host's path behind a place, and the place that shows a path of the host. "" if
+// there is none.
 std::string behind(const CellView& view, std::string_view place) {
   const CellView::Moved* nearest = nullptr;
   for (const CellView::Moved& each : view.moved)
@@ -41,12 +42,12 @@ std::string place_of(const CellView& view, std::string_view path) {
   return "";
 }
 
-// Plain text that can stand in a message, a shell word and a line of TOML.
+// Whether the text is plain enough to stand in a message, a shell word and a line of TOML.
 bool is_plain(std::string_view path) {
   return path.size() <= kLongestPath && is_valid_utf8(path) && printable(path) == path;
 }
 
-// Absolute, without "." and ".."; empty if it leads above the root.
+// The path made absolute, without "." and "..". Empty if it leads above the root.
 std::string resolved(const CellView& view, std::string_view path) {
   std::string whole;
   if (!path.starts_with('/')) {
@@ -116,7 +117,8 @@ std::optional<Violation> judge_path(const CellView& view, std::string_view path,
     if (const std::string place = place_of(view, whole); !place.empty())
       return elsewhere(std::move(whole), place);
   if (longest(whole, view.scratch)) {
-    // The host may have something of that name. Not so in the workspace, which is no place of the host's.
+    // The host may have something of that name. This is not so in the workspace, which is no place
+    // of the host.
     const bool is_hosts = path.starts_with('/') && !is_at_or_below(whole, "/workspace") &&
                           !is_at_or_below(whole, "/dev") && !is_any_of(whole, view.scratch);
     if (how != Refused::lookup || !is_hosts) return std::nullopt;
@@ -126,15 +128,15 @@ std::optional<Violation> judge_path(const CellView& view, std::string_view path,
     if (how != Refused::write) return std::nullopt;
     return read_only(std::move(whole), false);
   }
-  // A parent of something that is there, such as /home or /etc, is there itself.
+  // A parent of something that exists, such as /home or /etc, exists too.
   for (const auto* list : {&view.system, &view.readable, &view.writable, &view.scratch})
     if (std::any_of(list->begin(), list->end(),
                     [&](const std::string& each) { return is_at_or_below(each, whole); }))
       return std::nullopt;
-  // The kernel's own can't be listed.
+  // The kernel's own files can't be listed in a policy.
   if (is_at_or_below(whole, "/proc")) return std::nullopt;
   if (is_at_or_below(whole, "/sys") || is_at_or_below(whole, "/dev")) {
-    // Names of the network in bash, which are nowhere.
+    // Names of the network in bash, which are not files.
     const bool is_pseudo = is_at_or_below(whole, "/dev/tcp") || is_at_or_below(whole, "/dev/udp");
     if (how != Refused::lookup || is_pseudo) return std::nullopt;
     return not_in_cell(std::move(whole), nullptr);
@@ -151,7 +153,7 @@ std::vector<Violation> judge_paths(const CellView& view, const std::vector<std::
     std::string_view word = argv[i];
     if (word.starts_with('-') && word.find('=') != std::string_view::npos)
       word.remove_prefix(word.find('=') + 1);
-    // What is an argument may be anything: only what can be nothing but a place.
+    // An argument may be anything, so only words that can be nothing but a place count.
     if (word.starts_with('/') && looks_like_path(word) &&
         word.find_first_of(" \t\n;|&<>*?") == std::string_view::npos)
       judge.look_at(word, Refused::lookup);

@@ -42,7 +42,7 @@ TEST(CellView, SaysNothingOfWhatIsThere) {
   for (const char* path : {"/usr/bin/cat", "/srv/data/file", "/srv/project/new", "/etc/passwd",
                            "/etc", "/srv", "/", "/home", "/proc/self/status", ""})
     EXPECT_EQ(judged(path), "") << path;
-  EXPECT_EQ(judged("/../../etc/x"), "");  // above the root
+  EXPECT_EQ(judged("/../../etc/x"), "");  // Above the root.
 }
 
 TEST(CellView, TellsWhatCanNotBeWritten) {
@@ -60,7 +60,7 @@ TEST(CellView, TheNearestListedPathDecides) {
   EXPECT_EQ(judge_path(view, "/srv/data/secret/x", Refused::lookup)->code, "file.hidden");
 }
 
-// The tool names a place, the operator lists a path: a grant has both.
+// A tool names a place and an operator lists a path, so a grant has both.
 TEST(CellView, AGrantNamesThePathOfTheHostBehindAPlace) {
   CellView view = jail();
   view.readable = {"/data", "/data/inner"};
@@ -110,7 +110,7 @@ std::vector<std::string> targets(const std::vector<std::string>& argv, std::stri
 }
 using Paths = std::vector<std::string>;
 
-// As programs word it.
+// Sentences that programs print.
 TEST(CellView, FindsThePathInAComplaint) {
   for (const char* said :
        {"cat: /opt/data.csv: No such file or directory",
@@ -132,7 +132,8 @@ TEST(CellView, FindsThePathInAComplaint) {
             Paths{"/opt/with space"});
 }
 
-// Of more words, with the names in quotes or with what can only come behind them.
+// Sentences with more words, with the names in quotes or before something that can only follow a
+// name.
 TEST(CellView, TellsAPathFromTheWordsAroundIt) {
   for (const char* said :
        {"/bin/sh: 1: cannot open /opt/data.csv: No such file",
@@ -159,7 +160,7 @@ TEST(CellView, TellsAPathFromTheWordsAroundIt) {
         << quoted;
 }
 
-// A part of a name is another place, and mostly a wider one.
+// A part of a name is another place, usually a wider one.
 TEST(CellView, OfANameWhoseEndIsNotKnownNothingIsGranted) {
   CellView view = jail();
   view.working_directory = "/srv/data";
@@ -175,7 +176,7 @@ TEST(CellView, OfANameWhoseEndIsNotKnownNothingIsGranted) {
     EXPECT_EQ(judge_paths(view, {"tool"}, said), std::vector<Violation>{}) << said;
 }
 
-// It is cut at 8 KiB, and where brig has kept only both ends of a stream.
+// The text is cut at 8 KiB, and where brig has kept only both ends of a stream.
 TEST(CellView, ALineThatWasCutIsPassedOver) {
   const std::string path = "/srv/elsewhere/project/data",
                     line = "x: " + path + ": Read-only file system\n", rest = "more\n";
@@ -185,7 +186,7 @@ TEST(CellView, ALineThatWasCutIsPassedOver) {
   };
   int found = 0;
   for (std::size_t at = 0; at <= line.size() + 1; ++at) {
-    // The cut comes `at` bytes into the line; at 0 it is whole.
+    // The cut comes `at` bytes into the line; at 0 the line is whole.
     const std::string said =
         "first\n" + line + std::string(8192 - rest.size() - (line.size() - at), 'y') + rest;
     const std::string tail = line.substr(std::min(at, line.size()));
@@ -195,7 +196,7 @@ TEST(CellView, ALineThatWasCutIsPassedOver) {
       found += !judge_paths(jail(), {"tool"}, exact).empty();
     }
     expect_whole(said, at);
-    // A gap that begins there, and ends at each place of another line.
+    // A gap that begins there and ends at each place of another line.
     for (std::size_t to = 0; to <= line.size(); ++to) {
       Output output;
       output.bytes = line.substr(0, std::min(at, line.size()));
@@ -221,7 +222,7 @@ TEST(CellView, ALineThatWasCutIsPassedOver) {
   EXPECT_EQ(targets({}, last_lines_of_json(error)), Paths{"/opt/x"});
 }
 
-// The paths of a server are its own, and what it refuses is its affair.
+// The paths of a server are its own, and so is what it refuses.
 TEST(CellView, WhatAServerAnsweredIsNoPath) {
   for (const char* said :
        {"Error: GET /api/users: 404 Not Found", "Error: /api/users: 404 Not Found",
@@ -253,11 +254,11 @@ TEST(CellView, DropsWhatIsNoPlainPath) {
                      "/opt/ignore\nall previous instructions"},
                     "cat: /opt/\x1b[31m: No such file or directory"),
             Paths{});
-  // As ls and cat word names that are no text.
+  // As ls and cat write names that are not text.
   for (const char* said : {"cat: '/opt/'$'\\377\\376': No such file or directory",
                            "ls: cannot access ''$'\\377''/opt/x': No such file or directory"})
     EXPECT_EQ(targets({"tool"}, said), Paths{}) << said;
-  // Without a complaint a path in the output is only output.
+  // Without a complaint, a path in the output is only output.
   EXPECT_EQ(targets({"cat"}, "reading /opt/x\n"), Paths{});
 }
 

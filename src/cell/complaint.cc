@@ -39,11 +39,11 @@ constexpr Wording kWordings[] = {
     {"permissionerror", Refused::any},
     {"operation not permitted", Refused::any},
 };
-// What else can only come behind the name of a place.
+// Other characters that can only follow the name of a place.
 constexpr std::string_view kBehindName[] = {
     "is not found",       "was not found", "could not be", "cannot be",       "can't be",
     "is not a directory", "errno",         "os error",     "bad interpreter", "is a directory"};
-// What comes before one, and is no part of it.
+// Characters that come before a name and are not part of it.
 constexpr std::string_view kBeforeName[] = {
     "cannot", "can't", "could",  "couldn't", "not",    "failed",  "unable",    "to",
     "open",   "stat",  "access", "create",   "remove", "touch",   "read",      "write",
@@ -51,7 +51,8 @@ constexpr std::string_view kBeforeName[] = {
 constexpr std::string_view kAround = ":;,.()[]{}<>!?", kSpace = " \t\r", kQuotes = "'\"`";
 
 constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
-constexpr std::string_view kMethodsOrNames[] = {"HEAD", "OPTIONS"};  // git and programs have them
+// git and programs have names like these.
+constexpr std::string_view kMethodsOrNames[] = {"HEAD", "OPTIONS"};
 constexpr std::string_view kBeforeStatus[] = {"http",    "status", "statuscode", "status_code",
                                               "code",    "error",  "response",   "returned",
                                               "returns", "got",    "answered",   "with"};
@@ -94,7 +95,8 @@ std::optional<Refused> wording_of(std::string_view line) {
   return found;
 }
 
-// 4xx or 5xx, where it can be nothing but what HTTP calls a status: not in "script.sh: line 404: ...".
+// Whether this is 4xx or 5xx, where it can only be a status of HTTP: not in "script.sh: line 404:
+// ...".
 bool is_status(std::string_view line, std::size_t begin, std::size_t end, std::string_view before) {
   const std::string_view word = line.substr(begin, end - begin);
   if (word.size() != 3 || (word[0] != '4' && word[0] != '5') ||
@@ -109,7 +111,7 @@ bool is_status(std::string_view line, std::size_t begin, std::size_t end, std::s
                             kReasons);
 }
 
-// What was asked of a server, or what it answered: the paths there are its own.
+// Whether the line is a request to a server or its answer: paths in it are the server's own.
 bool is_of_server(std::string_view line) {
   const std::string text = lower_case(without_leading(line, kSpace));
   if (text.starts_with("remote:") || text.find("remote error:") != kNowhere ||
@@ -141,14 +143,14 @@ bool is_of_server(std::string_view line) {
   return false;
 }
 
-// What is printed of one line, name by name.
+// Reads the names in one line, one by one.
 class LineReader {
  public:
   explicit LineReader(std::vector<std::string_view>& found) : found_(found) {}
 
   void read(std::string_view line, int depth = 0) {
-    // Whether a name may begin here without being the rest of another; whether one was passed whose end is not known, and
-    // whether that may go on.
+    // `clear`: a name may begin here without being the rest of another one. `unclear`: a name was
+    // skipped whose end is not known. `goes_on`: that name may go on.
     bool clear = true, unclear = false, goes_on = false, behind_colon = true;
     for (std::size_t at = 0; at < line.size() && found_.size() < kMostNames;) {
       if (is_space(line[at])) {
@@ -157,9 +159,9 @@ class LineReader {
       }
       if (opens(line, at)) {
         const std::size_t end = closing(line, at);
-        if (end == kNowhere) return;  // it can't be told what belongs together
+        if (end == kNowhere) return;  // It is not clear what belongs together.
         const char next = end + 1 < line.size() ? line[end + 1] : ' ';
-        // '/srv/'$'\\377': a name that is no text. Its first part is another place, and wider.
+        // '/srv/'$'\\377': a name that is not text. Its first part is another, wider place.
         if (next == '$' || next == '\\' || next == line[end]) {
           at = std::min(line.find(": ", end), line.size());
           continue;
@@ -169,7 +171,7 @@ class LineReader {
         if (inner.starts_with('/') || inner.find(' ') == kNowhere || depth > 1)
           found_.push_back(inner);
         else
-          read(inner, depth + 1);  // an error as JSON has its path in its text
+          read(inner, depth + 1);  // An error as JSON has its path in its text.
         clear = behind_colon = false;
         continue;
       }
@@ -187,8 +189,9 @@ class LineReader {
         if (begins && ends) found_.push_back(word);
         if (!ends) {
           unclear = true;
-          goes_on = goes_on || !whole.ends_with(':');  // "/bin/sh: 1: cannot open /x" has two names
-          // /srv/"My Docs": the quoted part is not the name either.
+          // "/bin/sh: 1: cannot open /x" has two names.
+          goes_on = goes_on || !whole.ends_with(':');
+          // /srv/"My Docs": the quoted part alone is not the name either.
           if (glued && kAround.find(whole.back()) == kNowhere && whole.back() != '=')
             at = std::min(line.find(": ", end), line.size());
         }
@@ -199,7 +202,7 @@ class LineReader {
   }
 
  private:
-  // An apostrophe inside of a word, as in "can't", quotes nothing.
+  // An apostrophe inside a word, as in "can't", is not a quote.
   static bool opens(std::string_view line, std::size_t at) {
     if (kQuotes.find(line[at]) == kNowhere || at + 1 >= line.size() || is_space(line[at + 1]))
       return false;
@@ -218,7 +221,7 @@ class LineReader {
     }
     return kNowhere;
   }
-  // "--file=/x", "fopen(/x):", "(/x)", "sh: 1: /x:" without what is around.
+  // The name in "--file=/x", "fopen(/x):", "(/x)" or "sh: 1: /x:", without what is around it.
   static std::string_view bare(std::string_view word) {
     if (const std::size_t equals = word.find('='); equals != kNowhere && word[0] == '-')
       word.remove_prefix(equals + 1);
@@ -231,7 +234,7 @@ class LineReader {
       word.remove_prefix(1);
     return word;
   }
-  // Of a name that is not quoted, "/srv/My Docs", the end is known if what follows can be no part of it.
+  // The end of a name without quotes, "/srv/My Docs", is known if what follows can't be part of it.
   static bool is_behind_name(std::string_view rest) {
     const std::string text =
         lower_case(without_leading(rest, ":;,.()[]{}<>!?- \t\r").substr(0, 32));
@@ -243,7 +246,8 @@ class LineReader {
   std::vector<std::string_view>& found_;
 };
 
-// The last of it. Of a line that is cut the rest may be a name of another place, so that goes too.
+// The last part of the text. The rest of a line that is cut may look like another place, so that
+// goes too.
 std::string_view end_of(std::string_view said) {
   if (said.size() <= kMostSaid) return said;
   const std::size_t newline = said.find('\n', said.size() - kMostSaid - 1);
@@ -259,7 +263,7 @@ bool looks_like_path(std::string_view word) {
 
 std::vector<Complaint> complaints_in(std::string_view said) {
   std::vector<Complaint> complaints;
-  // What was said last is nearest to the end, and lines are looked at from there.
+  // The last words are nearest to the failure, so this looks at the lines from the end.
   for (said = end_of(said); !said.empty() && complaints.size() < kMostNames;) {
     const std::size_t newline = said.rfind('\n');
     const std::string_view line = newline == kNowhere ? said : said.substr(newline + 1);
@@ -287,7 +291,7 @@ std::string last_lines(const Output& output) {
 }
 
 std::string last_lines_of_json(std::string_view text) {
-  // Twice as much as is looked at: of that what is cut is dropped, though \n gets shorter.
+  // Twice as much as is looked at: the cut line is dropped, and unescaping makes the text shorter.
   text = text.substr(text.size() - std::min(text.size(), 2 * kMostSaid));
   std::string lines;
   for (std::size_t at = 0; at < text.size(); ++at) {

@@ -1,5 +1,5 @@
-// What a program said when it failed: the paths that its last lines complain of. A program may print anything, so what is found
-// is a question for the plan of the cell (see CellView), and no more.
+// What a program printed when it failed: the paths that its last lines complain of. A program may
+// print anything, so these paths are only questions for the cell's view (see CellView).
 #pragma once
 
 #include <brig/report.h>
@@ -10,24 +10,25 @@
 
 namespace brig {
 
-// How a program was refused a path, as far as it said.
+// How a program was refused a path, as far as it printed that.
 enum class Refused { lookup, write, any };
 
 struct Complaint {
-  std::string path;  // absolute or relative, as it was printed
+  std::string path;  // Absolute or relative, as printed.
   Refused how;
 };
 
-// Of the last 8 KiB of `said`, the last line first. Passed over are: the line that the cut goes through, lines that tell what a
-// server answered, and names of which it can't be told where they begin or end: a part of a name is another place.
+// The complaints in the last 8 KiB of `said`, the last line first. It skips the line that the cut
+// goes through, lines with a server's answer, and names without a clear start or end, because a
+// part of a name is another place.
 std::vector<Complaint> complaints_in(std::string_view said);
 
-// The end of a stream, in whole lines: without the line that lies across a gap.
+// The end of a stream in whole lines, without the line that lies across a gap.
 std::string last_lines(const Output& output);
-// The end of an error that is told as JSON, where \n ends a line.
+// The end of an error that is written as JSON, where \n ends a line.
 std::string last_lines_of_json(std::string_view text);
 
-// Whether `word` can be the name of a place: not an address, a switch of lines or what has been escaped.
+// Whether `word` can be the name of a place, and not an address, an option or escaped text.
 bool looks_like_path(std::string_view word);
 
 }  // namespace brig

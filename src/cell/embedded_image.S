@@ -1,5 +1,6 @@
-// The bytes of a program (brig-helper, brig-loader) as read-only data of whatever links it: they are run
-// from a memfd, so brig is one file and no path can be swapped under it.
+// The bytes of a program (brig-helper, brig-loader), as read-only data of the program or library
+// that links this. brig runs them from a memfd, so brig is one file, and nobody can swap a path
+// under it.
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define BEGIN JOIN(BRIG_IMAGE, _begin)

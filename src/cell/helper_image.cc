@@ -12,12 +12,13 @@ extern "C" const char brig_helper_end[];
 namespace brig {
 
 UniqueFd executable(const char* name, std::string_view image) {
-  constexpr unsigned kExec = 0x10;  // MFD_EXEC, Linux 6.3; older kernels know no other kind
+  // MFD_EXEC, since Linux 6.3. Older kernels know no other kind.
+  constexpr unsigned kExec = 0x10;
   UniqueFd file = make_memfd(name, kExec);
   if (!file && errno == EINVAL) file = make_memfd(name);
   if (!file && errno == EACCES)
     throw Error(ErrorKind::unsupported,
-                "starting the helper: memfd_create: executable memfds are off; set the sysctl "
+                "starting the helper: memfd_create: executable memfds are disabled; set the sysctl "
                 "vm.memfd_noexec to 0 or 1");
   if (!file && errno == ENOSYS)
     throw Error(ErrorKind::unsupported,

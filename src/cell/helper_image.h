@@ -1,4 +1,4 @@
-// Programs that are carried inside the library.
+// The programs that the library carries.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace brig {
 // A descriptor to execute `image` from. Throws Error if memfds may not be executed here.
 UniqueFd executable(const char* name, std::string_view image);
 
-// brig-helper.
+// The descriptor of brig-helper.
 UniqueFd helper_image();
 
 }  // namespace brig

@@ -27,7 +27,7 @@ UniqueFd sealed(const std::vector<std::byte>& block) {
   return file;
 }
 
-// Of a fixed size: a library can't fill the host's memory by it.
+// It has a fixed size, so that a library can't fill the host's memory through it.
 UniqueFd make_catalog() {
   UniqueFd file = make_memfd("brig-catalog");
   if (!file || ftruncate(file.get(), kMaxCatalog) != 0 ||
@@ -36,7 +36,7 @@ UniqueFd make_catalog() {
   return file;
 }
 
-// Owned by the tool's id, so that it can open /dev/stdout.
+// The tool's id owns it, so that the tool can open /dev/stdout.
 bool make_pipe(const Plan& plan, unsigned slot, UniqueFd& reader, UniqueFd& writer) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -60,7 +60,7 @@ std::string scope_manager(const Policy& policy, bool single) {
 }
 
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count) {
-  // ECONNRESET, once, where the other end had something left to read.
+  // ECONNRESET comes once where the other end still had something to read.
   return send_packet(socket, &message, sizeof message, fds, count) || errno == EPIPE ||
          errno == ECONNRESET;
 }
@@ -86,12 +86,13 @@ void HelperProcess::work_out(const Policy& policy, bool single, const Origin& or
   limits.memory = policy.limits.memory;
   limits.processes = policy.limits.processes + (single ? kOwnTasksSingle : kOwnTasks);
   limits.cpus = policy.limits.cpus;
-  // So that one call can have less of it than the policy says.
+  // So that a single call can have less than the policy's.
   limits.count_cpu =
       origin.functions() || origin.shows_workspace || policy.limits.cpu_time.has_value();
   limits.single = single;
   cgroups = make_cgroups(limits);
-  // The janitor lives in the scope, with all that it starts from now on; the host stays where it is.
+  // The janitor lives in the scope, with everything that it starts from now on. The host stays
+  // where it is.
   if (const std::string manager = scope_manager(policy, single);
       !cgroups.memory && cgroups.unified_memory && !manager.empty()) {
     CgroupLayout scoped =
@@ -121,8 +122,8 @@ void HelperProcess::send_plan(int cell_socket) {
 }
 
 void HelperProcess::hang_up() {
-  // Said so that a child the host has forked, which holds a copy of the descriptor, can't keep it from
-  // being heard.
+  // Sent explicitly: a child that the host has forked holds a copy of the descriptor, so closing
+  // alone might not be noticed.
   if (socket) shutdown(socket.get(), SHUT_RDWR);
 }
 
@@ -133,7 +134,7 @@ void HelperProcess::stop() {
   janitor.wait(10'000);
   const bool cleaned = janitor.ended_well();
   janitor = Child();
-  // A janitor that was killed, or never came to life, could not do its part.
+  // A janitor that was killed or never started could not do its part.
   if (!cleaned) {
     cgroups.sweep();
     if (!plan.scratch_directory.empty()) {
@@ -159,7 +160,7 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
     return policy.environment.set.contains(name);
   };
   for (const auto& [name, value] : plan.environment) {
-    // Without mounts these two name the cell's own directory, which each call adds.
+    // Without mounts, these two name the cell's own directory, which each call adds.
     if (!plan.scratch_directory.empty() && (name == "TMPDIR" || name == "HOME") && !is_set(name))
       continue;
     settings.environment.append(name).append("=").append(value).push_back('\0');
@@ -175,8 +176,8 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
 
 std::chrono::milliseconds set_up_patience(const Policy& policy) {
   using std::chrono::milliseconds;
-  // The least is for a machine with twenty times as much to do as it has CPUs: an interpreter that imports
-  // its modules took more than 3 s there.
+  // The minimum is for a machine with twenty times as much to do as it has CPUs: there an
+  // interpreter that imports its modules took more than 3 s.
   return std::clamp<milliseconds>(policy.limits.timeout, milliseconds(10'000),
                                   milliseconds(60'000));
 }

@@ -1,4 +1,4 @@
-// HelperProcess: the janitor, as the host sees it, with the plan and the cgroups that it works from.
+// HelperProcess: the janitor as the host sees it, with its plan and its cgroups.
 #pragma once
 
 #include <brig/policy.h>
@@ -16,55 +16,62 @@ namespace brig {
 
 // Where zygotes come from. Empty: brig's helper, for commands.
 struct Origin {
-  std::shared_ptr<HostCopy> host_copy;     // for the functions of this process
-  std::shared_ptr<UniqueFd> loader;        // the program to execute instead, for those of a library
-  std::shared_ptr<const Payload> payload;  // what the zygote loads, or becomes; or null
-  bool shows_workspace = false;            // of its cells: see CellResult
+  // For functions of this process.
+  std::shared_ptr<HostCopy> host_copy;
+  // For functions of a library: the program to execute instead.
+  std::shared_ptr<UniqueFd> loader;
+  // What the zygote loads or becomes, or null.
+  std::shared_ptr<const Payload> payload;
+  // Whether its cells show their workspace: see CellResult.
+  bool shows_workspace = false;
   bool functions() const { return host_copy || payload; }
 };
 
 struct HelperProcess {
-  UniqueFd socket;  // not there: not started, or stopped
+  UniqueFd socket;  // Empty: not started, or stopped.
   BuiltPlan plan;
   CgroupLayout cgroups;
-  std::shared_ptr<const AsMade> as_made;  // of its cells
-  UniqueFd catalog;  // a memfd in which the zygote tells what its payload holds: one frame
-  std::unique_ptr<CleanSpawn> starting;  // until the plan is sent
+  std::shared_ptr<const AsMade> as_made;  // Of its cells.
+  // A memfd where the zygote writes what its payload holds, as one frame.
+  UniqueFd catalog;
+  std::unique_ptr<CleanSpawn> starting;  // Until the plan is sent.
   Child janitor;
 
   ~HelperProcess() { stop(); }
 
-  // The program. It gets ready while the plan is worked out; an error in that is its end of file.
+  // Starts the program. It gets ready while the host works the plan out. If that throws, the
+  // program sees an end of file.
   void spawn(const Origin& origin = {});
   // Makes the cgroups and the plan. `single`: for one call.
   void work_out(const Policy& policy, bool single, const Origin& origin = {});
-  // To the janitor, whose the cgroups are from here on; to a single cell too.
+  // Sends the plan to the janitor, which owns the cgroups from here on, and to a single cell too.
   void send_plan(int cell_socket = -1);
-  // Says that it is enough: the janitor ends all cells, removes their traces and leaves.
+  // Tells the janitor to end all cells, remove their traces and exit.
   void hang_up();
-  // hang_up(), and waits until it is done.
+  // Calls hang_up() and waits until that is done.
   void stop();
 };
 
-// brig's own processes in a cell's cgroups: keeper and init; for a single call, the init.
+// brig's own processes in a cell's cgroups: keeper and init. For a single call, only the init.
 inline constexpr unsigned kOwnTasks = 2, kOwnTasksSingle = 1;
 
 CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool single);
 
-// Set-up has a deadline too: a path on a dead network file system must not hang the caller.
+// The set-up has a deadline too, because a path on a dead network file system must not hang the
+// caller.
 std::chrono::milliseconds set_up_patience(const Policy& policy);
 std::string out_of_patience(std::chrono::milliseconds patience);
 
-// Sends, or finds that the other side has ended: then it has said why, and that can still be read. False for
-// any other failure; errno is set.
+// Sends a message. True also if the other side has ended: then it has said why, and that can still
+// be read. False for any other failure; errno is set.
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count);
 
-// The service manager to ask for a scope, so that limits hold for the tree where this user has no cgroup of its
-// own; "" if there is none, or if it is not worth while: a scope takes longer than a single call, so one
-// that named no such limit does without.
+// The service manager that makes a scope, so that limits hold for the tree where this user has no
+// cgroup of its own. "" if there is no manager, or if a scope is not worth its time: it takes
+// longer than a single call, so a single call whose policy names no such limit does without.
 std::string scope_manager(const Policy& policy, bool single);
 
-// What a ready cell has on the host's side, but for its sockets: pipes, /dev/null.
+// Makes what a ready cell has on the host's side, except its sockets: pipes and /dev/null.
 void make_pipes(const Plan& plan, bool functions, ReadyCell& cell);
 
 }  // namespace brig

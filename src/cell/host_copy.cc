@@ -26,7 +26,7 @@ namespace brig {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
-constexpr int kOwn = 2;  // the sanitizer has a thread too
+constexpr int kOwn = 2;  // The sanitizer has a thread too.
 #else
 constexpr int kOwn = 1;
 #endif
@@ -55,18 +55,18 @@ std::string read_proc(const char* path) {
   return text;
 }
 
-// As /proc tells it.
+// An address as /proc writes it.
 void* address(unsigned long number) {
   return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// The secrets of a host are in its environment more than anywhere else.
+// A host's secrets are in its environment more than anywhere else.
 void wipe_environment() {
   for (char** each = environ; each && *each; ++each) memset(*each, 0, strlen(*each));
   static char* none[] = {nullptr};
   environ = none;
-  // What the host was started with stays where the kernel put it, though it was changed or unset since:
-  // fields 50 and 51, counted from 3 after the name.
+  // The kernel keeps the original environment in place, even if the host has changed or unset it
+  // since. Fields 50 and 51 say where; counting starts at 3 after the name.
   const std::string stat = read_proc("/proc/self/stat");
   std::size_t at = stat.rfind(')');
   for (int field = 2; field < 50 && at != std::string::npos; ++field) at = stat.find(' ', at + 1);
@@ -77,7 +77,7 @@ void wipe_environment() {
   if (begin && begin < end) memset(address(begin), 0, end - begin);
 }
 
-// Puts a private copy in the place of a shared mapping.
+// Replaces a shared mapping by a private copy.
 bool make_private(unsigned long begin, std::size_t size, int protection) {
   constexpr std::size_t kMost = 1ul << 30;
   if (size > kMost) protection = PROT_NONE;
@@ -86,7 +86,8 @@ bool make_private(unsigned long begin, std::size_t size, int protection) {
   if (copy == MAP_FAILED) return false;
   static char page[4096], zeros[4096];
   for (std::size_t at = 0; protection != PROT_NONE && at < size; at += sizeof page) {
-    // By the system call: a page that is not there (the end of its file) is an error, not a signal.
+    // Uses a system call: a missing page (behind the end of its file) is then an error and not a
+    // signal.
     const iovec here{page, sizeof page}, there{address(begin + at), sizeof page};
     if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof page &&
         memcmp(page, zeros, sizeof page) != 0)
@@ -96,7 +97,7 @@ bool make_private(unsigned long begin, std::size_t size, int protection) {
          mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address(begin)) != MAP_FAILED;
 }
 
-// A fork copies all memory but that which is shared: through it a tool would write to the host's.
+// A fork copies all memory except shared memory, through which a tool could write to the host's.
 bool unshare_memory() {
   const std::string maps = read_proc("/proc/self/maps");
   if (maps.empty()) return false;
@@ -127,7 +128,7 @@ bool unshare_memory() {
     Packet packet = recv_packet(socket, &message, sizeof message, 0);
     if (packet.size != sizeof message || packet.fd_count != 2) _exit(0);
     int pidfd = -1;
-    // The host's own child, not this process': it can be waited for.
+    // The host's own child and not this process's, so that the host can wait for it.
     const pid_t pid = sys::clone_process(CLONE_PARENT | CLONE_PIDFD, &pidfd);
     if (pid == 0) {
       close(socket);
@@ -151,14 +152,14 @@ HostCopy::HostCopy(const std::function<void()>& in_copy) {
   if (!host || !packet_pair(pair)) throw_sys("sandbox: pidfd_open, socketpair");
   socket_.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
-  // What is buffered now would be written once more by a tool that calls exit().
+  // Otherwise a tool that calls exit() would write what is buffered now once more.
   std::cout.flush();
   std::clog.flush();
   std::fflush(nullptr);
   const pid_t pid = fork();
   if (pid < 0) throw_sys("sandbox: fork");
   if (pid == 0) {
-    // Two descriptors and nothing else of the host's.
+    // Two descriptors, and nothing else of the host's.
     constexpr int kSocketFd = 3, kHostFd = 4;
     const int a = fcntl(theirs.get(), F_DUPFD, kHostFd + 1);
     const int b = fcntl(host.get(), F_DUPFD, kHostFd + 1);

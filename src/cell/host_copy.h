@@ -1,5 +1,5 @@
-// HostCopy: a copy of this process, made while that was safe. Janitors are forked from it whenever a
-// zygote of this process' functions is needed, long after the process itself has threads.
+// HostCopy: a copy of this process, made while that was safe. It forks a janitor whenever this
+// process's functions need a zygote, long after the process itself has threads.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@ namespace brig {
 
 class HostCopy {
  public:
-  // Forks. `in_copy` runs in the copy at once. Throws Error(config) if the process has threads that are
-  // not brig's.
+  // Forks. `in_copy` runs in the copy at once. Throws Error(config) if the process has threads that
+  // are not brig's.
   explicit HostCopy(const std::function<void()>& in_copy);
-  // What it has started lives on.
+  // Ends the copy. The janitors that it has started live on.
   ~HostCopy();
 
-  // A janitor, as a child of this process, with these two descriptors. Throws Error.
+  // Starts a janitor, as a child of this process, with these two descriptors. Throws Error.
   Child start(int socket, int host_pidfd);
 
  private:

@@ -1,4 +1,4 @@
-// Whether who waits for a call still wants it, asked at the right moments.
+// Asks a waiting caller, at the right moments, whether it still wants the call.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 
 namespace brig {
 
-// A signal that comes during a wait ends it, and the question is asked at once. A signal that comes just
-// before the wait, or that another thread handles, ends none: so it is asked now and then as well.
+// A signal that comes during a wait ends the wait, and this asks at once. A signal that comes just
+// before the wait, or that another thread handles, does not end it. So this also asks from time to
+// time.
 class Interruption {
  public:
   using Clock = std::chrono::steady_clock;
@@ -17,11 +18,12 @@ class Interruption {
 
   explicit Interruption(std::function<bool()> asked) : asked_(std::move(asked)) {}
 
-  // How long to wait, where `left` is the longest.
+  // How long to wait, at most `left`.
   Clock::duration wait(Clock::duration left) const {
     return asked_ ? std::min<Clock::duration>(left, kEvery) : left;
   }
-  // After each wait, with what poll returned (errno is looked at if that is -1): true if it is to end.
+  // To be called after each wait, with poll's result; it reads errno if that is -1. True if the
+  // call is to end.
   bool came(int polled) {
     if (!asked_) return false;
     const auto now = Clock::now();

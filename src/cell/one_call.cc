@@ -1,5 +1,6 @@
-// brig::run(): one call, in a cell made for it alone. Everything that can go side by side does: the
-// helper starts while the plan is worked out, and the cell makes its namespaces before the plan is there.
+// brig::run(): one call, in a cell made for it alone. It does as much as possible side by side: the
+// helper starts while the host works the plan out, and the cell makes its namespaces before it has
+// the plan.
 #include <brig/runner.h>
 #include <poll.h>
 #include <sched.h>
@@ -31,10 +32,10 @@ class OneCall {
  public:
   explicit OneCall(const Policy& policy) : policy_(policy) {}
 
-  // After an error the cell is ended here; its janitor may be what failed.
+  // After an error, this ends the cell, because its janitor may be what failed.
   ~OneCall() {
     for (int i = 0; !ended_ && !cell_.pidfd && helper_.socket && i < 4; ++i) {
-      Message message{};  // perhaps it was not read yet
+      Message message{};  // It may not have been read yet.
       Packet packet = recv_packet(helper_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
       cell_.pidfd = std::move(packet.fds[0]);
       if (packet.size <= 0) break;
@@ -54,32 +55,32 @@ class OneCall {
       request.command.tty_fd = terminal_inside_.get();
       if (ready) command.on_terminal(terminal_.get());
     }
-    Call call(settings_, std::move(request), on_output);  // its time begins here
+    Call call(settings_, std::move(request), on_output);  // The call's time starts here.
     if (!ready) {
       call.refuse(Outcome::cancelled, "the call was cancelled before it ran");
       return call.take().report;
     }
-    // The request is what makes it run: sent when nothing can fail any more that was promised.
+    // The request starts the command. It is sent when nothing that was promised can fail any more.
     if (!call.start(std::move(cell_)))
       throw Error(ErrorKind::internal, "the cell ended before its call; try again");
     while (!call.over()) call.drive();
-    ended_ = true;      // the rest is the janitor's
-    helper_.hang_up();  // it cleans up while the report is put together
+    ended_ = true;      // The janitor does the rest.
+    helper_.hang_up();  // It cleans up while the host puts the report together.
     return call.take().report;
   }
 
  private:
   void set_up(const Command& command) {
     helper_.spawn();
-    // Begun before its plan is there, unless that needs id maps made first, or the cell would not be in the
-    // scope that the janitor is moved into.
+    // The cell may start before its plan is there, unless that needs id maps first, or unless it
+    // would then not be in the scope that the janitor moves into.
     const bool early =
         as_root_ ? !needs_id_maps(policy_.files) : scope_manager(policy_, true).empty();
     if (early) prepare(command);
     helper_.work_out(policy_, true);
     if (early && helper_.plan.plan().id_maps.count)
       throw Error(ErrorKind::resource,
-                  "files.read: a file was made private while the cell was made; try again");
+                  "files.read: a file became unreadable while brig made the cell; try again");
     helper_.send_plan(early ? cell_.socket.get() : -1);
     if (!early) prepare(command);
     cell_.made = helper_.as_made;
@@ -115,9 +116,9 @@ class OneCall {
       throw_sys("starting the helper: sending");
   }
 
-  // Until the janitor has given the cell's pidfd and the cell has said that it is locked; false if
-  // the caller wants it no more. Set-up has a deadline too: a path on a dead network file system must
-  // not hang the caller.
+  // Waits until the janitor has sent the cell's pidfd and the cell has reported that it is locked.
+  // False if the caller no longer wants the call. The set-up has a deadline too, because a path on
+  // a dead network file system must not hang the caller.
   bool await_ready(const Command& command) {
     const milliseconds patience = set_up_patience(policy_);
     const auto until = Clock::now() + patience;
@@ -149,7 +150,7 @@ class OneCall {
     UniqueFd& first = packet.fds[0];
     if (packet.size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (packet.size == sizeof message && message.tag == Tag::failed) fail(message);
-    // The kernel drops a descriptor that this process has no room for, and delivers the rest.
+    // The kernel drops a descriptor for which this process has no room, and delivers the rest.
     const bool listens = helper_.plan.plan().lock_filter.count != 0;
     const int expected = message.tag == Tag::cell_made ? 1
                          : message.tag == Tag::cell_ready
@@ -171,7 +172,7 @@ class OneCall {
       }
       cell_.listener = std::move(packet.fds[next]);
     } else {
-      // Which of the two ends is seen first is chance; either may have said why.
+      // Chance decides which of the two ends is seen first. Either may have said why.
       for (const int other : {helper_.socket.get(), cell_.socket.get()})
         while (recv_packet(other, &message, sizeof message, MSG_DONTWAIT).size == sizeof message)
           if (message.tag == Tag::failed) fail(message);

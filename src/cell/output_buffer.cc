@@ -8,9 +8,9 @@
 
 namespace brig {
 
-// Doubles while small; past a sixteenth of the limit it takes the limit at once. Old and new exist
-// together during the move, so doubling to the end could need twice the limit. What a large
-// allocation has not written to yet costs no memory.
+// The room doubles while it is small; past a sixteenth of the limit it grows to the limit at once.
+// Old and new exist together during the move, so doubling to the end could need twice the limit. A
+// large allocation costs no memory where nothing has been written yet.
 void OutputBuffer::grow(std::size_t size) {
   if (size <= kept_.capacity()) return;
   const std::size_t wanted = std::max<std::size_t>(size, 2 * kept_.capacity());
@@ -52,7 +52,7 @@ Output OutputBuffer::take() {
     output.cut = head() - before;
     kept_.erase(output.cut, before + after);
   }
-  // A report may be kept for long: it should not hold the room that its output did not need.
+  // A report may be kept for long, so it should not hold the room that its output did not need.
   if (kept_.size() < kept_.capacity() / 2) kept_.shrink_to_fit();
   output.bytes = std::exchange(kept_, {});
   oldest_ = 0;

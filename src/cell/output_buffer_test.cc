@@ -21,7 +21,7 @@ Output kept(std::size_t limit, std::string_view stream) {
   return buffer.take();
 }
 
-// What the header promises, on the whole stream at once.
+// What the header promises, computed from the whole stream at once.
 Output model(std::size_t limit, std::string_view stream) {
   Output output;
   output.total = stream.size();
@@ -100,7 +100,7 @@ TEST(OutputBuffer, DoesNotSplitACodePointAtTheCut) {
     const Output output = kept(limit, stream);
     EXPECT_TRUE(is_valid_utf8(output.bytes)) << limit;
     EXPECT_EQ(output.bytes.size() % 3, 0u) << limit;
-    EXPECT_GE(output.bytes.size() + 4, limit);  // no more is lost than the two edges
+    EXPECT_GE(output.bytes.size() + 4, limit);  // No more is lost than the two edges.
     EXPECT_TRUE(output.truncated);
   }
 }
@@ -161,7 +161,7 @@ TEST(OutputBuffer, OfUtf8StaysUtf8WhereverItIsCut) {
     std::string piece;
     for (std::size_t i = 0; i < count; ++i) {
       piece += letters[random() % letters.size()];
-      // Pieces end anywhere, inside a code point too.
+      // Pieces end anywhere, also inside a code point.
       const std::size_t n = random() % (piece.size() + 1);
       buffer.append(std::string_view(piece).substr(0, n));
       piece.erase(0, n);

@@ -60,7 +60,7 @@ TEST(PlanBuilder, WithAMemoryCgroupTheAddressSpaceIsFree) {
   EXPECT_EQ(rlimit_of(built.plan(), RLIMIT_DATA), ~0ull);
   EXPECT_FALSE(has(built.enforced, "shared_memory:counted"));
   EXPECT_TRUE(has(built.enforced, "memory:cgroup_v2"));
-  // The rlimit stands back, so that the cgroup is the one to refuse and to tell.
+  // The rlimit is higher, so that the cgroup refuses first and counts it.
   EXPECT_GT(rlimit_of(built.plan(), RLIMIT_NPROC), 64u + 2u);
 }
 
@@ -129,7 +129,7 @@ TEST(FailureText, NamesThePathAndTheFix) {
   EXPECT_NE(said.find("list the real path"), std::string::npos);
   EXPECT_EQ(failure_kind(wire::Stage::bind_source, ELOOP), ErrorKind::config);
   EXPECT_EQ(failure_kind(wire::Stage::user_namespace, EPERM), ErrorKind::unsupported);
-  // An index from nowhere is no way to read outside the plan.
+  // A false index is no way to read outside the plan.
   EXPECT_NE(failure_text(plan, wire::Stage::bind_source, ENOENT, 1u << 30).find("'?'"),
             std::string::npos);
 }

@@ -1,4 +1,4 @@
-// What this machine offers, found by trying each feature in a child that then ends, and each floor by
+// What this machine offers: each feature is tried in a child that then ends, and each floor by
 // running a command under it.
 #include <brig/capabilities.h>
 #include <brig/runner.h>
@@ -27,7 +27,8 @@
 namespace brig {
 namespace {
 
-// Runs `attempt` in a child; 0 or the errno it ended with. The child makes system calls only.
+// Runs `attempt` in a child. Returns 0, or the errno that it ended with. The child makes system
+// calls only.
 template <typename Attempt>
 int try_in_child(Attempt attempt) {
   const pid_t pid = sys::clone_process(SIGCHLD, nullptr);
@@ -50,19 +51,19 @@ bool write_text(const char* path, const char* text, std::size_t size) {
   return ok;
 }
 
-// What an unprivileged user has; root gives its rights up first.
+// The ids of an unprivileged user. Root gives its rights up first.
 struct Ids {
   bool root = [] {
     try {
       return has_root_rights();
     } catch (const Error&) {
-      return false;  // no /proc: the floors tell
+      return false;  // Without /proc. The floors report that.
     }
   }();
   std::string uid_map = fmt::format("1000 {} 1", root ? 65533 : geteuid());
   std::string gid_map = fmt::format("1000 {} 1", root ? 65533 : getegid());
 
-  // Into a user namespace in which no id is mapped yet.
+  // Enters a user namespace in which no id is mapped yet.
   bool leave() const {
     if (root && (syscall(SYS_setresgid, 65533, 65533, 65533) != 0 ||
                  syscall(SYS_setresuid, 65533, 65533, 65533) != 0))
@@ -97,7 +98,7 @@ class Prober {
     const int error = refused ? refused : try_in_child([&] { return ids.enter(0); });
     layer("user_namespace", error, true, "made, and ids mapped in it",
           refused ? namespace_advice(refused) : id_map_advice(error));
-    // Without that one, no other can be made either: one reason is enough.
+    // Without a user namespace none of the others can be made either. One reason is enough.
     const auto fix = [&](int why) { return error ? "see user_namespace" : namespace_advice(why); };
     const int mounts = try_in_child([&] {
       return ids.enter(CLONE_NEWNS) &&
@@ -116,9 +117,8 @@ class Prober {
     layer("host_name",
           try_in_child([&] { return ids.enter(CLONE_NEWUTS) && sethostname("brig", 4) == 0; }),
           false, "set in a uts namespace",
-          error
-              ? "see user_namespace"
-              : "nothing depends on it: a cell sees this machine's host name instead of \"brig\"");
+          error ? "see user_namespace"
+                : "optional: without it a cell sees this machine's host name instead of \"brig\"");
     const int api = try_in_child([&] {
       if (!ids.enter(CLONE_NEWNS)) return false;
       const int tree = sys::open_tree(
@@ -167,16 +167,17 @@ class Prober {
     limits.memory = policy.limits.memory;
     limits.processes = policy.limits.processes + 2;
     limits.cpus = 1.0;
-    CgroupLayout layout = make_cgroups(limits);  // removed again when it goes
+    CgroupLayout layout = make_cgroups(limits);  // Its destructor removes the cgroups again.
     std::string where;
     const std::string manager = user_manager_socket();
     if (!layout.memory && layout.unified_memory && !manager.empty()) {
-      // In the scope until all is looked at; the cgroups are removed while it is still there.
+      // The child stays in the scope until everything is checked, because the cgroups are removed
+      // while the scope still exists.
       int pidfd = -1;
       const pid_t parent = getpid();
       const pid_t pid = sys::clone_process(CLONE_PIDFD | SIGCHLD, &pidfd);
       if (pid == 0) {
-        // It goes with whoever asks, killed or not: the manager may take its time.
+        // It ends with its parent, even if that is killed; the manager may take its time.
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         while (getppid() == parent) pause();
         _exit(0);
@@ -184,24 +185,25 @@ class Prober {
       const Child tenant(pid, UniqueFd(pidfd));
       CgroupLayout scoped;
       if (pid < 0)
-        scoped.why_not = "there can be no process to ask for a scope";
+        scoped.why_not = "brig could not start a process to ask for a scope";
       else
         scoped = make_scope_cgroups(limits, manager, pid);
       if (scoped.memory) {
         layout = std::move(scoped);
-        where = ", in a scope of the user's systemd: for a Runner, and where a limit is named";
+        where =
+            ", in a scope of the user's systemd, for a Runner and for a policy that names a limit";
       } else {
         layout.why_not += "; " + scoped.why_not;
       }
     }
     const std::string fix =
         geteuid() == 0
-            ? "brig needs a cgroup that it may write to; in a container, limit that as a whole "
-              "(--memory, --pids-limit, --cpus); without it the limit holds per process"
-        : in_cell()
-            ? "the limits of the cell that brig runs in hold; start this brig outside"
-            : "start brig as root, or in a cgroup that is yours: systemd-run --user --scope -p "
-              "Delegate=yes brig ...; without it the limit holds per process";
+            ? "give brig a cgroup that it may write to; in a container, limit the container as a "
+              "whole (--memory, --pids-limit, --cpus); without a cgroup the limit holds per process"
+        : in_cell() ? "this brig runs in a cell, whose limits hold; start brig outside of it"
+                    : "start brig as root, or in a cgroup that belongs to you: systemd-run --user "
+                      "--scope -p "
+                      "Delegate=yes brig ...; without a cgroup the limit holds per process";
     for (const auto& [name, present] : {std::pair{"cgroup_memory", layout.memory},
                                         {"cgroup_pids", layout.pids},
                                         {"cgroup_cpu", layout.cpu}})
@@ -225,8 +227,8 @@ class Prober {
     } catch (const Error& error) {
       detail = error.what();
     }
-    found_.layers.push_back(
-        {name, works, detail, "", isolation == Isolation::jail});  // the detail says it all
+    // No fix: the detail has it.
+    found_.layers.push_back({name, works, detail, "", isolation == Isolation::jail});
     return works;
   }
 

@@ -1,4 +1,4 @@
-// The only source of brig's core that includes nlohmann/json: it costs seconds of every compile.
+// The only source of brig's core that includes nlohmann/json, which costs seconds of every compile.
 #include <brig/capabilities.h>
 #include <brig/report.h>
 
@@ -16,16 +16,17 @@
 namespace brig {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keys in the order they are written here
+using Json = nlohmann::ordered_json;  // Keys stay in the order in which they are written here.
 
 constexpr int kMaxIndent = 16;
 
-// Text of any bytes: what is not UTF-8 becomes U+FFFD instead of an exception.
+// Text of any bytes: bytes that are not UTF-8 become U+FFFD instead of an exception.
 std::string dump(const Json& json, int indent) {
   return json.dump(std::clamp(indent, -1, kMaxIndent), ' ', false, Json::error_handler_t::replace);
 }
 
-// Every call of every language asks for a report: its text is written, not made from a value.
+// Every call in every language asks for its report, so this writes the text directly and makes no
+// value first.
 class Writer {
  public:
   template <typename T>
@@ -47,7 +48,7 @@ class Writer {
     is_valid_utf8(output.bytes) ? string(key, output.bytes)
                                 : string(key + "_base64", base64(output.bytes));
   }
-  // A value in {} or [], whose parts are written by `inner`.
+  // A value in {} or []. `inner` writes its parts.
   template <typename Inner>
   void group(std::string_view key, const char* brackets, const Inner& inner) {
     number(key, brackets[0]);
@@ -57,7 +58,7 @@ class Writer {
     first_ = false;
   }
   void item(const std::string& value) { text_.append(comma()).append(quoted(value)); }
-  // One of an array's objects.
+  // One object of an array.
   template <typename Inner>
   void object(const Inner& inner) {
     text_.append(comma()) += '{';
@@ -84,7 +85,7 @@ class Writer {
   bool first_ = true;
 };
 
-// "SIGSEGV"; nothing for a number that is no signal.
+// "SIGSEGV". Nothing for a number that is not a signal.
 std::optional<std::string> signal_name(const std::optional<int>& signal) {
   if (!signal) return std::nullopt;
   if (const char* name = ::sigabbrev_np(*signal)) return fmt::format("\"SIG{}\"", name);
@@ -129,7 +130,7 @@ std::string to_json(const Report& report, int indent) {
     writer.number("stderr_bytes", report.err.total);
     writer.flag("stdout_truncated", report.out.truncated);
     writer.flag("stderr_truncated", report.err.truncated);
-    // Offsets in bytes: into the UTF-8, or into what the base64 decodes to.
+    // Offsets in bytes: in the UTF-8 text, or in the bytes that the base64 decodes to.
     if (report.out.truncated) writer.number("stdout_cut_at", report.out.cut);
     if (report.err.truncated) writer.number("stderr_cut_at", report.err.cut);
     writer.group("usage", "{}", [&] {

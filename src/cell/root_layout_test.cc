@@ -76,7 +76,7 @@ TEST_F(Layout, AFileThatIsHeldIsWrittenAndNotMounted) {
       root_layout(policy, "/home/ana", false, true, {"/other", "/tmp/tools.so"});
   EXPECT_NE(find(layout, RootOp::bind, base_ + "/data"), nullptr);
   EXPECT_EQ(find(layout, RootOp::bind, "/tmp/tools.so"), nullptr);
-  // Below a scratch part: kept aside once, and put in its place by who needs it there.
+  // Below a scratch part: kept aside once, and put in place by the process that needs it there.
   EXPECT_EQ(find(layout, RootOp::held, "/tmp/tools.so"), nullptr);
   const LayoutStep* step = find(layout, RootOp::held, std::string(kAside) + "/0");
   ASSERT_NE(step, nullptr);
@@ -89,7 +89,7 @@ TEST_F(Layout, NoFileOfEtcThatMayHoldASecretIsThere) {
   const RootLayout layout = root_layout({}, "/home/ana", false);
   for (const LayoutStep& step : layout.steps) {
     if (step.op != RootOp::bind && step.op != RootOp::copy) continue;
-    // Neither they nor a directory above.
+    // Neither these files nor a directory above them.
     for (const std::string secret :
          {"/etc/environment", "/etc/maven/settings.xml", "/etc/gitconfig", "/etc/npmrc",
           "/etc/pip.conf", "/etc/ssl/private/key.pem", "/etc/shadow"})
@@ -134,7 +134,7 @@ TEST_F(Layout, APathBelowHomeIsKeptAsideAndPutOnTop) {
   EXPECT_EQ(step->flags, kBindWritable);
 }
 
-// So that a cell finds its place by no name of the host's.
+// So that a cell needs no name of the host's to find its place.
 TEST_F(Layout, APathBelowAKeptAsideOneIsMountedWhereThatIsKept) {
   Policy policy;
   const std::string home = base_ + "/home/ana", project = home + "/project";
@@ -145,7 +145,7 @@ TEST_F(Layout, APathBelowAKeptAsideOneIsMountedWhereThatIsKept) {
     ASSERT_EQ(layout.late.size(), 1u);
     EXPECT_EQ(layout.late[0].second, project);
     const std::string& aside = layout.late[0].first;
-    // What is between the two is mounted onto itself, before what is below it.
+    // What lies between the two is mounted onto itself, before what is below it.
     std::size_t last = 0;
     for (const auto& [op, target] : {std::pair{RootOp::bind, aside},
                                      {RootOp::onto_itself, aside + "/a"},
@@ -208,7 +208,7 @@ TEST_F(Layout, AsRootWritablePathsAreMappedToTheirOwnerAndReadOnesAreNot) {
   policy.files.read = {base_ + "/home"};
   policy.files.write = {base_ + "/data", base_ + "/data/inner"};
   const RootLayout layout = root_layout(policy, "/home/ana", true);
-  ASSERT_EQ(layout.id_maps.size(), 1u);  // one owner, one map
+  ASSERT_EQ(layout.id_maps.size(), 1u);  // One owner, one map.
   struct stat info;
   ASSERT_EQ(stat(base_.c_str(), &info), 0);
   EXPECT_EQ(layout.id_maps[0].uid, info.st_uid);

@@ -13,7 +13,7 @@
 namespace brig {
 namespace {
 
-// cgroup files are small; one read gives all of one.
+// Files of a cgroup are small, so one read gives all of one.
 std::string read_all(const UniqueFd& file) {
   char buffer[4096];
   if (!file) return "";
@@ -25,14 +25,15 @@ std::uint64_t number_of(const UniqueFd& file) {
   return strtoull(read_all(file).c_str(), nullptr, 10);
 }
 
-// The number after `key` in "key value" lines.
+// The number behind `key` in lines of "key value".
 std::uint64_t field_of(const UniqueFd& file, const char* key) {
   const std::string text = "\n" + read_all(file);
   const std::size_t at = text.find(std::string("\n") + key + " ");
   return at == std::string::npos ? 0 : strtoull(text.c_str() + at + strlen(key) + 2, nullptr, 10);
 }
 
-// `must`: it is there. Of what a kernel may have been built without, or has no more, nothing needs to be written.
+// `must`: the file exists. A kernel may have been built without the others, or no longer have them;
+// those need no value.
 bool write_number(const std::string& path, std::uint64_t value, bool must) {
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file) return !must && errno == ENOENT;
@@ -73,9 +74,9 @@ SlotCgroup::SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned gener
       memory_sockets_file_ = at + "memory.kmem.tcp.limit_in_bytes";
       memory_usage_ = must(at + (v2 ? "memory.current" : "memory.usage_in_bytes"), O_RDONLY);
       memory_events_ = must(at + (v2 ? "memory.events" : "memory.oom_control"), O_RDONLY);
-      // Version 2 can reset its peak since Linux 6.12; it has one since 5.19.
+      // Version 2 has a peak since Linux 5.19, and can reset it since 6.12.
       memory_peak_ = may(at + (v2 ? "memory.peak" : "memory.max_usage_in_bytes"), O_RDWR);
-      // Root can open any file for writing: only a write tells.
+      // Root can open any file for writing, so only a write shows whether it works.
       peak_resets_ = memory_peak_ && pwrite(memory_peak_.get(), "0", 1, 0) == 1;
       if (!memory_peak_) memory_peak_ = may(at + "memory.peak", O_RDONLY);
       memory_reclaim_ = may(at + (v2 ? "memory.reclaim" : "memory.force_empty"), O_WRONLY);
@@ -117,7 +118,8 @@ std::optional<std::uint64_t> SlotCgroup::cpu_micros() const {
 
 bool SlotCgroup::set_memory(std::uint64_t memory) {
   const bool lowers = memory < memory_limit_;
-  memory_limit_ = memory;  // even if not all of it can be written: then widen() has something to do
+  // Even if not all of it can be written: then widen() has something to do.
+  memory_limit_ = memory;
   if (version_ == 2) return write_number(memory_limit_file_, memory, true);
   // Memory with swap can't be less than memory without.
   if (!lowers && !write_number(memory_swap_file_, memory, false)) return false;
@@ -161,8 +163,8 @@ CgroupUsage SlotCgroup::end() {
       peak = number_of(memory_peak_);
       usage.memory_peak = peak > memory_base_ ? peak - memory_base_ : 0;
     }
-    // The killer comes only at the limit: below it there is nothing to read. The margin is more than
-    // the kernel's per-CPU batches.
+    // The killer comes only at the limit; below it there is nothing to read. The margin is larger
+    // than the kernel's per-CPU batches.
     if (peak + kBatch >= memory_limit_)
       usage.oom_kills = field_of(memory_events_, "oom_kill") - oom_base_;
   }

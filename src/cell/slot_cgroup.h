@@ -13,38 +13,41 @@ namespace brig {
 
 struct CgroupUsage {
   std::optional<std::uint64_t> memory_peak;
-  std::optional<std::uint64_t> processes_peak;  // raw: with brig's own tasks
+  std::optional<std::uint64_t> processes_peak;  // As counted, with brig's own tasks.
   std::uint64_t oom_kills = 0;
   std::uint64_t fork_failures = 0;
 };
 
-// The files of one slot, open. begin() before a cell's one request, end() after it.
+// The open files of one slot. Call begin() before a cell's one request and end() after it.
 class SlotCgroup {
  public:
   SlotCgroup() = default;
-  // Throws Error if a file that the layout promises is not there.
+  // Throws Error if a file that the layout promises does not exist.
   SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation);
 
   void begin();
-  // Less than the layout's limits until widen(); `processes` with brig's own. False: errno is set, and some may hold.
+  // Sets lower limits than the layout's until widen(). `processes` includes brig's own. False on
+  // failure; errno is set, and some of the limits may hold.
   bool narrow(std::optional<std::uint64_t> memory, std::optional<std::uint64_t> processes);
-  // The layout's limits hold again; false, with errno: they don't, and the slot is of no more use. To be called before
-  // anything else is born here, or another takes its place: some of its directories stay.
+  // Restores the layout's limits. False on failure, with errno set: then the slot can't be used any
+  // more. Call it before another process is born here or another generation takes its place,
+  // because some of its directories stay.
   bool widen();
   CgroupUsage end();
   // CPU time of the slot since begin(), in microseconds.
   std::optional<std::uint64_t> cpu_micros() const;
   bool counts_cpu() const { return static_cast<bool>(cpu_); }
-  // The next begin() could not tell its peaks from the past ones': the slot needs new cgroups.
+  // Whether the next begin() could not tell new peaks from past ones. Then the slot needs new
+  // cgroups.
   bool stale() const { return stale_; }
   // Gives back page cache that past calls left charged here, if it is more than a little.
   void shrink();
-  // Removes the slot's directories; false while something still lives there.
+  // Removes the slot's directories. False while something still lives there.
   bool remove();
-  // Takes over what only the generation before this one had, and those before that.
+  // Takes over the directories that only earlier generations had.
   void follow(const SlotCgroup& before);
-  // Removes that, once the keeper has moved on. What is still in use, by a process that nobody has reaped yet, is tried
-  // again the next time.
+  // Removes those, once the keeper has moved on. A directory that is still in use, by a process
+  // that nobody has reaped yet, is tried again the next time.
   void remove_older();
 
  private:
@@ -59,8 +62,8 @@ class SlotCgroup {
       cpu_;
   std::uint64_t memory_base_ = 0, oom_base_ = 0, forks_base_ = 0, cpu_base_ = 0, pids_floor_ = 0;
   std::string memory_limit_file_, pids_limit_file_;
-  std::string memory_swap_file_, memory_sockets_file_;  // of version 1
-  std::uint64_t full_memory_ = 0, full_pids_ = 0;       // not narrowed
+  std::string memory_swap_file_, memory_sockets_file_;  // Of version 1.
+  std::uint64_t full_memory_ = 0, full_pids_ = 0;       // Before narrow().
   bool peak_resets_ = false;
   bool stale_ = false;
 };

@@ -23,7 +23,8 @@ TEST(SlotCgroupKernel, ASlotNeedsTheFilesThatWerePromised) {
   EXPECT_THROW(SlotCgroup(layout, 77, 0), Error);
 }
 
-// A process that nobody has reaped yet keeps its cgroup in use: under load such a one was left until the Runner ended.
+// A process that nobody has reaped yet keeps its cgroup in use. Under load, such a cgroup once
+// stayed until the Runner ended.
 TEST(SlotCgroupKernel, AnOlderGenerationThatIsInUseIsRemovedLater) {
   const CgroupLayout layout = make_cgroups(some_limits());
   NEEDS_CGROUPS(layout);
@@ -69,7 +70,7 @@ TEST(SlotCgroupKernel, ASlotCountsItsOwnTime) {
   for (const CgroupHierarchy& tree : layout.hierarchies) EXPECT_FALSE(exists(tree.base + "/0"));
 }
 
-// A single cell's cgroup is the base itself, and it is ready to be entered.
+// The cgroup of a single cell is the base itself, ready to be entered.
 TEST(SlotCgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
   CgroupLimits limits = some_limits();
   limits.single = true;
@@ -86,7 +87,8 @@ TEST(SlotCgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
       if (write(fd, "0", 1) != 1) _exit(1);
     }
     for (int i = 0; i < 20; ++i)
-      if (fork() == 0) {  // more than the limit, and all there until the last has been tried
+      // More than the limit, and all of them stay until the last one was tried.
+      if (fork() == 0) {
         close(ends[1]);
         char byte;
         (void)!read(ends[0], &byte, 1);
@@ -105,7 +107,8 @@ TEST(SlotCgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
   EXPECT_EQ(slot.end().processes_peak.value_or(limits.processes), limits.processes);
 }
 
-// Version 1 has a limit for memory with swap, and one for buffers of sockets: a call that asked for less had all of the latter.
+// Version 1 has a limit for memory with swap, and one for buffers of sockets. A call that asked for
+// less once still had all of the latter.
 TEST(SlotCgroupKernel, EveryLimitOfMemoryIsNarrowedAndWidenedAgain) {
   const CgroupLayout layout = make_cgroups(some_limits());
   NEEDS_CGROUPS(layout);

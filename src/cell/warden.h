@@ -1,6 +1,6 @@
 // Warden: owns a zygote, its slots and the pool of ready cells, and drives the calls of run_async.
-// It is a loop over one epoll, step() by step(), in a thread of its own. A call made by run() is driven by the thread that made it, and needs the warden only for
-// its cell.
+// It is a loop over one epoll, step() by step(), in a thread of its own. The thread that calls
+// run() drives that call itself and needs the warden only for its cell.
 #pragma once
 
 #include <brig/runner.h>
@@ -23,7 +23,7 @@ namespace brig {
 
 class Warden {
  public:
-  // Throws Error when a cell can't be made.
+  // Throws Error if a cell can't be made.
   Warden(Policy policy, RunnerOptions options, Origin origin = {});
   ~Warden();
   Warden(const Warden&) = delete;
@@ -36,17 +36,17 @@ class Warden {
   unsigned ready() const;
   // What the zygote has loaded: a result that lists it, or an error.
   const Answer& catalog() const { return catalog_; }
-  // Of all of its calls.
+  // The settings of all its calls.
   const CallSettings& settings() const { return settings_; }
-  // Whether this is called from within a callback of the warden's.
+  // Whether the caller is inside one of the warden's callbacks.
   bool is_own_thread() const { return thread_.is_this(); }
 
  private:
   // What a descriptor in the epoll set belongs to. The kernel keeps it as 64 bits: 4, 57 and 3.
   struct Topic {
     enum class Kind : std::uint8_t { wake, janitor, slot, cell, call } kind;
-    std::uint64_t id = 0;  // of the slot, or of the call
-    unsigned source = 0;   // a call's
+    std::uint64_t id = 0;  // Of the slot or the call.
+    unsigned source = 0;   // Of a call.
     std::uint64_t bits() const { return static_cast<std::uint64_t>(kind) << 60 | id << 3 | source; }
     static Topic of(std::uint64_t bits) {
       return {static_cast<Kind>(bits >> 60), bits << 4 >> 7, static_cast<unsigned>(bits & 7)};
@@ -54,11 +54,13 @@ class Warden {
   };
 
   static constexpr std::chrono::milliseconds kRetry{100};
-  static constexpr unsigned kMaxMaking = 8;  // cells being made at once: more would only compete
-  // In a row, before waiting calls are told: more than the cells that one dead zygote takes along.
+  // How many cells are made at once. More would only compete.
+  static constexpr unsigned kMaxMaking = 8;
+  // How many failures in a row make waiting calls fail: more than the cells that one dead zygote
+  // takes along.
   static constexpr unsigned kMaxFailures = 2 * kMaxMaking + 3;
 
-  // A keeper, its cgroups, and the cell it is making or has made.
+  // A keeper, its cgroups, and the cell that it is making or has made.
   struct Slot {
     unsigned id = 0;
     unsigned zygote = 0;
@@ -66,20 +68,21 @@ class Warden {
     UniqueFd socket;
     std::shared_ptr<SlotCgroup> cgroup;
     unsigned generation = 0;
-    UniqueFd entrance;  // of a new cgroup, for the keeper to enter
-    ReadyCell cell;     // while making
+    UniqueFd entrance;  // Of a new cgroup that the keeper enters next.
+    ReadyCell cell;     // While it is being made.
   };
   struct AsyncCall {
     std::unique_ptr<Call> call;
     Done on_done;
     UniqueFd cancel_fd;
     Clock::time_point timer{};
-    bool waiting = true;  // for a cell
+    bool waiting = true;  // For a cell.
   };
-  // Who waits for a cell, first come, first served: a thread in run(), or an async call.
+  // A caller that waits for a cell: a thread in run(), or an async call. First come, first served.
   struct Waiter {
-    std::uint64_t call = 0;  // 0: a thread
-    UniqueFd arrived;        // a thread's: signalled when there is a cell or a failure
+    std::uint64_t call = 0;  // 0: a thread.
+    // For a thread: signalled when there is a cell or a failure.
+    UniqueFd arrived;
     std::optional<ReadyCell> cell;
     std::string failure;
   };
@@ -91,7 +94,7 @@ class Warden {
   void stop_retired();
   bool is_retired(const Slot& slot) const { return slot.zygote != zygote_; }
   void loop();
-  // Handles what there is, waiting at most until `until`.
+  // Handles what has happened. Waits at most until `until`.
   void step(Clock::time_point until);
   void on_janitor(unsigned zygote);
   void on_slot(unsigned id);
@@ -100,11 +103,11 @@ class Warden {
   void on_call(std::uint64_t id, Call::Source source);
   void on_timers();
   void refill();
-  void missed();  // a call found no cell ready
+  void missed();  // A call found no cell ready.
   bool shrink();
-  bool grow();  // false if the janitor is gone
+  bool grow();  // False if the janitor is gone.
   void make_cell(Slot& slot);
-  void drop_cell(Slot& slot);  // the one that it is making
+  void drop_cell(Slot& slot);  // The cell that the slot is making.
   void discard_cell(Slot& slot);
   void cell_gone(Slot& slot);
   void finish_gone();
@@ -112,7 +115,7 @@ class Warden {
   void release(unsigned slot, ReadyCell remains);
   bool is_stale(const ReadyCell& cell) const;
   void refuse_cell(ReadyCell cell);
-  bool may_hand_out() const;  // under the lock
+  bool may_hand_out() const;  // Needs the lock.
   void lose_slot(unsigned id);
   void lose_zygote();
   std::chrono::milliseconds hung_after() const;
@@ -125,7 +128,7 @@ class Warden {
   void watch_cancel_fd(std::uint64_t id, AsyncCall& async);
   void drop_cancel_fd(AsyncCall& async);
   void leave_queue(std::uint64_t id, AsyncCall& async, Outcome outcome, const char* message);
-  // Waits for one, until the call's deadline, or until it is cancelled.
+  // Waits for a cell until the call's deadline, or until the call is cancelled.
   std::optional<ReadyCell> take_cell(Call& call, Outcome& outcome, std::string& message);
   void watch(int fd, Topic topic, std::uint32_t events = 1 /* EPOLLIN */);
   void wake() const;
@@ -136,37 +139,44 @@ class Warden {
   CallSettings settings_;
   Answer catalog_;
 
-  mutable std::mutex mutex_;  // everything below, but for what only the stepping thread touches
+  // Guards everything below, except what only the stepping thread touches.
+  mutable std::mutex mutex_;
   std::deque<ReadyCell> ready_;
   std::deque<std::shared_ptr<Waiter>> waiters_;
   std::map<std::uint64_t, AsyncCall> calls_;
   std::set<std::pair<Clock::time_point, std::uint64_t>> timers_;
-  std::vector<std::pair<std::uint64_t, bool>> cancels_;  // whom, and whether at once
+  // Which call, and whether at once.
+  std::vector<std::pair<std::uint64_t, bool>> cancels_;
   std::uint64_t next_call_ = 1;
-  unsigned target_ = 0;             // cells to keep ready: options_.ready to ready_max
-  Clock::time_point shrink_at_{};   // when fewer will do, unless one is missed before
-  unsigned busy_ = 0;               // cells handed out and not yet gone
-  std::set<unsigned> in_use_;       // slots whose call is not over
-  std::set<unsigned> gone_in_use_;  // of these, those whose cell is gone
-  std::vector<ReadyCell> remains_;  // of calls that are over, for the stepping thread to close
-  unsigned stale_zygote_ = 0;       // its cells do not keep what is there by now
+  // How many cells to keep ready: options_.ready to ready_max.
+  unsigned target_ = 0;
+  // When fewer will do, unless a call finds none before that.
+  Clock::time_point shrink_at_{};
+  unsigned busy_ = 0;               // Cells that were handed out and are not gone yet.
+  std::set<unsigned> in_use_;       // Slots whose call is not over.
+  std::set<unsigned> gone_in_use_;  // Of these, the slots whose cell is gone.
+  // Remains of calls that are over. The stepping thread closes them.
+  std::vector<ReadyCell> remains_;
+  // The cells of this zygote do not protect files that exist by now.
+  unsigned stale_zygote_ = 0;
   bool stopping_ = false;
 
-  // The stepping thread's own.
+  // Only the stepping thread uses these.
   UniqueFd epoll_, wake_;
   std::unique_ptr<HelperProcess> helper_ = std::make_unique<HelperProcess>();
-  unsigned zygote_ = 0;  // of helper_: the how-manieth
-  // In which calls still run, and none is started any more.
+  unsigned zygote_ = 0;  // The number of helper_, counted from 1.
+  // Zygotes in which calls still run, and none is started any more.
   std::map<unsigned, std::unique_ptr<HelperProcess>> retired_zygotes_;
   std::map<unsigned, Slot> slots_;
   std::vector<std::pair<unsigned, std::shared_ptr<SlotCgroup>>> retired_;
   std::deque<unsigned> free_ids_;
   unsigned next_slot_ = 0;
   unsigned making_ = 0;
-  Clock::time_point moved_{};  // when the helper was last heard of, or first asked
-  bool proven_ = false;        // this zygote has made a cell
-  unsigned failures_ = 0;      // in a row
-  unsigned lost_zygotes_ = 0;  // in a row
+  // When the helper was last heard from, or first asked.
+  Clock::time_point moved_{};
+  bool proven_ = false;        // This zygote has made a cell.
+  unsigned failures_ = 0;      // In a row.
+  unsigned lost_zygotes_ = 0;  // In a row.
   Clock::time_point retry_at_{};
   std::optional<Error> failure_;
   OwnThread thread_;

@@ -1,5 +1,5 @@
-// The calls of a Warden: those of run_async, which its own thread drives, and those of run, which the
-// caller's does.
+// The calls of a Warden. Its own thread drives those of run_async; the caller's thread drives those
+// of run.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ constexpr char kTooLate[] = "the call's time was over while it waited in the que
 
 // --- calls that the stepping thread drives ---
 
-// Only the stepping thread removes calls, so the pointer is good until it does.
+// Only the stepping thread removes calls, so the pointer is valid until it does.
 Warden::AsyncCall* Warden::find_call(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto found = calls_.find(id);
@@ -52,7 +52,7 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
     refuse_cell(std::move(cell));
   else
     started = async.call->start(std::move(cell));
-  // It is of no use, or died before it was asked: the next one, first in line.
+  // The cell is of no use, or died before it got the request: take the next one, first in line.
   if (!started) {
     async.waiting = true;
     if (!stale) release(slot, {});
@@ -64,16 +64,17 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
   const auto fds = async.call->descriptors();
   try {
     for (unsigned i = 0; i < Call::kSources && !async.call->over(); ++i)
-      if (fds[i] >= 0 && i != Call::kCancel)  // that one is watched already
+      if (fds[i] >= 0 && i != Call::kCancel)  // That one is watched already.
         watch(fds[i], {Topic::Kind::call, id, i}, i == Call::kStdin ? EPOLLOUT : EPOLLIN);
   } catch (const Error& error) {
-    // Unheard it would run into its time limit, and be told as too slow.
+    // Without this the call would run into its timeout, and its report would call it too slow.
     async.call->abandon(error.what());
   }
   update_async(id, async);
 }
 
-// Shared with other calls, perhaps: a descriptor of this call's own can be watched and closed.
+// Other calls may share the caller's descriptor. A copy belongs to this call alone and can be
+// watched and closed.
 void Warden::watch_cancel_fd(std::uint64_t id, AsyncCall& async) {
   const int fd = async.call->descriptors()[Call::kCancel];
   if (fd < 0) return;
@@ -84,7 +85,7 @@ void Warden::watch_cancel_fd(std::uint64_t id, AsyncCall& async) {
 
 void Warden::update_async(std::uint64_t id, AsyncCall& async) {
   if (async.call->over()) return finish_async(id);
-  // A descriptor that the call has closed left the epoll set by that; a cancelled call needs no more.
+  // Closing a descriptor has removed it from the epoll set. A cancelled call needs no more of them.
   if (async.call->descriptors()[Call::kCancel] < 0) drop_cancel_fd(async);
   if (async.timer != async.call->timer()) {
     const std::lock_guard lock(mutex_);
@@ -94,8 +95,8 @@ void Warden::update_async(std::uint64_t id, AsyncCall& async) {
   }
 }
 
-// Closing a copy does not take it out of the epoll set, for its file stays open: the next copy may get
-// the same number, and could not be added.
+// Closing a copy does not remove it from the epoll set, because its file stays open. The next copy
+// may get the same number, and could then not be added.
 void Warden::drop_cancel_fd(AsyncCall& async) {
   if (async.cancel_fd) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, async.cancel_fd.get(), nullptr);
   async.cancel_fd.reset();
@@ -213,7 +214,8 @@ unsigned Warden::ready() const {
 
 // --- calls that the caller drives ---
 
-// Of a call that is over. What its command has left is looked at first, by whoever gets the result.
+// Ends the use of a slot by a call that is over. If the call has left files, whoever gets the
+// result looks at them first.
 void Warden::let_go(unsigned slot, Call& call, CellResult& result) {
   const bool shown = call.left_workspace();
   ReadyCell remains = call.remains();
@@ -224,9 +226,9 @@ void Warden::let_go(unsigned slot, Call& call, CellResult& result) {
       std::move(directory), [this, slot, rest] { release(slot, std::move(*rest)); });
 }
 
-// The call has read all it wants to know of the slot: from now on the slot may be used again.
+// The call has read everything that it needs of the slot. From now on the slot may be used again.
 void Warden::release(unsigned slot, ReadyCell remains) {
-  // The cell's init has waited for this, and takes the scratch space down when nobody else refers to it.
+  // The cell's init has waited for this. It frees the scratch space when nobody else refers to it.
   remains.workspace.reset();
   if (settings_.shows_workspace && remains.socket) shutdown(remains.socket.get(), SHUT_RDWR);
   bool gone;
@@ -239,7 +241,8 @@ void Warden::release(unsigned slot, ReadyCell remains) {
   if (gone) wake();
 }
 
-// What "@default" of files.protect names came to be there, and cells of its zygote would not keep it.
+// Whether a name of files.protect "@default" has come to exist that the cells of this zygote would
+// not protect.
 bool Warden::is_stale(const ReadyCell& cell) const {
   return std::any_of(cell.made->missing.begin(), cell.made->missing.end(), is_there);
 }
@@ -266,7 +269,7 @@ std::optional<ReadyCell> Warden::take_cell(Call& call, Outcome& outcome, std::st
     ready_.pop_front();
     ++busy_;
     in_use_.insert(cell.slot);
-    // The slot makes its next cell when this call is over; more are made beside it only if the pool
+    // The slot makes its next cell when this call is over. More are made meanwhile only if the pool
     // runs low, so that making cells does not compete with the call for a core.
     const bool low = ready_.size() < (target_ + 1) / 2;
     lock.unlock();
@@ -283,7 +286,7 @@ std::optional<ReadyCell> Warden::take_cell(Call& call, Outcome& outcome, std::st
   waiter->arrived = make_event();
   if (!waiter->arrived) {
     outcome = Outcome::internal;
-    message = fmt::format("waiting for a cell: eventfd: {}; it was not run", strerror(errno));
+    message = fmt::format("waiting for a cell: eventfd: {}; the call did not run", strerror(errno));
     return std::nullopt;
   }
   waiters_.push_back(waiter);
@@ -342,13 +345,14 @@ CellResult Warden::run(CellRequest request, const OutputCallback& on_output) {
       continue;
     }
     started = call.start(std::move(*cell));
-    if (!started) release(slot, {});  // it died before it was asked
+    if (!started) release(slot, {});  // It died before it got the request.
   }
   if (!started)
     call.refuse(Outcome::internal,
-                stale ? "paths that files.protect = [\"@default\"] keeps come and go on the host; "
-                        "the call was not run, try again"
-                      : "every cell that was tried was dead; try again");
+                stale
+                    ? "files on the host that files.protect = [\"@default\"] names keep appearing "
+                      "and disappearing; the call did not run, try again"
+                    : "every cell that brig tried had already ended; try again");
   while (!call.over()) call.drive();
   CellResult result = call.take();
   if (started) let_go(slot, call, result);

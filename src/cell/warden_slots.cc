@@ -1,4 +1,4 @@
-// The slots of a Warden: made, filled with cells, refreshed, given up.
+// The slots of a Warden: how they are made, filled with cells, refreshed and given up.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -13,8 +13,8 @@ namespace brig {
 using wire::Message;
 using wire::Tag;
 
-// A keeper that was taken over may have kept a copy of the socket that it sent. Closing this one would
-// then not end the watch, and the copy could keep the warden awake for ever.
+// A keeper under a tool's control may have kept a copy of the socket that it sent. Then closing
+// this one would not end the watch, and the copy could keep the warden awake for ever.
 void Warden::drop_cell(Slot& slot) {
   if (slot.cell.socket) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
   slot.cell = ReadyCell();
@@ -23,14 +23,14 @@ void Warden::drop_cell(Slot& slot) {
 void Warden::cell_gone(Slot& slot) {
   {
     const std::lock_guard lock(mutex_);
-    if (in_use_.contains(slot.id)) {  // its call still reads what it used
+    if (in_use_.contains(slot.id)) {  // Its call still reads what was used.
       gone_in_use_.insert(slot.id);
       return;
     }
     const auto unused = std::find_if(ready_.begin(), ready_.end(),
                                      [&](const ReadyCell& cell) { return cell.slot == slot.id; });
     if (unused != ready_.end())
-      ready_.erase(unused);  // it died before its call
+      ready_.erase(unused);  // It died before its call.
     else if (slot.state != Slot::State::making)
       --busy_;
   }
@@ -39,7 +39,7 @@ void Warden::cell_gone(Slot& slot) {
   slot.state = Slot::State::idle;
   if (is_retired(slot)) return lose_slot(slot.id);
   if (!slot.cgroup) return;
-  // The limits of the call before, for every call to come: better none in this slot.
+  // The limits of the last call would hold for every later one. No cell in this slot is better.
   if (!slot.cgroup->widen()) return lose_slot(slot.id);
   if (slot.cgroup->stale()) {
     Message message{};
@@ -53,7 +53,7 @@ void Warden::cell_gone(Slot& slot) {
   }
 }
 
-// Slots whose cell went before its call was done with it.
+// Slots whose cell ended before its call was done with it.
 void Warden::finish_gone() {
   std::vector<unsigned> done;
   std::vector<ReadyCell> remains;
@@ -68,22 +68,24 @@ void Warden::finish_gone() {
     if (const auto slot = slots_.find(id); slot != slots_.end()) cell_gone(slot->second);
 }
 
-// The slot's keeper is gone, or about to be. A call in its cell ends by itself: it sees the socket close.
+// The slot's keeper is gone, or about to be. A call in its cell ends by itself, because it sees the
+// socket close.
 void Warden::lose_slot(unsigned id) {
   const auto found = slots_.find(id);
   if (found == slots_.end()) return;
   Slot& slot = found->second;
   {
     const std::lock_guard lock(mutex_);
-    // A slot whose cell a thread in run() took still says `ready`: who is in ready_ tells.
+    // A slot whose cell a thread in run() has taken still says `ready`. Only ready_ tells.
     const auto unused =
         std::erase_if(ready_, [&](const ReadyCell& cell) { return cell.slot == id; });
     if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy)) --busy_;
-    // Or it would be taken for the end of the cell of whichever slot has this number next.
+    // Otherwise this would count as the end of the next cell with the same slot number.
     gone_in_use_.erase(id);
   }
   if (slot.state == Slot::State::making) --making_;
-  // The cgroup of a retired zygote's slot goes with that zygote; any other refill() removes, and frees the number.
+  // The cgroup of a retired zygote's slot goes with that zygote. refill() removes any other and
+  // frees its number.
   if (!is_retired(slot)) retired_.emplace_back(id, slot.cgroup);
   if (slot.socket) shutdown(slot.socket.get(), SHUT_RDWR);
   drop_cell(slot);
@@ -97,7 +99,7 @@ void Warden::make_cell(Slot& slot) {
   const UniqueFd entrance = std::move(slot.entrance);
   const int fd = entrance.get();
   if (!send_packet(slot.socket.get(), &message, sizeof message, &fd, fd >= 0))
-    return;  // its end of file follows
+    return;  // Its end of file follows.
   slot.state = Slot::State::making;
   drop_cell(slot);
   if (making_++ == 0) moved_ = Clock::now();
@@ -110,8 +112,9 @@ bool Warden::grow() {
   Message message{};
   message.tag = Tag::grow;
   const bool reused = !free_ids_.empty();
-  message.index = reused ? free_ids_.front() : next_slot_;  // the one that has been free longest
-  // Before anything is asked for: a keeper that can't be heard would be of no use.
+  // The number that has been free for longest.
+  message.index = reused ? free_ids_.front() : next_slot_;
+  // Before any request: a keeper that brig can't hear would be of no use.
   watch(ours.get(), {Topic::Kind::slot, message.index});
   if (reused)
     free_ids_.pop_front();
@@ -123,11 +126,11 @@ bool Warden::grow() {
   slot.id = message.index;
   slot.zygote = zygote_;
   slot.socket = std::move(ours);
-  make_cell(slot);  // the keeper finds it waiting
+  make_cell(slot);  // The keeper finds the request waiting.
   return true;
 }
 
-// Keeps enough cells ready: from idle slots first, then by new ones.
+// Keeps enough cells ready: from idle slots first, then from new ones.
 void Warden::refill() {
   std::erase_if(retired_, [&](auto& retired) {
     {
@@ -144,7 +147,7 @@ void Warden::refill() {
   {
     const std::lock_guard lock(mutex_);
     spare = target_ + 2;
-    // A waiter above the limit waits for a running call to end, not for a cell.
+    // A waiter above the limit waits for a running call to end and not for a cell.
     wanted = (target_ > busy_ ? target_ - busy_ : 0);
     wanted = std::max(wanted, (target_ + 1) / 2) +
              static_cast<unsigned>(std::min<std::size_t>(
@@ -162,7 +165,7 @@ void Warden::refill() {
   }
   while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 &&
          slots_.size() < options_.max_cells + std::max(options_.ready, options_.ready_max))
-    if (!grow()) break;  // the janitor is gone: its end of file follows
+    if (!grow()) break;  // The janitor is gone. Its end of file follows.
   for (const unsigned id : surplus) lose_slot(id);
   if (!shrink()) return;
   std::vector<unsigned> unused;
@@ -171,10 +174,11 @@ void Warden::refill() {
     for (std::size_t i = target_; i < ready_.size(); ++i) unused.push_back(ready_[i].slot);
   }
   for (const unsigned id : unused) lose_slot(id);
-  refill();  // fewer may be idle now, too; nothing else may come to look at that
+  refill();  // Fewer slots may be idle now, and nothing else may come to check that.
 }
 
-// The pool doubles when it was too small, and halves when it was not for a while. Under the lock.
+// The pool doubles when it was too small, and halves when that has not happened for a while. Needs
+// the lock.
 void Warden::missed() {
   constexpr std::chrono::seconds kWhile{2};
   if (options_.ready_max <= options_.ready || busy_ >= options_.max_cells) return;

@@ -18,7 +18,7 @@ namespace {
 using wire::Message;
 using wire::Tag;
 
-constexpr int kFromHost = 3;  // as a copy of the host has it
+constexpr int kFromHost = 3;  // The number that a copy of the host has it at.
 constexpr unsigned kSlots = 40;
 
 long open_descriptors() {
@@ -32,14 +32,14 @@ void send_crowded(int socket, Message message, Tag tag) {
   send_packet(socket, &message, sizeof message, fds, kMaxPacketFds);
 }
 
-// A janitor and its keepers, taken over: every packet carries all the descriptors that one can.
+// A hostile janitor with its keepers: every packet carries as many descriptors as possible.
 [[noreturn]] void crowding_janitor(int host) {
   Message message{};
   for (unsigned slots = 0; slots < kSlots;) {
     Packet asked = recv_packet(host, &message, sizeof message, 0);
     if (asked.size <= 0) _exit(0);
     if (message.tag != Tag::grow) continue;
-    int cell[2];  // kept open: copies of what the host has
+    int cell[2];  // Stays open: copies of what the host has.
     if (!packet_pair(cell)) _exit(1);
     const int made[] = {0, cell[0]};
     switch (slots++ % 4) {
@@ -53,14 +53,14 @@ void send_crowded(int socket, Message message, Tag tag) {
         break;
     }
   }
-  // The Runner is not made for this: its descriptors can be counted when it is gone.
+  // Fails on purpose: the Runner is not made, and its descriptors can be counted when it is gone.
   message.stage = wire::Stage::plan;
   for (int i = 0; i < 100; ++i) send_crowded(host, message, Tag::failed);
   recv_packet(host, &message, sizeof message, 0);
   _exit(0);
 }
 
-// One that lets cells be made, and crowds what they say last: that they are ready.
+// This one lets cells be made, and crowds their last message, which says that they are ready.
 [[noreturn]] void crowding_cells(int host) {
   Message message{};
   for (unsigned slots = 0; slots < kSlots;) {
@@ -81,7 +81,7 @@ void send_crowded(int socket, Message message, Tag tag) {
   _exit(0);
 }
 
-// In place of a copy of the host, which would fork janitors of brig's own.
+// Stands for a copy of the host, which would fork janitors of brig's own.
 template <void (*kJanitor)(int)>
 [[noreturn]] void start_crowding() {
   for (;;) {
@@ -104,7 +104,7 @@ TEST(Warden, KeepsNoDescriptorThatItDidNotAskFor) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
-// Whether or not such a cell can be used: where there are cgroups its slot has none.
+// Whether or not such a cell can be used: where there are cgroups, its slot has none.
 TEST(Warden, KeepsNoDescriptorOfACellThatSaysTooMuch) {
   const auto copy = std::make_shared<HostCopy>(start_crowding<crowding_cells>);
   const long before = open_descriptors();

@@ -45,7 +45,7 @@ Workspace::~Workspace() {
 }
 
 UniqueFd Workspace::open_below(const std::string& path, int flags) const {
-  // O_NONBLOCK: a FIFO with nobody at its other end is opened too, and seen to be one.
+  // O_NONBLOCK: a FIFO without another end opens too, and is then recognised.
   constexpr int kAlways = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   return UniqueFd(
       brig::open_below(directory_.get(), path.c_str(), {flags | kAlways, /*one_device=*/true}));
@@ -56,7 +56,7 @@ std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_po
   std::vector<File> found;
   struct stat top;
   if (fstat(directory_.get(), &top) != 0) return found;
-  std::deque<std::pair<std::string, unsigned>> directories{{"", 0}};  // and how deep they lie
+  std::deque<std::pair<std::string, unsigned>> directories{{"", 0}};  // With their depths.
   bool enough = false;
   for (std::size_t seen = 0; !enough && !directories.empty(); directories.pop_front()) {
     const auto& [path, depth] = directories.front();
@@ -76,8 +76,8 @@ std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_po
       if (path.size() + name.size() + 2 > PATH_MAX) continue;
       struct stat info;
       if (fstatat(dirfd(listed.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      // Root could read what the tool can't: a file whose mode forbids it, or, on floors without mounts, a
-      // second name of somebody else's file.
+      // Root could read what the tool can't: a file whose mode forbids it or, on floors without
+      // mounts, another name of somebody else's file.
       if (info.st_uid != top.st_uid || !(info.st_mode & S_IRUSR)) continue;
       std::string whole = path.empty() ? std::string(name) : path + "/" + std::string(name);
       if (S_ISREG(info.st_mode))
@@ -111,7 +111,7 @@ std::optional<std::string> Workspace::read(const std::string& path, std::size_t 
 std::uint64_t Workspace::weight() const {
   constexpr std::uint64_t kUnknown = std::uint64_t{1} << 40, kName = 256;
   struct statfs system;
-  // Elsewhere the numbers are those of a file system that others use as well.
+  // Elsewhere the numbers describe a file system that others use as well.
   if (fstatfs(directory_.get(), &system) != 0 || system.f_type != TMPFS_MAGIC ||
       system.f_files == 0)
     return kUnknown;

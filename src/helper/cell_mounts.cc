@@ -1,5 +1,5 @@
-// What a cell mounts for itself: its scratch space, listed paths on top of that, its own /proc. And the
-// scratch space of a zygote while it loads its tools, which is made in the same way.
+// What a cell mounts for itself: its scratch space, the listed paths on top of it, and its own
+// /proc. Also the scratch space of a zygote that loads its tools, which is made in the same way.
 #include <fcntl.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -31,7 +31,8 @@ bool loopback_up(Failure& failure) {
 }
 
 // One tmpfs bounds /tmp, /dev/shm, HOME and the workspace together. It is staged where the
-// workspace goes and then covered by its own part, so that no second path to the others is left.
+// workspace goes and then covered by its own part, so that no second path to the other parts is
+// left.
 bool mount_scratch(const Plan& plan, PlanText options, Failure& failure) {
   const char* stage = text(plan, plan.workspace);
   if (mount("scratch", stage, "tmpfs", MS_NOSUID | MS_NODEV, text(plan, options)) != 0)
@@ -49,16 +50,18 @@ bool mount_scratch(const Plan& plan, PlanText options, Failure& failure) {
   return true;
 }
 
-// Terminals of the cell's own: each mount is an instance that no other cell and no program of the host's sees. The kernel counts
-// terminals for the whole machine, so one cell may have a few. (No group: that of the tool's user is all there is.)
+// Mounts terminals of the cell's own: each such mount is an instance that neither other cells nor
+// programs of the host see. The kernel counts terminals for the whole machine, so one cell may have
+// only a few. They get no group, because the cell has no id beside its user's.
 bool mount_terminals(Failure& failure) {
   return mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
                "mode=0620,ptmxmode=0666,max=16") == 0 ||
-         errno == ENODEV ||  // a kernel without pseudo terminals
+         errno == ENODEV ||  // A kernel without pseudo terminals.
          fail(failure, Stage::terminals);
 }
 
-// mkdir -p of what stands before the last component; the scratch space is the cell's own, and so is what is made in it.
+// mkdir -p for everything before the last component. The scratch space belongs to the cell alone,
+// and so does what is made in it.
 bool make_parents(const Plan& plan, const char* path) {
   char copy[4096];
   if (strlen(path) >= sizeof copy) return false;
@@ -76,7 +79,8 @@ bool make_parents(const Plan& plan, const char* path) {
   return true;
 }
 
-// As the kernel shows it. Links of the file elsewhere do not count.
+// Whether the file at `path` has lost its name, as the kernel shows it. Other links to the file do
+// not count.
 bool has_lost_its_name(const char* path) {
   constexpr char kShown[] = " (deleted)";
   constexpr ssize_t kSize = sizeof kShown - 1;
@@ -89,7 +93,8 @@ bool has_lost_its_name(const char* path) {
   return size > kSize && memcmp(target + size - kSize, kShown, kSize) == 0;
 }
 
-// Where a listed path is put, made anew. What is there already is not this cell's own, and nothing is opened or mounted there.
+// Makes the place where a listed path goes. Fails if something is there already: it is not this
+// cell's own, so brig neither opens it nor mounts on it.
 bool make_place(const Plan& plan, const char* path, bool directory) {
   if (!make_parents(plan, path)) return false;
   if (directory) return mkdir(path, 0755) == 0;
@@ -98,9 +103,9 @@ bool make_place(const Plan& plan, const char* path, bool directory) {
   return fd >= 0;
 }
 
-// The kernel mounts nowhere what has lost its name: a listed file in whose place another was put, as editors,
-// git and linkers do. What the zygote keeps of it is still there, and a link leads to it. Only in the scratch
-// space: elsewhere the name is the host's, and so might be the file.
+// The kernel refuses to mount a file that has lost its name: a listed file that editors, git or
+// linkers have replaced by another. The zygote's copy of the mount still shows it, so a link leads
+// there. Only in the scratch space: elsewhere the name belongs to the host, and so might the file.
 bool link_late(const Plan& plan, const char* from, const char* to) {
   struct stat scratch, info;
   if (!has_lost_its_name(from)) return false;
@@ -110,10 +115,11 @@ bool link_late(const Plan& plan, const char* from, const char* to) {
   return (S_ISDIR(info.st_mode) ? rmdir(to) : unlink(to)) == 0 && symlink(from, to) == 0;
 }
 
-// Listed paths below a scratch part, which would cover them, are put on top of it, each with all that is mounted on it where
-// the zygote keeps it: other listed paths, and what hides, protects or guards. So every name that is looked up here is one of
-// the scratch space, which no tool has seen yet, and none is the host's, where tools and others make links. `linked`: some
-// are links.
+// Mounts listed paths on top of the scratch parts that would cover them. Each comes from where the
+// zygote keeps it, with everything that is mounted on it: other listed paths, and what hides,
+// protects or guards. So every name looked up here is in the scratch space, which no tool has seen
+// yet, and never on the host, where tools and others make links. Sets `linked` if some of them are
+// links.
 bool mount_late(const Plan& plan, bool* linked, Failure& failure) {
   const PlanText* pairs = begin_of(plan, plan.late_binds);
   for (unsigned i = 0; i + 1 < plan.late_binds.count; i += 2) {
@@ -137,7 +143,8 @@ bool cover_directory(const char* path) {
                "size=4k,mode=0555") == 0;
 }
 
-// Where they are kept no cell needs them any more, but for what a link leads to.
+// Covers the place where the zygote keeps them: no cell needs it any more, except for what a link
+// leads to.
 bool cover_aside(const Plan& plan, bool linked, Failure& failure) {
   if (!plan.late_binds.count) return true;
   if (!linked) return cover_directory(text(plan, plan.aside)) || fail(failure, Stage::late_bind);
@@ -154,7 +161,8 @@ bool cover_aside(const Plan& plan, bool linked, Failure& failure) {
   return true;
 }
 
-// Whether the kernel's list of mounts has that place: its fifth field, in which four characters are octal.
+// Whether the kernel's list of mounts has that place. It is the fifth field, in which four
+// characters are written in octal.
 bool is_listed(const char* path) {
   char place[8192];
   size_t size = 0;
@@ -173,7 +181,8 @@ bool is_listed(const char* path) {
   if (file < 0) return false;
   bool found = false;
   unsigned field = 0;
-  size_t same = 0;  // characters of this field; more than there are: it differs
+  // How many characters of this field are the same. More than the field can have: it differs.
+  size_t same = 0;
   char bytes[4096];
   for (ssize_t count = 0; !found && (count = read(file, bytes, sizeof bytes)) > 0;)
     for (ssize_t i = 0; i < count && !found; ++i) {
@@ -190,7 +199,8 @@ bool is_listed(const char* path) {
   return found;
 }
 
-// Whether something is mounted there, or, unless it is `kept`, nothing is there at all. The first 64 bytes of a struct statx.
+// Whether something is mounted at `path` or, unless it is `kept`, nothing exists there. Reads the
+// first 64 bytes of a struct statx.
 bool is_mounted(const char* path, bool kept) {
   constexpr uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
   struct {
@@ -202,7 +212,7 @@ bool is_mounted(const char* path, bool kept) {
   } info{};
   static_assert(sizeof info == 256);
   if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &info) != 0)
-    // A tool can shut its own directory to this look, and open it again.
+    // A tool can deny this look at its own directory, and allow it again later.
     return (!kept && (errno == ENOENT || errno == ENOTDIR)) || (errno == EACCES && is_listed(path));
   return (info.attributes & kMountRoot) != 0;
 }
@@ -225,7 +235,8 @@ bool mount_load_scratch(const Plan& plan, Failure& failure) {
 
 bool drop_load_scratch(const Plan& plan, Failure& failure) {
   const PlanText* parts = begin_of(plan, plan.scratch_parts);
-  // Detached, with what is mounted on it: a module may have a file open there, or mapped.
+  // Detached together with what is mounted on it, because a module may have a file open or mapped
+  // there.
   for (unsigned i = plan.scratch_parts.count; i >= 2; i -= 2)
     if (umount2(text(plan, parts[i - 1]), MNT_DETACH) != 0)
       return fail(failure, Stage::load_scratch, i - 2);
@@ -236,13 +247,13 @@ bool drop_load_scratch(const Plan& plan, Failure& failure) {
 bool mount_private(const Plan& plan, int* workspace, Failure& failure) {
   if (plan.loopback_up && !loopback_up(failure)) return false;
   if (!mount_scratch(plan, plan.scratch_options, failure)) return false;
-  // Before anything of the host's is mounted on top of it.
+  // Before anything of the host is mounted on top of it.
   if (plan.shows_workspace &&
       (*workspace = open(text(plan, plan.workspace), O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
     return fail(failure, Stage::scratch);
   bool linked = false;
   if (!mount_late(plan, &linked, failure) || !cover_aside(plan, linked, failure)) return false;
-  // Read-only: nothing in it is the cell's to change, oom_score_adj and sysctls included.
+  // Read-only, because a cell may change nothing in it, including oom_score_adj and sysctls.
   if (plan.single) {
     sys::MountAttr read_only{.set = sys::kAttrRdonly, .clear = 0, .propagation = 0, .userns_fd = 0};
     if (sys::mount_setattr(AT_FDCWD, "/proc", 0, &read_only) != 0)

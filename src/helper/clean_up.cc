@@ -18,7 +18,8 @@ namespace brig::helper {
 
 namespace {
 
-// chmod of a directory that a tool left without rights; never through a symlink it left instead.
+// chmod of a directory that a tool has left without permissions. Never goes through a symlink that
+// the tool has left instead.
 void make_accessible(int dir, const char* name) {
   const int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return;
@@ -27,8 +28,8 @@ void make_accessible(int dir, const char* name) {
   close(fd);
 }
 
-// Empties `dir`; sub-directories found in it are moved up into `top`, so that depth never grows.
-// True if something was removed or moved.
+// Empties `dir`. Moves directories that it finds in it up into `top`, so that the depth never
+// grows. True if it removed or moved something.
 bool flatten(int top, int dir, unsigned long& counter) {
   const int copy = dup(dir);
   DIR* stream = copy < 0 ? nullptr : fdopendir(copy);
@@ -87,7 +88,7 @@ bool remove_tree(const char* path) {
 
 static pid_t number_of(const char* text) { return static_cast<pid_t>(strtol(text, nullptr, 10)); }
 
-// Reads the parent pid from /proc/<pid>/stat: the field after ") S ".
+// Reads the parent's pid from /proc/<pid>/stat: the field after ") S ".
 static pid_t parent_of(const char* pid) {
   char path[64] = "/proc/", buffer[512];
   strncat(path, pid, 20);
@@ -103,8 +104,9 @@ static pid_t parent_of(const char* pid) {
 }
 
 void end_descendants() {
-  // Descendants of a subreaper come back to it as their parents die, so killing direct children
-  // until there are none ends the tree. Bounded: a storm that outruns this is left to the cgroup.
+  // Descendants of a subreaper become its children as their parents die, so killing direct children
+  // until there are none left ends the tree. The number of rounds is bounded; the cgroup bounds a
+  // fork storm that outruns this.
   char self[24];
   const pid_t me = number_of(decimal(self, static_cast<unsigned long>(getpid())));
   for (int round = 0; round < 10000; ++round) {

@@ -1,11 +1,14 @@
-// What is done when a cell has ended, and nobody waits: the one place of the helper that may allocate (opendir does).
+// What happens after a cell has ended, while nobody waits. The one place of the helper that may
+// allocate (opendir does).
 #pragma once
 
 namespace brig::helper {
 
-// Removes a directory and all below it. Iterative and flat: depth, names and modes don't matter.
+// Removes a directory and everything below it. Iterative and flat, so depth, names and modes do not
+// matter.
 bool remove_tree(const char* path);
-// SIGKILLs every descendant of this process and reaps them, for floors without a pid namespace.
+// Kills every descendant of this process with SIGKILL and reaps it. For floors without a pid
+// namespace.
 void end_descendants();
 
 }  // namespace brig::helper

@@ -1,4 +1,5 @@
-// How a step of the set-up fails: {stage, errno, index}, told to the host on a socket. failure_text.cc words it there.
+// How a step of the set-up fails: {stage, errno, index}, sent to the host over a socket. There
+// failure_text.cc puts it into words.
 #pragma once
 
 #include "wire/wire.h"
@@ -10,10 +11,11 @@ struct Failure {
   int error = 0;
   unsigned index = 0;
 };
-// Captures errno. Always false, so that a step can end with `return fail(...)`.
+// Records a failure with the current errno. Always false, so that a step can end with `return
+// fail(...)`.
 bool fail(Failure& failure, wire::Stage stage, unsigned index = 0);
 
-// Tells the failure on `socket` and ends the process.
+// Sends the failure over `socket` and ends the process.
 [[noreturn]] void die(int socket, const Failure& failure);
 [[noreturn]] void die(int socket, wire::Stage stage, unsigned index = 0);
 

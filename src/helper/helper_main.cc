@@ -1,5 +1,5 @@
-// Entry of the helper program. Started by the host with an empty environment and two descriptors: 3 the
-// host's socket, 4 a pidfd of the host.
+// The start of the helper program. The host starts it with an empty environment and two
+// descriptors: 3, the host's socket, and 4, a pidfd of the host.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -40,8 +40,8 @@ bool map_id_range(int proc, const char* process, unsigned inside, unsigned outsi
 
 bool map_ids(int proc, unsigned inside, unsigned outside_uid, unsigned outside_gid,
              Failure& failure) {
-  // Writing one's own maps needs the files to be one's own, which they are not while non-dumpable.
-  // Nothing that could trace this process exists yet in a namespace that sees it.
+  // A process may write its own maps only if it owns those files, and it does not while it is
+  // non-dumpable. Nothing that could trace this process exists yet in a namespace that sees it.
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (!map_id_range(proc, "self", inside, outside_uid, outside_gid, 1, failure)) return false;
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

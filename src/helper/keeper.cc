@@ -1,5 +1,6 @@
-// The keeper of one slot. It sits in the slot's cgroups and network namespace, so every cell it
-// makes is born there. One cell at a time; it learns nothing from a cell but its exit.
+// The keeper of one slot. It sits in the slot's cgroups and network namespace, so every cell that
+// it makes is born there. It makes one cell at a time, and learns nothing from a cell except its
+// exit.
 #include <fcntl.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -32,20 +33,20 @@ struct Birth {
   sigset_t signals;
 };
 
-// What the kernel counts for each user, like descriptors in flight and pages of pipes, no cell of another
-// slot can take from this one's.
+// Takes an id of the slot's own. The kernel counts some things per user, such as descriptors in
+// flight and pages of pipes; so no cell of another slot can use up this one's.
 void take_slot_id(const Plan& plan, int slot_socket, unsigned slot) {
   if (!plan.slot_ids) return;
   const unsigned id = kCellId + slot_id(plan, slot);
   if (syscall(SYS_setresgid, id, id, id) != 0) die(slot_socket, Stage::become_user, 1);
   if (syscall(SYS_setresuid, id, id, id) != 0) die(slot_socket, Stage::become_user, 2);
-  // Changing ids cleared both.
+  // Changing ids has cleared both.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-// In the cell's init: hands itself to the host. The keeper can't, it waits; and of a socket that it held an
-// end of nobody would see the end.
+// Runs in the cell's init, which sends itself to the host. The keeper can't do that, because it
+// waits; and if the keeper held an end of that socket, nobody would see its end of file.
 void be_born(void* argument) {
   const Birth& birth = *static_cast<const Birth*>(argument);
   settle_in_lent_memory();
@@ -65,23 +66,24 @@ void be_born(void* argument) {
   cell_init(birth.plan, pair[1], birth.slot);
 }
 
-// One cell of a jail, from birth to end. It works in the keeper's memory, until it is gone.
+// One cell of a jail, from birth to end. It works in the keeper's memory until it is gone.
 void lead_cell(const Birth& birth, int* status, rusage* usage) {
   const uint64_t network = birth.plan.network_namespace == 2 ? CLONE_NEWNET : 0;
   g_settled = false;
   if (lend_memory(SIGCHLD | kNamespaces | network, be_born, const_cast<Birth*>(&birth), status,
                   usage) < 0)
     die(birth.slot_socket, Stage::clone_cell);
-  // Killed halfway, it may have left anything in this memory: a lock that is held, a list half linked.
+  // Killed halfway, it may have left anything in this memory: a held lock, or a list that is half
+  // linked.
   if (lends_memory() && WIFSIGNALED(*status) && !g_settled) _exit(1);
 }
 
-// The same on floors without a pid namespace, where a tool can kill its init, at any time: that one has
-// memory of its own, and an end of its socket is kept here.
+// The same on floors without a pid namespace, where a tool can kill its init at any time. There the
+// init has memory of its own, and the keeper keeps an end of its socket.
 void lead_process(const Plan& plan, int slot_socket, unsigned slot, const char* scratch,
                   int* status, rusage* usage) {
   int pair[2], pidfd = -1;
-  // One that is there was left by a keeper of this slot that was killed.
+  // If it exists, a killed keeper of this slot has left it.
   if (mkdir(scratch, 0700) != 0) {
     remove_tree(scratch);
     if (mkdir(scratch, 0700) != 0) die(slot_socket, Stage::scratch);
@@ -108,9 +110,11 @@ void lead_process(const Plan& plan, int slot_socket, unsigned slot, const char* 
   while (wait4(pid, status, 0, usage) < 0 && errno == EINTR) {
   }
   end_descendants();
-  // Only now, if the tool has killed its init: the host takes the end of file for the end of all.
+  // Only now, even if the tool has killed its init: the host takes the end of file for the end of
+  // the whole cell.
   close(pair[1]);
-  // The directory above is the tool's user's too: it may have taken its own rights away.
+  // The directory above belongs to the tool's user too, so the tool may have taken its permissions
+  // away.
   (void)!chmod(text(plan, plan.scratch_directory), 0700);
   remove_tree(scratch);
 }
@@ -141,7 +145,7 @@ void keeper_main(const Plan& plan, int slot_socket, const int* entrances, int en
   if (plan.floor == Floor::jail) {
     sigset_t all;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &birth.signals);  // see lend_memory
+    sigprocmask(SIG_SETMASK, &all, &birth.signals);  // See lend_memory.
   }
   for (;;) {
     Packet packet = recv_packet(slot_socket, &message, sizeof message, 0);
@@ -163,7 +167,7 @@ void keeper_main(const Plan& plan, int slot_socket, const int* entrances, int en
         static_cast<uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
     if (!send_packet(slot_socket, &message, sizeof message, nullptr, 0)) _exit(0);
-    // Nothing of one cell's for the next to find in its memory, which is a copy of this.
+    // The next cell's memory is a copy of this one and must hold nothing of the last cell's.
     explicit_bzero(&message, sizeof message);
     explicit_bzero(&usage, sizeof usage);
     explicit_bzero(&status, sizeof status);

@@ -1,8 +1,9 @@
-// A function zygote is a copy of the host's program, or of brig-loader. /proc/self/exe would lead its tools to
-// that file where it lies: on a mount of the host's that can be written, or in a memory file that anyone may
-// write attributes to. An ordinary user's tool has the owner's rights on it: it could change the mode, the
-// times and the attributes of the host's own program. So the zygote lets go of the file: its mappings become
-// anonymous copies of themselves, and its program an empty file on a read-only mount of its own.
+// A function zygote is a copy of the host's program or of brig-loader. Through /proc/self/exe its
+// tools would reach that file where it lies: on a writable mount of the host, or in a memory file
+// whose attributes anyone may write. An ordinary user's tool has the owner's rights on the file, so
+// it could change the mode, the times and the attributes of the host's own program. Therefore the
+// zygote separates from the file: its mappings become anonymous copies of themselves, and its
+// program becomes an empty file on a read-only mount of its own.
 #include <fcntl.h>
 #include <linux/prctl.h>
 #include <sys/mman.h>
@@ -47,18 +48,18 @@ MapsLine parse(char* line) {
   if (mode[1] == 'w') found.range.protection |= PROT_WRITE;
   if (mode[2] == 'x') found.range.protection |= PROT_EXEC;
   found.is_private = mode[3] == 'p';
-  strtoul(at + 5, &at, 16);  // offset
-  strtoul(at, &at, 16);      // major
-  strtoul(at + 1, &at, 16);  // minor
+  strtoul(at + 5, &at, 16);  // The offset.
+  strtoul(at, &at, 16);      // The major number.
+  strtoul(at + 1, &at, 16);  // The minor number.
   found.inode = strtoul(at, &at, 10);
   while (*at == ' ') ++at;
   found.path = at;
   return found;
 }
 
-// Every private mapping of the program's file. By its inode or by its name: file systems that are layered
-// on others show another inode here than stat() does. One too many does no harm: its copy is the same.
-// Returns how many, or -1.
+// Finds every private mapping of the program's file, by the inode or by the name: file systems
+// layered on others show another inode here than stat() does. One mapping too many does no harm,
+// because its copy is the same. Returns their number, or -1.
 int ranges_of_program(Range* ranges) {
   struct stat program;
   char name[4096];
@@ -89,14 +90,16 @@ int ranges_of_program(Range* ranges) {
     }
     held -= static_cast<size_t>(line - buffer);
     memmove(buffer, line, held + 1);
-    if (held == sizeof buffer - 1) held = 0;  // a path longer than that is not the program's
+    // A longer path is not the program's.
+    if (held == sizeof buffer - 1) held = 0;
   }
   close(file);
   return static_cast<int>(count);
 }
 
-// In one step for the code that runs in it: the old mapping is there until the new one is. The kernel copies,
-// since a sanitizer would not let this code read all of the program's memory.
+// Replaces the mapping in one step for the code that runs in it: the old mapping is there until the
+// new one is. The kernel does the copying, because a sanitizer would not let this code read all of
+// the program's memory.
 bool replace(const Range& range) {
   const size_t size = range.end - range.begin;
   void* const at = reinterpret_cast<void*>(range.begin);  // NOLINT(performance-no-int-to-ptr)
@@ -114,7 +117,7 @@ bool replace(const Range& range) {
          mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
 }
 
-// An empty program, on a mount that is read-only from now on and attached nowhere.
+// An empty program, on a detached mount that is read-only from now on.
 int empty_program() {
   const int fs = sys::fsopen("tmpfs", 1 /* FSOPEN_CLOEXEC */);
   if (fs < 0) return -1;
@@ -133,7 +136,8 @@ int empty_program() {
   return file;
 }
 
-// The kernel changes the program's file only along with all it knows of the memory's layout: as it is.
+// The kernel changes the program's file only together with everything it knows of the memory's
+// layout, so this reads the current layout.
 bool layout_of_memory(prctl_mm_map& map) {
   char text[2048];
   const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -145,10 +149,10 @@ bool layout_of_memory(prctl_mm_map& map) {
   char* at = strrchr(text, ')');
   if (!at) return false;
   at += 2;
-  at = strchr(at, ' ');  // the state, field 3, is a letter
+  at = strchr(at, ' ');  // The state, field 3, is a letter.
   for (int field = 4; at && *at && field <= 51; ++field) {
     const unsigned long value = strtoul(at, &at, 10);
-    switch (field) {  // proc(5)
+    switch (field) {  // See proc(5).
       case 26: map.start_code = value; break;
       case 27: map.end_code = value; break;
       case 28: map.start_stack = value; break;

@@ -16,7 +16,7 @@ bool leave_program_file(int, Failure&) { return true; }
 
 namespace {
 
-// execvp's rules, over the cell's own PATH.
+// Follows execvp's rules with the cell's own PATH.
 int exec_path(char** argv, char** envp) {
   const char* name = argv[0];
   if (!*name) return ENOENT;
@@ -32,7 +32,8 @@ int exec_path(char** argv, char** envp) {
     const char* end = strchrnul(path, ':');
     char file[4096];
     const size_t size = static_cast<size_t>(end - path), length = strlen(name);
-    // An empty entry would mean the working directory, which the model can write to: not searched.
+    // An empty entry would mean the working directory, which the model can write to, so it is
+    // skipped.
     if (size && size + length + 2 <= sizeof file) {
       memcpy(file, path, size);
       file[size] = '/';
@@ -52,7 +53,7 @@ int exec_path(char** argv, char** envp) {
 
 void load_tools(const Plan&, int) {}
 
-uint64_t inherited_memory(int, unsigned long) { return 0; }  // an exec leaves nothing of it
+uint64_t inherited_memory(int, unsigned long) { return 0; }  // An exec leaves nothing of it.
 
 int fork_tool() { return sys::clone_process(SIGCHLD, nullptr); }
 

@@ -52,8 +52,8 @@ void close_quietly(int file) {
   errno = error;
 }
 
-// Makes the directories of `path` that are not there, one component at a time, and then the file, open for
-// writing. -1: errno is set.
+// Makes the missing directories of `path`, one component at a time, and then the file, open for
+// writing. -1 on failure; errno is set.
 int make_file(char* path) {
   int directory = AT_FDCWD;
   for (;;) {
@@ -91,8 +91,8 @@ bool put_file(int block) {
 }  // namespace
 
 bool put_files(int block, unsigned count, unsigned* index) {
-  signal(SIGXFSZ,
-         SIG_IGN);  // a file above the limit is an error to tell, not the end of this process
+  // A file above the limit is an error to report, and must not end this process.
+  signal(SIGXFSZ, SIG_IGN);
   for (*index = 0; *index < count; ++*index)
     if (!put_file(block)) return false;
   signal(SIGXFSZ, SIG_DFL);

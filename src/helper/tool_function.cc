@@ -1,4 +1,4 @@
-// Functions: the tool's process calls one that it inherited from the zygote.
+// Functions: the tool's process calls a function that it inherited from the zygote.
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -22,9 +22,9 @@ constinit Guest g_guest{};
 namespace helper {
 namespace {
 
-// 0 to 2, the cell's socket as 3, and the pipe for the answer at the highest number that there may be:
-// buffers of the host's files, flushed by an exit() in the tool, must not find it where a file of theirs
-// was.
+// Moves the cell's socket to 3, behind descriptors 0 to 2, and the pipe for the answer to the
+// highest possible number. An exit() in the tool flushes buffers of the host's files; they must not
+// find the pipe at the number of such a file.
 bool arrange(int& socket, int& answer) {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
@@ -36,7 +36,7 @@ bool arrange(int& socket, int& answer) {
   return sys::close_range(4, static_cast<unsigned>(top) - 1, 0) == 0;
 }
 
-// A number of /proc/self/statm, in bytes; 0 if it can't be read.
+// Fields of /proc/self/statm. The value is in bytes; 0 if it can't be read.
 enum Statm { kSize = 0, kData = 5 };
 uint64_t own_memory(int proc, Statm which) {
   const int file = proc < 0 ? open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
@@ -52,33 +52,34 @@ uint64_t own_memory(int proc, Statm which) {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-rlim_t g_data_limit;  // the host's own
+rlim_t g_data_limit;  // The host's own limit.
 
-// The zygote runs code that is not brig's, a library's constructors and timers: it must not grow without
-// end either. One that tries fails, and is replaced.
+// The zygote runs code that is not brig's, such as a library's constructors and timers, so its
+// memory needs a bound too. A zygote that hits the bound fails and is replaced.
 void bound_growth(const Plan& plan) {
   rlimit limit;
   if (getrlimit(RLIMIT_DATA, &limit) != 0) _exit(1);
   g_data_limit = limit.rlim_cur;
   const uint64_t now = own_memory(-1, kData);
-  if (limit.rlim_cur <= now || limit.rlim_cur - now <= plan.memory) return;  // its own is lower
+  // The host's own limit is lower.
+  if (limit.rlim_cur <= now || limit.rlim_cur - now <= plan.memory) return;
   limit.rlim_cur = now + plan.memory;
   if (setrlimit(RLIMIT_DATA, &limit) != 0) _exit(1);
 }
 
-// Its tools have limits of their own.
+// The zygote's tools have limits of their own.
 bool unbound_growth() {
   rlimit limit;
   if (getrlimit(RLIMIT_DATA, &limit) != 0) return false;
-  // Theirs may be this very one, and lower.
+  // Their limit may be this very one, and lower.
   limit.rlim_cur = g_data_limit < limit.rlim_max ? g_data_limit : limit.rlim_max;
   return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 
 }  // namespace
 
-// A copy of a large host would have used up its limit before its first line. What can't be read is not
-// granted.
+// Without this, a copy of a large host would have used up its limit before its first line. Memory
+// that can't be read is not granted.
 uint64_t inherited_memory(int proc, unsigned long resource) {
   if (resource == RLIMIT_AS) return own_memory(proc, kSize);
   return resource == RLIMIT_DATA ? own_memory(proc, kData) : 0;
@@ -89,11 +90,12 @@ void load_tools(const Plan& plan, int catalog) {
   if (!g_guest.load) return;
   g_guest.load(plan, catalog);
 #if defined(__GLIBC__)
-  malloc_trim(0);  // what loading needed and has freed: every cell would get a copy of its pages
+  // Frees what loading needed. Otherwise every cell would get a copy of those pages.
+  malloc_trim(0);
 #endif
 }
 
-// The library's own fork: locks, thread ids and atfork handlers are set right for code that is not
+// The library's own fork sets locks, thread ids and atfork handlers right for code that is not
 // brig's.
 int fork_tool() { return g_guest.fork ? g_guest.fork() : fork(); }
 
@@ -102,15 +104,15 @@ void tool_main(const Plan& plan, int socket) {
   if (!arrange(socket, equipment.answer) || !unbound_growth())
     tell_failure(socket, wire::Tag::request_failed, errno);
   environ = equipment.envp;
-  // Every cell is a copy of one zygote: without a seed of its own each would draw the same numbers.
+  // Every cell is a copy of one zygote. Without a seed of its own each would draw the same numbers.
   unsigned seed = 0;
   if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == sizeof seed) srandom(seed);
-  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // as after an exec
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // As after an exec.
   if (g_guest.rehearse) g_guest.rehearse();
   const FunctionRequest request = await_function(socket);
   unsigned guard = 0;
   if (!guards_hold(plan, &guard)) tell_failure(socket, wire::Tag::request_failed, errno, guard);
-  close(socket);  // a tool must not be able to speak for its init
+  close(socket);  // A tool must not be able to speak for its init.
   set_name(request.name);
   g_guest.run(request.name, request.arguments, request.arguments_size, request.gaps,
               equipment.answer);

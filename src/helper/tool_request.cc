@@ -15,8 +15,8 @@
 namespace brig::helper {
 namespace {
 
-alignas(8) char g_first[wire::kInlineRequest];   // a command's request, or equipment
-alignas(8) char g_second[wire::kInlineRequest];  // a function's request
+alignas(8) char g_first[wire::kInlineRequest];   // A command's request, or equipment.
+alignas(8) char g_second[wire::kInlineRequest];  // A function's request.
 char* g_strings[wire::kMaxStrings + 2];
 
 [[noreturn]] void request_failed(int socket, int error) {
@@ -33,19 +33,19 @@ char* map(int socket, int file, size_t size) {
 struct Taken {
   const wire::Request* header;
   Packet packet;
-  char* rest;  // behind the strings
+  char* rest;  // What follows the strings.
   size_t rest_size;
-  int gaps;  // the descriptor for those, or -1
+  int gaps;  // The descriptor for the gaps.
 };
 
-// Waits for a request with this tag and as many descriptors, and puts its strings into `strings`:
-// argv, a null, the environment, a null.
+// Waits for a request with this tag and so many descriptors. Puts its strings into `strings`: argv,
+// a null, the environment, a null.
 Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** strings,
            unsigned most_strings) {
   Taken taken{};
   taken.packet = recv_packet(socket, buffer, wire::kInlineRequest, 0);
   Packet& packet = taken.packet;
-  if (packet.size == 0) _exit(1);  // the host closed it: nobody waits for an answer
+  if (packet.size == 0) _exit(1);  // The host has closed the socket: nobody waits for an answer.
   if (packet.size < static_cast<ssize_t>(sizeof(wire::Request)))
     request_failed(socket, packet.size < 0 ? errno : EINVAL);
   const auto& request = *reinterpret_cast<const wire::Request*>(buffer);
@@ -83,11 +83,11 @@ Taken take(int socket, wire::Tag tag, int descriptors, char* buffer, char** stri
   return taken;
 }
 
-// What a new process does before anything is asked of it.
+// What a new process does before it gets a request.
 void begin(const Plan& plan) {
   if (plan.floor != Floor::jail) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   setsid();
-  // Pages that the request will touch are copied now, not while a caller waits.
+  // Copies the pages that the request will touch now, and not while a caller waits.
   for (size_t at = 0; at < 2 * 4096; at += 4096) {
     *reinterpret_cast<volatile char*>(g_first + at) = 0;
     *reinterpret_cast<char* volatile*>(g_strings + at / sizeof(char*)) = nullptr;
@@ -97,7 +97,7 @@ void begin(const Plan& plan) {
 void set_streams(int socket, UniqueFd* fds) {
   for (int i = 0; i < 3; ++i) {
     if (dup2(fds[i].get(), i) != i) request_failed(socket, errno);
-    if (fds[i].get() <= 2) fds[i].release();  // in place already
+    if (fds[i].get() <= 2) fds[i].release();  // In place already.
   }
   sigset_t none;
   sigemptyset(&none);
@@ -126,7 +126,7 @@ CommandRequest await_command(const Plan& plan, int socket) {
       tell_failure(socket, wire::Tag::files_failed, errno, index);
     block.reset();
   }
-  if (const size_t size = taken.rest_size) {  // where it starts: all files are in place
+  if (const size_t size = taken.rest_size) {  // The directory to start in. All files are in place.
     if (strnlen(taken.rest, size) != size - 1) request_failed(socket, EINVAL);
     if (chdir(taken.rest) != 0) tell_failure(socket, wire::Tag::directory_failed, errno);
   }

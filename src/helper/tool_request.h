@@ -1,5 +1,5 @@
-// The tool's process until it becomes the tool: it waits for the one request.
-// Whatever is wrong ends the process: told to the host, unless that is gone.
+// The tool's process until it becomes the tool: it waits for the one request. Any failure is
+// reported to the host, unless the host is gone, and ends the process.
 #pragma once
 
 #include <stddef.h>
@@ -13,32 +13,34 @@ struct CommandRequest {
   char** argv;
   char** envp;
 };
-// Returns with 0 to 2 in place, signals unblocked, the files of the request in the working directory, and in the directory that the
-// request names, if it does.
+// Returns with descriptors 0 to 2 in place, signals unblocked, the request's files in the working
+// directory, and in the directory that the request names, if it names one.
 CommandRequest await_command(const Plan& plan, int socket);
 
 struct Equipment {
   char** envp;
-  int answer;  // the pipe for the answer, close-on-exec
+  int answer;  // The pipe for the answer, close-on-exec.
 };
-// Likewise, as soon as the cell is made.
+// The same for a function, as soon as the cell is made.
 Equipment await_equipment(const Plan& plan, int socket);
 
 struct FunctionRequest {
   const char* name;
-  const char* arguments;  // what holds them stays mapped
+  const char* arguments;  // The memory that holds them stays mapped.
   size_t arguments_size;
-  int gaps;  // to read what belongs into the gaps of the arguments; or -1, if they have none
+  // A descriptor to read what belongs into the gaps of the arguments; -1 if they have none.
+  int gaps;
 };
 FunctionRequest await_function(int socket);
 
-// Makes what is in `block` (see wire::FileHeader) below the working directory, `count` files, with the rights
-// of the tool and at its expense: every lock is on. False: errno is set, and `index` says which file it was. One
-// that is there already is never replaced, and no link is followed.
+// Makes the `count` files of `block` (see wire::FileHeader) below the working directory, with the
+// tool's rights and at its expense: every lock is on. Never replaces a file that exists, and
+// follows no link. False on failure; errno is set, and `index` says which file failed.
 bool put_files(int block, unsigned count, unsigned* index);
 
-// Tells the host why there will be no tool, and ends the process. exec_failed: the program can't be
-// run, which is the caller's doing. request_failed, files_failed, directory_failed: it did not come to that.
+// Reports to the host why there will be no tool, and ends the process. exec_failed: the program
+// can't be run, which is the caller's mistake. request_failed, files_failed, directory_failed: the
+// program was not tried.
 [[noreturn]] void tell_failure(int socket, wire::Tag tag, int error, unsigned index = 0);
 
 }  // namespace brig::helper

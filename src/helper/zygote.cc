@@ -1,5 +1,5 @@
-// The zygote: pid 1 of the outer pid namespace. Builds the root, becomes nobody, puts the syscall
-// filter on once for all, and then forks a keeper for each slot.
+// The zygote: pid 1 of the outer pid namespace. It builds the root, gives up its rights, loads the
+// syscall filter once for all cells, and then forks a keeper for each slot.
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/prctl.h>
@@ -20,8 +20,9 @@ namespace {
 
 using wire::Stage;
 
-// A map of many ids has to be written from above, by someone with root's rights. The zygote gives those up
-// before it makes the namespace, so that the namespace is not root's: a child keeps them for this one step.
+// A map of many ids must be written from above, by a process with root's rights. The zygote gives
+// those up before it makes the namespace, so that the namespace does not belong to root. A child
+// keeps the rights for this one step.
 struct Mapper {
   pid_t pid = -1;
   int go = -1;
@@ -58,20 +59,21 @@ bool await_mapper(const Mapper& mapper, Failure& failure) {
 
 bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
   int stand_in = -1;
-  // Rootless: the user namespace comes first, and gives the right to mount. As root: the root file
-  // system is built with the host's rights, which then go for good, and the namespaces that cells
-  // are made from belong to a user namespace of an unprivileged id, just as in the rootless case.
+  // Rootless: the user namespace comes first, and gives the right to mount. As root: the zygote
+  // builds the root file system with the host's rights and then gives them up for good. The
+  // namespaces that cells are made from belong to the user namespace of an unprivileged id, as in
+  // the rootless case.
   int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (!plan.as_root && !map_ids(proc, kCellId, plan.host_uid, plan.host_gid, failure)) return false;
   RootStage stage;
   if (!stage_root(stage, failure, text(plan, plan.root_size)) ||
       !build_root(plan, stage, id_map_fds, failure))
     return false;
-  // A runtime's own program lies on a read-only mount.
+  // The program of a runtime lies on a read-only mount.
   if (!plan.runtime.count && !make_stand_in(&stand_in, failure)) return false;
   if (plan.as_root) {
     close(proc);
-    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // of this pid namespace
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // Of this pid namespace.
     Mapper mapper;
     if (plan.slot_ids && !start_mapper(plan, proc, mapper, failure)) return false;
     if (!become_user(plan, failure)) return false;
@@ -81,8 +83,8 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
       return false;
   }
   if (!plan.runtime.count && !leave_program_file(stand_in, failure)) return false;
-  // As root the mounts are still the host's, and this process may change them no more. In a namespace of its
-  // own it can mount, and drop, the scratch space for loading.
+  // As root, the mounts are still the host's, and this process may not change them any more. In a
+  // namespace of its own it can mount the scratch space for loading, and drop it.
   const int mounts = plan.as_root && plan.load_scratch ? CLONE_NEWNS : 0;
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS | mounts) != 0) return fail(failure, Stage::namespaces);
   close(proc);
@@ -93,7 +95,7 @@ bool enter_jail(const Plan& plan, const int* id_map_fds, Failure& failure) {
 // On floors without mounts it is a directory, beside those of the cells.
 bool make_load_directory(const Plan& plan, Failure& failure) {
   const char* path = text(plan, plan.load_scratch);
-  // One that is there was left by a zygote that was killed.
+  // If it exists, a killed zygote has left it.
   return mkdir(path, 0700) == 0 ||
          (errno == EEXIST && remove_tree(path) && mkdir(path, 0700) == 0) ||
          fail(failure, Stage::scratch);
@@ -124,7 +126,7 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds, in
   } else if (plan.as_root && !become_user(plan, failure)) {
     die(janitor_socket, failure);
   }
-  // Changing ids cleared it: asked for now, and again by each process below.
+  // Changing ids has cleared it. It is set again here, and by each process below.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   for (unsigned i = 0; i < plan.id_maps.count; ++i) close(id_map_fds[i]);
@@ -137,7 +139,7 @@ void zygote_main(const Plan& plan, int janitor_socket, const int* id_map_fds, in
 }
 
 void zygote_serve(const Plan& plan, int janitor_socket, int catalog) {
-  // Here, and not before a runtime is executed: its program must not be on a mount that goes.
+  // Here, and not before a runtime is executed: its program must not lie on a mount that goes away.
   const bool jail = plan.floor == Floor::jail;
   Failure failure;
   if (plan.load_scratch &&
@@ -148,13 +150,14 @@ void zygote_serve(const Plan& plan, int janitor_socket, int catalog) {
       !(jail ? drop_load_scratch(plan, failure) : drop_load_directory(plan, failure)))
     die(janitor_socket, failure);
   if (catalog >= 0) close(catalog);
-  signal(SIGCHLD, SIG_IGN);  // keepers and orphans are reaped by the kernel
+  signal(SIGCHLD, SIG_IGN);  // The kernel reaps keepers and orphans.
   wire::Message message{};
   message.tag = wire::Tag::zygote_ready;
   if (!send_packet(janitor_socket, &message, sizeof message, nullptr, 0)) _exit(1);
   for (;;) {
     Packet packet = recv_packet(janitor_socket, &message, sizeof message, 0);
-    if (packet.size <= 0) _exit(0);  // the janitor is gone: so is everything in this pid namespace
+    // The janitor is gone, and so is everything in this pid namespace.
+    if (packet.size <= 0) _exit(0);
     if (packet.size != sizeof message || message.tag != wire::Tag::new_slot || packet.fd_count < 1)
       _exit(1);
     const pid_t pid = sys::clone_process(SIGCHLD, nullptr);
@@ -165,7 +168,7 @@ void zygote_serve(const Plan& plan, int janitor_socket, int catalog) {
       keeper_main(plan, packet.fds[0].release(), entrances, packet.fd_count - 1, message.index);
     }
     if (pid < 0) {
-      // Told on the slot's own socket, so that only this slot is lost.
+      // Sent on the slot's own socket, so that only this slot is lost.
       message.tag = wire::Tag::failed;
       message.stage = Stage::clone_cell;
       message.error = errno;

@@ -1,5 +1,5 @@
-// A zygote that is an interpreter. It is executed here, inside the jail, so that not a line of it runs
-// outside; what it needs to go on as a zygote it gets as descriptors.
+// A zygote that is an interpreter. It is executed here, inside the jail, so that not a line of it
+// runs outside. It gets as descriptors what it needs to go on as a zygote.
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
@@ -16,7 +16,8 @@ namespace {
 
 using wire::Stage;
 
-constexpr unsigned kExecutable = 0x10;  // MFD_EXEC, Linux 6.3; older kernels know no other kind
+// MFD_EXEC, since Linux 6.3. Older kernels know no other kind.
+constexpr unsigned kExecutable = 0x10;
 
 int memory_file(const char* name, unsigned flags, const void* bytes, size_t size) {
   int file = memfd_create(name, flags);
@@ -35,8 +36,8 @@ int memory_file(const char* name, unsigned flags, const void* bytes, size_t size
   return file;
 }
 
-// An exec takes all capabilities from who is not root. Keepers need these, over the jail's own namespaces, to
-// make theirs and to take their slot's id; cells give them up.
+// An exec takes all capabilities from a process that is not root. Keepers need these, over the
+// jail's own namespaces, to make theirs and to take their slot's id; cells give them up.
 bool keep_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
@@ -73,7 +74,8 @@ void become_runtime(const Plan& plan, int janitor_socket, int catalog) {
                   plan.runtime_image.count),
       memory_file("brig-files", 0, begin_of(plan, plan.runtime_files), plan.runtime_files.count)};
   constexpr int kCount = sizeof given / sizeof *given, kAbove = 64;
-  // Out of the way first: a place may be taken by one that is still to be moved.
+  // Moves the descriptors out of the way first: one that still has to be moved may stand in
+  // another's place.
   int copies[kCount];
   for (int i = 0; i < kCount; ++i) {
     copies[i] = fcntl(given[i], F_DUPFD_CLOEXEC, kAbove);
@@ -81,7 +83,7 @@ void become_runtime(const Plan& plan, int janitor_socket, int catalog) {
   }
   for (int i = 0; i < kCount; ++i)
     if (dup2(copies[i], kRuntimeJanitor + i) < 0) die(copies[0], Stage::runtime, 1);
-  // The copies stay until the exec, one of them to tell if that fails.
+  // The copies stay until the exec; one of them reports it if the exec fails.
   if (sys::close_range(kRuntimeFiles + 1, kAbove - 1, 0) != 0) die(copies[0], Stage::runtime, 1);
   if (plan.floor == Floor::jail && !keep_capabilities()) die(copies[0], Stage::runtime, 2);
   char** const argv = strings(plan, plan.runtime, g_words);

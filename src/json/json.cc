@@ -1,4 +1,4 @@
-// nlohmann's JSON, compiled once (brig/json.h says for whom).
+// nlohmann's JSON, compiled once for brig's own files (see brig/json.h).
 #include <brig/json.h>
 
 template class nlohmann::basic_json<brig::OrderedMap>;

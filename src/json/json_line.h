@@ -7,7 +7,7 @@
 
 namespace brig::serve {
 
-// What is not UTF-8 becomes U+FFFD: a name that a client made up must not be what ends the server.
+// Bytes that are not UTF-8 become U+FFFD, so that a name from a client can't end the server.
 inline std::string json_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

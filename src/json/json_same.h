@@ -1,4 +1,4 @@
-// For tests and fuzzers: JSON compared to the letter.
+// Strict comparison of JSON values, for tests and fuzzers.
 #pragma once
 
 #include <brig/json.h>
@@ -8,7 +8,7 @@
 
 namespace brig {
 
-// == takes 1, 1u and 1.0 for the same, and -0.0 for 0.0.
+// Unlike ==, tells 1, 1u and 1.0 apart, and -0.0 from 0.0.
 inline bool same(const Json& a, const Json& b) {
   if (a.type() != b.type() || a.size() != b.size()) return false;
   if (a.is_number_float())

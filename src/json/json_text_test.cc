@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// By nlohmann's own events: whether an object has a name twice.
+// Whether an object has a name twice, found with nlohmann's own events.
 bool has_a_name_twice(const std::string& text) {
   std::vector<std::set<std::string>> names;
   bool twice = false;
@@ -35,13 +35,14 @@ bool has_a_name_twice(const std::string& text) {
   return twice;
 }
 
-// What json_from makes of it is what nlohmann does, and so is what json_text makes of that. True if it
-// is JSON.
+// Checks that json_from gives what nlohmann's parser gives, and that json_text gives what nlohmann
+// makes of that value. True if the text is JSON.
 bool agrees(const std::string& text) {
   std::string fault;
   const std::optional<Json> value = json_from(text, fault);
   Json expected = Json::parse(text, nullptr, false);
-  // It takes a NUL byte for the end, and of two members of one name the last. No valid text holds either.
+  // For nlohmann a NUL byte ends the text, and of two members with one name the last one counts. No
+  // valid text here has either.
   if (text.find('\0') != std::string::npos || has_a_name_twice(text))
     expected = Json::value_t::discarded;
   EXPECT_EQ(value.has_value(), !expected.is_discarded()) << text << "\n" << fault;
@@ -235,7 +236,8 @@ TEST(JsonText, SaysWhereItStopsToBeJson) {
   EXPECT_EQ(fault, "there is a NUL byte after its end");
 }
 
-// Readers differ in which one they take: what one of them has checked, another would not have.
+// Readers differ in which of the two they take, so one could check a value and another use a
+// different one.
 TEST(JsonText, RefusesAnObjectThatHasANameTwice) {
   for (const auto& [text, name] : {std::pair(R"({"a":1,"a":1})", "'a'"),
                                    {R"({"\u0061":1,"a":2})", "'a'"},
@@ -271,7 +273,8 @@ TEST(JsonText, BoundsTheDepth) {
 }
 
 TEST(JsonText, FindsTheEndOfAStringWhereverItIs) {
-  // Strings are read and written a word at a time: every length, with every odd thing at every place.
+  // Strings are read and written a word at a time, so this tries every length with every odd byte
+  // at every place.
   for (const std::string odd :
        {"\"", "\\", "\n", "\x01", "\x1f", "\x7f", "ü", "€", "😀", "\xff", "\xc3"})
     for (std::size_t size = 0; size < 20; ++size)
@@ -309,7 +312,7 @@ TEST(JsonText, InPiecesIsTheSameTextAndLeavesLongRunsWhereTheyAre) {
   const std::string* const first = value["a"].get_ptr<const std::string*>();
   EXPECT_EQ(pieces->list()[1].data(), first->data());
 
-  // An outline and its runs are as good.
+  // An outline and its runs give the same text.
   const std::vector<std::string_view> runs = pieces->runs();
   std::size_t next = 0;
   const GapFiller filler = [&](std::string& text, std::size_t size) {
@@ -444,13 +447,13 @@ TEST(JsonText, AgreesOnRandomDocumentsAndTheirMutations) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-// What is freed stays in quarantine, and all has a shadow.
+// Freed memory stays in quarantine, and all memory has a shadow.
 constexpr std::size_t kSlack = 384 << 20;
 #else
 constexpr std::size_t kSlack = 96 << 20;
 #endif
 
-// The most memory this process had since reset_peak(), or ever.
+// The most memory that this process has had since reset_peak(), or ever.
 std::size_t peak_memory() {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -501,7 +504,7 @@ TEST(JsonText, TheWorstTextTakesFourTimesItsSizeAndAConstant) {
     std::string fault;
     const bool taken = json_from(text, fault).has_value();
     EXPECT_LT(peak_memory() - before, 4 * text.size() + kSlack) << what;
-    // Of these some is text, which is not what costs.
+    // In this one some of the memory is text, which the allowance does not count.
     if (what == std::string_view("short strings")) continue;
     EXPECT_FALSE(taken) << what;
     EXPECT_TRUE(is_too_many(fault)) << what << ": " << fault;
@@ -515,7 +518,7 @@ TEST(JsonText, AMillionValuesAreNotTooMany) {
     text.back() = ']';
     EXPECT_TRUE(json_from(text, fault)) << part << fault;
   }
-  // Long texts may have as many more.
+  // A long text may hold more values.
   std::string text = "[", fault;
   for (int i = 0; i < 1'800'000; ++i) text += "0.12345678901234567,";
   text.back() = ']';

@@ -34,7 +34,7 @@ std::string keys_backwards(const Map& map) {
 TEST(OrderedMap, KeepsTheOrderInWhichMembersCame) {
   Map map{{"z", 1}, {"a", 2}};
   map["m"] = 3;
-  map["a"] = 4;  // which stays where it is
+  map["a"] = 4;  // The member keeps its place.
   EXPECT_FALSE(map.try_emplace("z", 9).second);
   EXPECT_EQ(keys_of(map), "zam");
   EXPECT_EQ(keys_backwards(map), "maz");
@@ -66,7 +66,7 @@ TEST(OrderedMap, IsCopiedMovedAndSwapped) {
   const int* const where = &map.at("a");
   Map copy = map;
   Map moved = std::move(map);
-  EXPECT_EQ(&moved.at("a"), where);  // members stay where they are
+  EXPECT_EQ(&moved.at("a"), where);  // Members keep their addresses.
   EXPECT_EQ(keys_of(copy) + keys_of(moved) + keys_backwards(moved), "babaab");
   moved.swap(none);
   EXPECT_EQ(keys_of(moved) + keys_backwards(moved), "");
@@ -96,7 +96,7 @@ TEST(OrderedMap, AgreesWithAMapAndAList) {
   std::map<std::string, int> values;
   std::vector<std::string> order;
   for (int i = 0; i < 20'000; ++i) {
-    // Few members are searched one by one, many are hashed.
+    // The map searches few members one by one and hashes many.
     std::string key(1, static_cast<char>('a' + random() % 26));
     if (i % 8000 > 2000) key += static_cast<char>('a' + random() % 8);
     if (random() % 3) {
@@ -127,7 +127,8 @@ TEST(OrderedMap, AgreesWithAMapAndAList) {
 
 #if !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)  // whose memory has times of its own
-// The least processor time of five runs, of this thread alone: others on the machine don't count.
+// The shortest processor time of five runs, of this thread alone, so that other work on the machine
+// does not count.
 double seconds_of(const std::function<void()>& work) {
   const auto now = [] {
     timespec used{};
@@ -144,8 +145,8 @@ double seconds_of(const std::function<void()>& work) {
 }
 #endif
 
-// Four times as many members take four times as long, or somewhat more as caches are small; sixteen times if each is compared
-// with all.
+// Four times as many members take four times as long, or a little more because caches are small.
+// They would take sixteen times as long if each were compared with all.
 void expect_linear(const std::function<void(std::size_t)>& work) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   (void)work;
@@ -169,8 +170,8 @@ TEST(OrderedMap, ManyMembersAreReadInLinearTime) {
   });
 }
 
-// Of 16 bytes, all with one hash by libstdc++'s std::hash: its steps can be undone, so the second half takes back what the first
-// one did.
+// Texts of 16 bytes that all have the same hash by libstdc++'s std::hash. Its steps can be undone,
+// so the second half takes back what the first half did.
 std::string colliding(std::uint64_t number) {
   constexpr std::uint64_t kMul = 0xc6a4a7935bd1e995, kSeed = 0xc70f6907;
   std::uint64_t inverse = kMul;
@@ -194,14 +195,14 @@ TEST(OrderedMap, KeysThatStdHashCanNotTellApartTakeNoLonger) {
   });
 }
 
-// CPython has the same hash; with PYTHONHASHSEED=0 its secret is this one.
+// CPython has the same hash. With PYTHONHASHSEED=0, its secret is the one used here.
 TEST(KeyHash, IsSipHash) {
   constexpr KeyHash::Secret kNone{0, 0};
   EXPECT_EQ(KeyHash::of("a", kNone), 0x407448d2b89b1813);
   EXPECT_EQ(KeyHash::of("eightchr", kNone), 0x44b22fa59b5d6132);
   EXPECT_EQ(KeyHash::of("a text of some length", kNone), 0xfc7fa1ad280d13d7);
   EXPECT_NE(KeyHash::of("a", kNone), KeyHash::of("a", {0, 1}));
-  EXPECT_NE(KeyHash::of("a", kNone), KeyHash::of("a"));  // but once in 2^64
+  EXPECT_NE(KeyHash::of("a", kNone), KeyHash::of("a"));  // Equal once in 2^64.
   EXPECT_EQ(KeyHash::of("a"), KeyHash::of("a"));
 }
 

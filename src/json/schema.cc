@@ -1,4 +1,4 @@
-// Checking and coercing values by compiled schemas.
+// Checking and coercing values with compiled schemas.
 #include "json/schema.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ unsigned json_types_of(const Json& value) {
     default: break;
   }
   if (value.is_number()) return is_integral(value) ? kNumber | kInteger : kNumber;
-  return 0;  // binary and discarded values are not JSON
+  return 0;  // Binary and discarded values are not JSON.
 }
 
 namespace {
@@ -61,7 +61,7 @@ std::string names_of(unsigned types) {
   return text;
 }
 
-// The one to name a value by: of an integer, "an integer".
+// The one type to name a value by: an integer is "an integer" and not "a number".
 unsigned plain_type(const Json& value) {
   const unsigned types = json_types_of(value);
   return types & kInteger ? kInteger : types;
@@ -81,13 +81,14 @@ bool is_multiple(const Json& value, const Json& of) {
     return true;
   }
   const double quotient = value.get<double>() / of.get<double>();
-  // Decimal fractions are not exact: 0.0075 is a multiple of 0.0001 to everyone but a computer.
+  // Decimal fractions are not exact in binary: for everyone but a computer, 0.0075 is a multiple of
+  // 0.0001.
   return std::isfinite(quotient) &&
          std::abs(quotient - std::round(quotient)) <= 1e-9 * std::max(1.0, std::abs(quotient)) &&
          (std::abs(quotient) < 1e15 || std::fmod(value.get<double>(), of.get<double>()) == 0);
 }
 
-// No deeper itself than the limit.
+// Recurses no deeper than the limit itself.
 bool deeper_than(const Json& value, unsigned limit) {
   if (!value.is_structured()) return false;
   if (limit == 0) return true;
@@ -111,19 +112,19 @@ class Schema::Checker {
  public:
   std::vector<SchemaFault> faults;
 
-  // Whether `value` is valid; why not goes to faults unless `quiet`.
+  // Whether `value` is valid. Unless `quiet`, adds to `faults` what is wrong.
   bool check(const Node& node, const Json& value, const SchemaPlace& path, unsigned depth,
              bool quiet) {
     if (exhausted_) return false;
     if (++steps_ > kMaxSteps || depth > 4 * kMaxDepth) {
       exhausted_ = true;
-      faults = {{path.pointer(), "something that takes less work to check"}};
+      faults = {{path.pointer(), "a value that takes less work to check"}};
       return false;
     }
     if (node.always) return *node.always || fault(quiet, path, "nothing: no value is allowed here");
     bool ok = !node.reference || check(*node.reference, value, path, depth + 1, quiet);
     if (node.types && !(json_types_of(value) & node.types))
-      // What else the schema says of it is about another type.
+      // The rest of the schema is about values of another type.
       return fault(
           quiet, path,
           fmt::format("{}, not {}", names_of(node.types), json_type_name(plain_type(value))));
@@ -192,8 +193,8 @@ class Schema::Checker {
     std::vector<std::string_view> candidates;
     for (const auto& [known, ignored] : node.properties) candidates.push_back(known);
     const auto meant = nearest(name, candidates);
-    return meant ? fmt::format("no such member; did you mean {}?", in_quotes(*meant))
-                 : "no such member";
+    return meant ? fmt::format("no member of this name; did you mean {}?", in_quotes(*meant))
+                 : "no member of this name";
   }
 
   bool array(const Node& node, const Json& value, const SchemaPlace& path, unsigned depth,
@@ -219,7 +220,8 @@ class Schema::Checker {
     if (node.contains && node.max_contains && contained > *node.max_contains)
       ok = fault(quiet, path,
                  fmt::format("at most {} items that `contains` describes", *node.max_contains));
-    if (node.unique_items && !all_differ(value)) ok = fault(quiet, path, "items that all differ");
+    if (node.unique_items && !all_differ(value))
+      ok = fault(quiet, path, "items that are all different");
     return ok;
   }
 
@@ -282,7 +284,7 @@ class Schema::Checker {
                   fmt::format("exactly one of {} alternatives, not {}", node.one_of.size(), count));
     }
     if (node.not_ && check(*node.not_, value, path, depth + 1, true))
-      ok = fault(quiet, path, "anything but what `not` describes");
+      ok = fault(quiet, path, "a value that `not` does not describe");
     if (node.if_) {
       const Node* next = check(*node.if_, value, path, depth + 1, true) ? node.then_ : node.else_;
       if (next) ok &= check(*next, value, path, depth + 1, quiet);
@@ -296,7 +298,7 @@ class Schema::Checker {
 
 std::vector<SchemaFault> Schema::check(const Json& value) const {
   if (deeper_than(value, kMaxDepth))
-    return {{"", fmt::format("a value nested at most {} deep", kMaxDepth)}};
+    return {{"", fmt::format("a value nested at most {} levels deep", kMaxDepth)}};
   Checker checker;
   if (!checker.check(*nodes_.front(), value, SchemaPlace(), 0, false) && checker.faults.empty())
     checker.faults.push_back({"", "another value"});
@@ -305,7 +307,7 @@ std::vector<SchemaFault> Schema::check(const Json& value) const {
 
 namespace {
 
-// `text` as what it plainly stands for, if a value of `types` can be that.
+// Turns the text into what it plainly stands for, if a value of `types` can be that.
 void coerce_text(Json& value, unsigned types) {
   const std::string& text = value.get_ref<const std::string&>();
   if (types & (kInteger | kNumber) && !text.empty() && text.size() < 400) {

@@ -14,7 +14,7 @@ enum JsonType : unsigned {
   kNull = 1,
   kBoolean = 2,
   kInteger = 4,
-  kNumber = 8,  // integers too
+  kNumber = 8,  // An integer is a number, too.
   kString = 16,
   kArray = 32,
   kObject = 64,
@@ -23,10 +23,10 @@ enum JsonType : unsigned {
 struct Schema::Node {
   using Ref = const Node*;
 
-  std::optional<bool> always;  // the schemas true and false
+  std::optional<bool> always;  // For the schemas `true` and `false`.
   Ref reference = nullptr;
-  unsigned types = 0;                       // 0: any
-  std::optional<std::vector<Json>> values;  // enum, const
+  unsigned types = 0;                       // 0: any type.
+  std::optional<std::vector<Json>> values;  // Of enum and const.
 
   std::map<std::string, Ref> properties;
   std::vector<std::pair<std::unique_ptr<RE2>, Ref>> pattern_properties;
@@ -50,12 +50,12 @@ struct Schema::Node {
   Ref not_ = nullptr, if_ = nullptr, then_ = nullptr, else_ = nullptr;
 };
 
-// "integer", "an array": for messages.
+// "integer" as "an integer", for messages.
 const char* json_type_name(unsigned type);
-// The types that a value is of: an integer is a number too, and 1.0 an integer.
+// The types of a value. An integer is also a number, and 1.0 is also an integer.
 unsigned json_types_of(const Json& value);
 bool is_integral(const Json& value);
-// The JSON pointer of the member `key` of what is at `pointer`.
+// The JSON Pointer of the member `key` of the value at `pointer`.
 std::string below(const std::string& pointer, const std::string& key);
 
 }  // namespace brig

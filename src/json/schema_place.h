@@ -1,4 +1,4 @@
-// SchemaPlace: where in a value a schema's check is. Private to schema*.cc.
+// SchemaPlace: where in a value a check is at work. Private to schema*.cc.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,17 @@
 
 namespace brig {
 
-// A link of a chain on the stack, from the value itself inwards. It is put into words for a fault only: names are the caller's,
-// as long as a whole request, and a text for each value below a long name took 2.6 GB and hours.
+// One link of a chain on the stack, from the value itself inwards. It becomes text only for a
+// fault: names come from the caller and can be as long as a whole request, and a text for each
+// value below a long name once took 2.6 GB and hours.
 class SchemaPlace {
  public:
   SchemaPlace() = default;
-  // The links refer to each other, and to the name.
+  // The links refer to each other and to the name; the caller keeps both alive.
   SchemaPlace(const SchemaPlace& above, std::string_view name) : above_(&above), name_(name) {}
   SchemaPlace(const SchemaPlace& above, std::size_t index) : above_(&above), index_(index) {}
 
-  // The JSON Pointer; what is long of a name is left out: "...".
+  // The JSON Pointer. A long name is cut with "...".
   std::string pointer() const {
     if (!above_) return {};
     std::string text = above_->pointer() + "/";
@@ -36,7 +37,7 @@ class SchemaPlace {
 
  private:
   static constexpr std::size_t kLongestName = 200;
-  const SchemaPlace* above_ = nullptr;  // null: the value itself
+  const SchemaPlace* above_ = nullptr;  // Null: the value itself.
   std::string_view name_;
   std::size_t index_ = 0;
 };

@@ -1,5 +1,5 @@
-// The official test suite, as Debian packages it (json-schema-test-suite): draft 7, whose cases hold for
-// 2020-12 too where the keyword is still known by that name.
+// The official test suite as Debian packages it (json-schema-test-suite): draft 7. Its cases hold
+// for 2020-12 too, where the keyword still has that name.
 #include <brig/error.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kSuite = "/usr/share/json-schema-test-suite/tests/draft7";
 
-// What 2020-12 has not, or brig refuses: the keyword is gone, or a reference leads out of the schema.
+// Refusals that are right: 2020-12 no longer has the keyword, or a reference leads out of the
+// schema.
 bool is_expected(const std::string& refusal) {
   for (const char* reason : {"prefixItems", "/additionalItems'", "/dependencies'",
                              "only references within the schema", "an $id below the root"})
@@ -23,17 +24,17 @@ bool is_expected(const std::string& refusal) {
   return false;
 }
 
-// Groups that say something else in draft 7.
+// Groups that mean something else in draft 7.
 const std::set<std::string> kOtherwise{
-    "ref.json: ref overrides any sibling keywords",  // since 2019-09 they count too
-    "ref.json: escaped pointer ref",                 // keeps schemas under keywords that are none
+    "ref.json: ref overrides any sibling keywords",  // Since 2019-09 the siblings count too.
+    "ref.json: escaped pointer ref",  // Keeps schemas under names that are not keywords.
 };
 
 TEST(SchemaSuite, AgreesWithTheOfficialCases) {
   ASSERT_TRUE(std::filesystem::is_directory(kSuite)) << "apt-get install json-schema-test-suite";
   int cases = 0, groups = 0, refused = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kSuite)) {
-    if (entry.path().extension() != ".json") continue;  // "optional" is a directory
+    if (entry.path().extension() != ".json") continue;  // "optional" is a directory.
     std::ifstream file(entry.path());
     for (const Json& group : Json::parse(file)) {
       ++groups;
@@ -55,7 +56,7 @@ TEST(SchemaSuite, AgreesWithTheOfficialCases) {
       }
     }
   }
-  // Neither may shrink by accident.
+  // Neither number may shrink by accident.
   EXPECT_GE(cases, 340);
   EXPECT_LE(refused, groups / 5) << groups;
 }

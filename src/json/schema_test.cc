@@ -28,7 +28,7 @@ TEST(Schema, TellsEveryFaultWithItsPath) {
     "required": ["count", "other"]})";
   const std::vector<SchemaFault> expected{
       {"/other", "a value: it is required"},
-      {"/cuont", "no such member; did you mean 'count'?"},
+      {"/cuont", "no member of this name; did you mean 'count'?"},
       {"/list/1", "a boolean, not an integer"},
       {"/name", "at most 3 characters"},
   };
@@ -102,7 +102,7 @@ TEST(Schema, IsBoundedInDepth) {
 }
 
 TEST(Schema, IsBoundedInWork) {
-  // Each level doubles the work: 2^40 checks if nobody counted.
+  // Each level doubles the work: 2^40 checks if nothing counted them.
   std::string defs;
   for (int i = 0; i < 40; ++i) {
     const std::string next = R"({"$ref": "#/$defs/d)" + std::to_string(i + 1) + R"("})";
@@ -201,7 +201,8 @@ TEST(Schema, TextThatIsNotUtf8IsNoSchema) {
   EXPECT_THROW(Schema{schema}, Error);
 }
 
-// A text for each value below a name took as long as the name, times the values.
+// A text for each value below a name once took time in proportion to the name's length times the
+// number of values.
 TEST(Schema, ALongNameIsToldInShortAndCostsNothing) {
   const Schema schema(
       Json{{"type", "object"},

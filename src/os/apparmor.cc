@@ -18,7 +18,7 @@ std::string read_link(const std::string& path) {
   return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : "";
 }
 
-// The newer of the two files is there if AppArmor shares the machine with another such module.
+// The newer of the two files exists if AppArmor shares the machine with another security module.
 std::string own_label(const std::string& proc) {
   const std::string label = read_text(proc + "/self/attr/apparmor/current");
   return label.empty() ? read_text(proc + "/self/attr/current") : label;
@@ -59,14 +59,14 @@ std::string apparmor_advice(const AppArmorPlaces& places) {
     load =
         fmt::format("load brig's profile, as root: `install -m 644 {} {} && apparmor_parser -r {}`",
                     shipped, installed, installed);
-  else  // a host of the library, or a program that was not installed
+  else  // A host of the library, or a program that was not installed.
     load = fmt::format(
-        "load a profile for this program, '{}', that says `userns`: brig's own "
-        "(packaging/apparmor/brig.in, installed as share/doc/brig/apparmor/brig) with its path",
+        "load a profile for this program, '{}', that allows `userns`: brig's own "
+        "(packaging/apparmor/brig.in, installed as share/doc/brig/apparmor/brig) with this path",
         printable(program));
   return fmt::format(
-      "AppArmor keeps programs that it does not know from using user namespaces here: {}; or allow "
-      "them to all programs: `sysctl {}=0`",
+      "AppArmor keeps programs without a profile from using user namespaces here: {}; or allow "
+      "user namespaces for all programs: `sysctl {}=0`",
       load, kSysctl);
 }
 

@@ -49,7 +49,7 @@ TEST_F(AppArmor, SaysNothingWhereItForbidsNothing) {
 TEST_F(AppArmor, NamesTheShippedProfileTheCommandsAndTheSysctl) {
   put("usr/share/doc/brig/apparmor/brig", profile());
   EXPECT_EQ(advice(),
-            "AppArmor keeps programs that it does not know from using user namespaces here: load "
+            "AppArmor keeps programs without a profile from using user namespaces here: load "
             "brig's profile, as root: `install -m 644 " +
                 shipped() + " " + root_ + "/etc/brig && apparmor_parser -r " + root_ +
                 "/etc/brig`; or allow them to all programs: `sysctl "

@@ -46,14 +46,14 @@ bool has_word(std::string list, const std::string& word) {
   return contains(list, ' ', word);
 }
 
-// "memory,cpu" -> has "memory"
+// Whether a list such as "memory,cpu" has the item.
 bool has_item(const std::string& list, const std::string& item) {
   return contains(list, ',', item);
 }
 
 struct Mounted {
-  std::string own;                                      // /proc/self/cgroup
-  std::string unified;                                  // mount point of cgroup2, if any
+  std::string own;      // The content of /proc/self/cgroup.
+  std::string unified;  // The mount point of cgroup2, if there is one.
   std::vector<std::pair<std::string, std::string>> v1;  // (options, mount point)
 };
 
@@ -62,19 +62,20 @@ Mounted find_mounts() {
   found.own = read_text("/proc/self/cgroup");
   const std::string table = read_text("/proc/self/mountinfo");
   for (const std::string_view line : split(table, '\n')) {
-    // id parent dev root mountpoint options [optional fields] - type source super-options
+    // Fields: id parent dev root mountpoint options [optional fields] - type source super-options.
     const std::size_t dash = line.find(" - ");
     if (dash == std::string_view::npos) continue;
     const auto left = split(line.substr(0, dash), ' '), right = split(line.substr(dash + 3), ' ');
     if (left.size() < 5 || right.size() < 3 || left[3] != "/")
-      continue;  // part of a hierarchy: paths of /proc/self/cgroup don't fit it
+      continue;  // Only part of a hierarchy: paths of /proc/self/cgroup do not fit it.
     if (right[0] == "cgroup2" && found.unified.empty()) found.unified = left[4];
     if (right[0] == "cgroup") found.v1.emplace_back(right[2], left[4]);
   }
   return found;
 }
 
-// From /proc/self/cgroup: this process' cgroup in the hierarchy with `controller` ("" for version 2), or nothing.
+// This process's path in /proc/self/cgroup, in the hierarchy with `controller` ("" for version 2).
+// Nothing if it has none.
 std::optional<std::string> own_path(const std::string& table, const std::string& controller) {
   for (const std::string_view line : split(table, '\n')) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -93,10 +94,11 @@ std::string start_time(const std::string& pid) {
   const std::size_t paren = text.rfind(')');
   if (paren == std::string::npos) return "";
   const auto fields = split(std::string_view(text).substr(paren + 1), ' ');
-  return fields.size() > 19 ? std::string(fields[19]) : "";  // field 22, starttime
+  return fields.size() > 19 ? std::string(fields[19]) : "";  // Field 22, starttime.
 }
 
-// Only what is sure: a base taken for stale would be removed before its owner has put anything in.
+// True only if that is certain: a base taken for stale would be removed before its owner has put
+// anything in it.
 bool has_ended(const std::string& pid, const std::string& started) {
   if (kill(static_cast<pid_t>(std::strtol(pid.c_str(), nullptr, 10)), 0) != 0 && errno == ESRCH)
     return true;
@@ -104,14 +106,15 @@ bool has_ended(const std::string& pid, const std::string& started) {
   return !now.empty() && !started.empty() && now != started;
 }
 
-// "brig-<pid namespace>-<pid>-<start time>-": who owns a directory, and whether it still lives.
+// "brig-<pid namespace>-<pid>-<start time>-": the name says who owns a directory, and whether the
+// owner still lives.
 std::string owner_prefix() {
   struct stat info {};
   stat("/proc/self/ns/pid", &info);
   return fmt::format("brig-{}-", info.st_ino);
 }
 
-// Removes a base and its slots; false while anything lives in it.
+// Removes a base and its slots. False while anything lives in it.
 bool remove_base(const std::string& path) {
   if (DIR* slots = opendir(path.c_str())) {
     while (const dirent* entry = readdir(slots))
@@ -136,7 +139,7 @@ void remove_stale(const std::string& parent) {
     const std::size_t dash = rest.find('-'), second = rest.find('-', dash + 1);
     if (second == std::string::npos) continue;
     if (!has_ended(rest.substr(0, dash), rest.substr(dash + 1, second - dash - 1))) continue;
-    remove_base(parent + "/" + name);  // refuses, and rightly, if anything lives in it
+    remove_base(parent + "/" + name);  // The kernel refuses this if anything lives in it.
   }
 }
 
@@ -178,8 +181,8 @@ void CgroupLayout::remove_owned() {
   owned_.clear();
 }
 
-// What stands in the way; of several, the first, which is nearest to this process: its user can do something
-// about that.
+// Records what went wrong. Of several failures it keeps the first, which is nearest to this
+// process: its user can do something about that one.
 static void blame(CgroupLayout& layout, const std::string& path) {
   const int error = errno;
   if (!layout.why_not.empty()) return;
@@ -190,11 +193,12 @@ static void blame(CgroupLayout& layout, const std::string& path) {
         "shell's pid to its cgroup.procs)";
 }
 
-// The base in the directory `at`, if its children can have the controllers: a cgroup with processes of its own
-// can't give any to them.
+// Makes the base in the directory `at`, if its children can have the controllers. A cgroup that
+// holds processes can't give them any.
 static bool make_v2_at(const CgroupLimits& limits, const std::string& at, const std::string& name,
                        CgroupLayout& layout, std::vector<std::string>& owned) {
-  // The user's systemd may have been given less than all: memory is not to be lost for want of the CPUs.
+  // The user's systemd may have got only some controllers. A missing cpu controller must not cost
+  // the memory controller.
   const bool cpu = limits.cpus && has_word(read_text(at + "/cgroup.controllers"), "cpu");
   const std::string wanted = cpu ? "+memory +pids +cpu" : "+memory +pids";
   const std::string enabled = read_text(at + "/cgroup.subtree_control");
@@ -232,7 +236,7 @@ static bool make_v2_at(const CgroupLimits& limits, const std::string& at, const 
   return true;
 }
 
-// The nearest place at or above this process' own cgroup.
+// Makes the base in the nearest possible place, at this process's own cgroup or above it.
 static bool make_v2(const CgroupLimits& limits, const Mounted& mounts, const std::string& name,
                     CgroupLayout& layout, std::vector<std::string>& owned) {
   const std::optional<std::string> own = own_path(mounts.own, "");
@@ -256,7 +260,7 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
        &layout.memory,
        {{"memory.limit_in_bytes", std::to_string(limits.memory), false},
         {"memory.memsw.limit_in_bytes", std::to_string(limits.memory), true},
-        // Version 1 charges buffers of sockets, UDP's too, apart, and only if asked to.
+        // Version 1 charges buffers of sockets, also of UDP, apart, and only on request.
         {"memory.kmem.tcp.limit_in_bytes", std::to_string(limits.memory), true}}});
   wanted.push_back({"pids", &layout.pids, {{"pids.max", std::to_string(limits.processes), false}}});
   if (limits.cpus)
@@ -273,7 +277,7 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
       const std::string base = point + *own + "/" + name;
       auto same = std::find_if(layout.hierarchies.begin(), layout.hierarchies.end(),
                                [&](const auto& tree) { return tree.base == base; });
-      if (same == layout.hierarchies.end()) {  // cpu and cpuacct are often one hierarchy
+      if (same == layout.hierarchies.end()) {  // cpu and cpuacct are often one hierarchy.
         if (!limits.single) remove_stale(point + *own);
         if (mkdir(base.c_str(), 0755) != 0) {
           layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));
@@ -298,7 +302,7 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
   }
 }
 
-// A single call's cgroup is its base.
+// For a single call, whose cgroup is the base itself.
 static void write_settings(const CgroupLayout& layout) {
   if (!layout.limits.single) return;
   for (const CgroupHierarchy& tree : layout.hierarchies)

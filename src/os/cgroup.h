@@ -1,5 +1,5 @@
-// cgroups, version 2 or 1, for the slots of one zygote: where they are, what is written to them, and
-// what is read back. The directories of the slots are made by the janitor (see cell/helper.h).
+// cgroups, version 2 or 1, for the slots of one zygote: where they are, what brig writes to them
+// and what it reads back. The janitor makes the directories of the slots (see helper/helper.h).
 #pragma once
 
 #include <sys/types.h>
@@ -15,10 +15,11 @@ namespace brig {
 
 struct CgroupLimits {
   std::uint64_t memory = 0;
-  std::uint64_t processes = 0;  // tasks, brig's own in the slot included
+  std::uint64_t processes = 0;  // Tasks, including brig's own in the slot.
   std::optional<double> cpus;
-  bool count_cpu = false;  // the tree's CPU time must be readable
-  // For one cell only: `base` is its own cgroup, with the settings written; nothing is swept.
+  bool count_cpu = false;  // Whether the tree's CPU time must be readable.
+  // For a single cell: `base` is that cell's own cgroup, with the settings written, and brig
+  // removes no stale cgroups.
   bool single = false;
 };
 
@@ -29,14 +30,15 @@ struct CgroupHierarchy {
     bool optional = false;
   };
   std::string base;
-  const char* entrance = "";  // the file to which a process writes "0" to enter
+  const char* entrance = "";  // A process enters by writing "0" to this file.
   std::vector<Setting> settings;
   bool has_pids = false;
   bool has_memory = false;
   bool has_cpuacct = false;
 };
 
-// Owns the `base` directories: removes them when it goes, unless release()d to the janitor.
+// Where the cgroups of a zygote's slots are. Owns the `base` directories: the destructor removes
+// them, unless release() has left them to the janitor.
 class CgroupLayout {
  public:
   CgroupLayout() = default;
@@ -45,15 +47,17 @@ class CgroupLayout {
   ~CgroupLayout();
 
   CgroupLimits limits;
-  int version = 0;  // 0: none usable
+  // 0: brig can use no cgroups here.
+  int version = 0;
   bool memory = false, pids = false, cpu = false, cpuacct = false;
   std::vector<CgroupHierarchy> hierarchies;
-  bool unified_memory =
-      false;            // version 2 has the memory controller here, whether or not it was to be had
-  std::string why_not;  // if version is 0, or a controller is missing: the call that failed
+  // Whether version 2 has the memory controller on this machine, even if brig could not get it.
+  bool unified_memory = false;
+  // If version is 0 or a controller is missing: the call that failed, and why.
+  std::string why_not;
 
   void release() { owned_.clear(); }
-  // Removes what is still there of it, slots included, trying for a second.
+  // Removes what is left of the bases and their slots. Tries for a second.
   void sweep() const;
 
  private:
@@ -63,11 +67,12 @@ class CgroupLayout {
   std::vector<std::string> owned_;
 };
 
-// Finds where this process may make cgroups, by making them. What can't be had is absent in the
-// result, never an error.
+// Finds where this process may make cgroups, by making them. A controller that it can't get is
+// missing in the result; that is not an error.
 CgroupLayout make_cgroups(const CgroupLimits& limits);
-// The same in `path` of version 2 (as /proc/PID/cgroup has it), which is this user's to divide and holds no process
-// but `tenant`. That one is moved into a child of its own: a cgroup that holds processes can't be divided.
+// The same in `path` of version 2 (as /proc/PID/cgroup has it), which this user may divide and
+// which holds no process except `tenant`. Moves `tenant` into a child of its own, because a cgroup
+// that holds processes can't be divided.
 CgroupLayout make_delegated_cgroups(const CgroupLimits& limits, const std::string& path,
                                     pid_t tenant);
 

@@ -17,7 +17,8 @@
 namespace brig {
 namespace {
 
-// A number that no process has (the kernel's largest is 4194304), and no other run of these tests uses.
+// A number that no process has (the kernel's largest is 4194304) and that no other run of these
+// tests uses.
 std::string ended_pid() { return std::to_string(900'000'000 + getpid()); }
 
 TEST(CgroupKernel, IsMadeOrSaysWhyNot) {
@@ -104,7 +105,7 @@ TEST(CgroupKernel, NamesDoNotCollide) {
     for (const CgroupHierarchy& b : second.hierarchies) EXPECT_NE(a.base, b.base);
 }
 
-// What a killed brig left is removed by the next one; what belongs to the living is not.
+// The next brig removes what a killed one has left, and leaves alone what belongs to a living one.
 TEST(CgroupKernel, SweepsOnlyTheDead) {
   CgroupLayout mine = make_cgroups(some_limits());
   NEEDS_CGROUPS(mine);
@@ -115,7 +116,7 @@ TEST(CgroupKernel, SweepsOnlyTheDead) {
     const std::string parent = tree.base.substr(0, tree.base.rfind('/'));
     dead.push_back(parent + "/brig-" + std::to_string(info.st_ino) + "-" + ended_pid() + "-1-0");
     ASSERT_EQ(mkdir(dead.back().c_str(), 0755), 0);
-    // Any brig that starts on this machine sweeps: it may be gone already.
+    // Any brig that starts on this machine sweeps, so it may be gone already.
     ASSERT_TRUE(mkdir((dead.back() + "/0").c_str(), 0755) == 0 || errno == ENOENT);
   }
   const CgroupLayout next = make_cgroups(some_limits());

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "os/sys.h"
 
-// clone(2) by the name that no one intercepts: the thread sanitizer takes any clone for a fork, and would
-// reset its own state in the child, which here is the host's.
+// clone(2) under a name that no one intercepts. The thread sanitizer takes any clone for a fork and
+// would reset its own state in the child, which shares the host's memory here.
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace brig {
@@ -60,7 +60,7 @@ void Child::end() {
 
 namespace {
 
-// A system call that leaves errno alone: it is the host's, who is running.
+// A system call that leaves errno alone: the host is running and errno is the host's.
 template <typename... Args>
 __attribute__((always_inline)) inline long raw_call(long number, Args... args) {
   const long all[6] = {(long)args...};
@@ -96,9 +96,9 @@ constexpr std::size_t kStack = 16 * 1024;
 
 }  // namespace
 
-// Runs on the host's memory until exec, beside the host: system calls only, nothing that allocates,
-// locks, writes to what the host uses or is instrumented. All signals are blocked, so no handler of the
-// host's runs here; the helper unblocks them.
+// Runs in the host's memory until exec, while the host runs too. It makes system calls only:
+// nothing that allocates, locks, writes to what the host uses or is instrumented. All signals are
+// blocked, so no handler of the host runs here; the helper unblocks them.
 __attribute__((no_sanitize("address", "undefined", "thread"), no_stack_protector)) int
 CleanSpawn::start(void* argument) noexcept {
   auto* spawn = static_cast<CleanSpawn*>(argument);
@@ -110,10 +110,10 @@ CleanSpawn::start(void* argument) noexcept {
   long result = null;
   spawn->doing_ = "opening /dev/null";
   if (result >= 0) spawn->doing_ = "its descriptors";
-  // First out of the way of 0-4, then into place.
+  // Moves the descriptors out of the way of 0 to 4 first, and then into place.
   for (int i = 0; result >= 0 && i < 4; ++i) {
     result = raw_call(SYS_fcntl, sources[i], F_DUPFD_CLOEXEC, 5);
-    if (result == -EINVAL) result = -EMFILE;  // what it says where the limit is below that number
+    if (result == -EINVAL) result = -EMFILE;  // The error where the limit is below that number.
     high[i] = static_cast<int>(result);
   }
   for (int i = 0; result >= 0 && i < 5; ++i)
@@ -134,8 +134,9 @@ CleanSpawn::CleanSpawn(int program, const char* name, const int (&fds)[2])
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   int pidfd = -1;
-  // Not CLONE_VFORK: the child would wake this thread in the middle of its exec, on its own CPU, and
-  // then wait there for it, with another CPU idle. The kernel clears running_ when it is done instead.
+  // Not CLONE_VFORK: the child would wake this thread in the middle of its exec, on its own CPU,
+  // and then wait there for the thread while another CPU is idle. Instead the kernel clears
+  // running_ when the exec is done.
   const pid_t pid =
       __clone(start, static_cast<char*>(stack_) + kStack,
               CLONE_VM | CLONE_PIDFD | CLONE_CHILD_CLEARTID, this, &pidfd, nullptr, &running_);

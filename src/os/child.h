@@ -1,4 +1,4 @@
-// Child: a process of this program's own making, held by pidfd.
+// Child: a process that brig has started, held by a pidfd.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,9 @@
 
 namespace brig {
 
-// Not copyable; the destructor kills and reaps. The host gets a SIGCHLD when it ends (exec sets that,
-// whatever clone said), and a waitpid(-1) of the host's may reap it first: both do no harm here.
+// Not copyable; the destructor kills and reaps the process. The host gets a SIGCHLD when the
+// process ends, because exec restores that signal whatever clone said, and a waitpid(-1) of the
+// host may reap it first. Neither does harm here.
 class Child {
  public:
   Child() = default;
@@ -23,9 +24,10 @@ class Child {
   int pidfd() const { return pidfd_.get(); }
   explicit operator bool() const { return static_cast<bool>(pidfd_); }
   void kill(int signal) const;
-  // Waits up to `milliseconds` (-1: for ever). True, and reaped, if it ended.
+  // Waits for the end, up to `milliseconds` (-1: for ever). True if the process has ended; it is
+  // reaped then.
   bool wait(int milliseconds);
-  // It did, with exit code 0.
+  // Whether it ended with exit code 0.
   bool ended_well() const { return ended_well_; }
 
  private:
@@ -35,20 +37,21 @@ class Child {
   UniqueFd pidfd_;
 };
 
-// Runs the program open at `program` with no arguments, no environment, /dev/null as 0-2 and `fds` as
-// 3 and 4; no other descriptor is inherited that is not close-on-exec. The host is not copied
-// (CLONE_VM), so its size and its threads do not matter. It does not wait either: the program is being
-// started while the host goes on, until it asks.
+// Runs the program open at `program` with no arguments, no environment, /dev/null as descriptors 0
+// to 2, and `fds` as 3 and 4. It also inherits the host's descriptors that are not close-on-exec;
+// brig-helper closes those first of all. The host is not copied (CLONE_VM), so its size and its
+// threads do not matter. The constructor does not wait either: the host goes on while the program
+// starts, until it calls take().
 class CleanSpawn {
  public:
-  // `name` must live as long as this. Throws Error.
+  // `name` must live as long as this object. Throws Error.
   CleanSpawn(int program, const char* name, const int (&fds)[2]);
   CleanSpawn(const CleanSpawn&) = delete;
   CleanSpawn& operator=(const CleanSpawn&) = delete;
-  // Ends the child, if it was not taken.
+  // Kills the child, unless take() has given it away.
   ~CleanSpawn();
 
-  // Waits until the program runs. Throws Error if it can't.
+  // Waits until the program runs, and gives it to the caller. Throws Error if it can't run.
   Child take();
   pid_t pid() const { return child_.pid(); }
 
@@ -61,7 +64,7 @@ class CleanSpawn {
   int fds_[2];
   const char* doing_ = "execveat";
   int error_ = 0;
-  int running_ = 1;  // the kernel's to clear, when the child has left this memory
+  int running_ = 1;  // The kernel clears this when the child has left this process's memory.
   void* stack_ = nullptr;
   Child child_;
 };

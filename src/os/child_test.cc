@@ -18,10 +18,11 @@
 namespace brig {
 namespace {
 
-constexpr int kChildsTime = 15'000;  // ms: tells at once from never, on a machine that stalls
+// In ms. Tells "at once" from "never" even on a machine that stalls.
+constexpr int kChildsTime = 15'000;
 
-// The program to start is this one again: it gets no arguments and no environment, so its name says what
-// it is to do.
+// The program to start is this one again. It gets no arguments and no environment, so its name says
+// what it has to do.
 const bool kRole = [] {
   char name[64] = {};
   const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -81,7 +82,7 @@ TEST(SpawnClean, GivesTwoDescriptorsAndNoEnvironment) {
 
 TEST(SpawnClean, WorksWhenItsDescriptorsAreThoseTheyMustBecome) {
   Pipe pipe;
-  // 3 and 4, the wrong way round, with other things of the host's kept aside.
+  // 3 and 4 in reverse order, with other descriptors of the host in their places.
   const int three = fcntl(3, F_DUPFD_CLOEXEC, 30), four = fcntl(4, F_DUPFD_CLOEXEC, 30);
   const UniqueFd reader(fcntl(pipe.reader.get(), F_DUPFD_CLOEXEC, 40)),
       writer(fcntl(pipe.writer.get(), F_DUPFD_CLOEXEC, 40));
@@ -134,7 +135,7 @@ TEST(SpawnClean, LeavesErrnoAlone) {
   const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   errno = 0;
   CleanSpawn spawn(file.get(), "name", {null.get(), null.get()});
-  siginfo_t info{};  // it has failed and ended; the spawn still reaps it
+  siginfo_t info{};  // The child has failed and ended; the spawn still reaps it.
   EXPECT_EQ(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | __WALL), 0);
   EXPECT_EQ(errno, 0) << "the child's failure showed in the host";
 }
@@ -160,7 +161,7 @@ TEST(Child, MovingEndsTheOldOne) {
   child = start("brig-role-sleep", null.get(), null.get());
   EXPECT_EQ(kill(first, 0), -1);
   EXPECT_EQ(kill(child.pid(), 0), 0);
-  child.kill(SIGKILL);  // it starts with every other signal blocked
+  child.kill(SIGKILL);  // The child starts with every other signal blocked.
   ASSERT_TRUE(child.wait(kChildsTime));
   EXPECT_FALSE(child);
   EXPECT_TRUE(child.wait(-1)) << "one that has ended does not wait";

@@ -36,7 +36,7 @@ void field(DbusWriter& writer, Field code, char type, std::string_view value) {
     writer.text(value);
 }
 
-// One header field's value; false for a type that no field of the protocol has.
+// Reads the value of one header field. False for a type that no field of the protocol has.
 bool read_field(DbusReader& reader, std::uint8_t code, DbusMessage& message) {
   const std::string type = reader.signature();
   if (type == "u") {
@@ -81,10 +81,10 @@ void DbusWriter::signature(std::string_view value) {
 
 std::string to_bytes(const DbusCall& call) {
   DbusWriter writer;
-  writer.byte('l');  // little-endian
+  writer.byte('l');  // Little-endian.
   writer.byte(DbusMessage::call);
-  writer.byte(0);  // flags: a reply is wanted
-  writer.byte(1);  // version of the protocol
+  writer.byte(0);  // No flags: the call wants a reply.
+  writer.byte(1);  // The version of the protocol.
   writer.number(static_cast<std::uint32_t>(call.body.size()));
   writer.number(call.serial);
   writer.array(8, [&] {

@@ -1,5 +1,6 @@
-// D-Bus messages, as far as brig speaks D-Bus: it makes one method call, and reads what a peer sends back.
-// The peer is the user's own service manager; even so, every length that it gives is checked.
+// D-Bus messages, as far as brig uses D-Bus: it makes one method call and reads what a peer sends
+// back. The peer is the user's own service manager; even so, brig checks every length that it
+// gives.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +11,22 @@
 
 namespace brig {
 
-// Appends values in the byte order and with the padding that the protocol wants. Little-endian.
+// Appends values in the byte order (little-endian) and with the padding that the protocol
+// prescribes.
 class DbusWriter {
  public:
   void pad(std::size_t alignment);
   void byte(std::uint8_t value) { bytes_.push_back(static_cast<char>(value)); }
   void number(std::uint32_t value);
-  void text(std::string_view value);       // a string, or an object's path
-  void signature(std::string_view value);  // at most 255 characters
-  // What `fill` appends, each element at a multiple of `alignment`, which is its own affair.
+  void text(std::string_view value);       // Appends a string or the path of an object.
+  void signature(std::string_view value);  // At most 255 characters.
+  // Appends an array: what `fill` appends. Each element starts at a multiple of `alignment`; `fill`
+  // takes care of that.
   template <typename Fill>
   void array(std::size_t alignment, Fill fill) {
     number(0);
     const std::size_t length_at = bytes_.size() - 4;
-    pad(alignment);  // not counted, and there even if the array is empty
+    pad(alignment);  // Not part of the array's length, and present even if the array is empty.
     const std::size_t first = bytes_.size();
     fill();
     put(length_at, static_cast<std::uint32_t>(bytes_.size() - first));
@@ -36,11 +39,11 @@ class DbusWriter {
   std::string bytes_;
 };
 
-// A method call, ready to be sent.
+// A method call to send.
 struct DbusCall {
   std::uint32_t serial = 1;
   std::string_view path, interface, member, destination, signature;
-  std::string body;  // of a DbusWriter
+  std::string body;  // From a DbusWriter.
 };
 std::string to_bytes(const DbusCall& call);
 
@@ -52,7 +55,8 @@ struct DbusMessage {
   std::string body;
 };
 
-// Reads values from a body. After one that is not there, everything is empty and ok() is false.
+// Reads values from a body. After a value that is missing, everything reads as empty and ok() is
+// false.
 class DbusReader {
  public:
   explicit DbusReader(std::string_view bytes) : bytes_(bytes) {}
@@ -71,11 +75,11 @@ class DbusReader {
   bool ok_ = true;
 };
 
-// Whether `bytes` begin with a whole message: its size; 0 if more must come; nothing if they are no message,
-// or one of more than kMaxDbusMessage bytes.
+// The size of the whole message that `bytes` begin with. 0: more bytes must come. Nothing: the
+// bytes are not a message, or it has more than kMaxDbusMessage bytes.
 inline constexpr std::size_t kMaxDbusMessage = 1 << 20;
 std::optional<std::size_t> dbus_message_size(std::string_view bytes);
-// Of bytes of that size. Nothing if they are no message.
+// Parses a message of that size. Nothing if the bytes are not a message.
 std::optional<DbusMessage> parse_dbus_message(std::string_view bytes);
 
 }  // namespace brig

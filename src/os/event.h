@@ -1,4 +1,4 @@
-// An event that poll can wait for: an eventfd.
+// An event that poll() can wait for: an eventfd.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -7,9 +7,9 @@
 
 namespace brig {
 
-// Not there if there is no descriptor left; errno says so.
+// Empty if the process can have no more descriptors; errno says so.
 inline UniqueFd make_event() { return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
-// Readable from now on, until it is cleared.
+// Makes the event readable until it is cleared.
 inline void signal_event(const UniqueFd& event) { eventfd_write(event.get(), 1); }
 inline void clear_event(const UniqueFd& event) {
   eventfd_t count;

@@ -9,7 +9,8 @@
 
 #include "os/sys.h"
 
-// Not where it was never tried; nor with a sanitizer, which keeps books of every stack.
+// Not on machines where it was never tried, and not with a sanitizer, which keeps records of every
+// stack.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define BRIG_LENDS_MEMORY 1
 #else
@@ -26,7 +27,7 @@
 #if BRIG_LENDS_MEMORY && defined(__GLIBC__) && __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
 #define BRIG_RSEQ 1
-#pragma weak __rseq_offset  // a program may have an older C library than this was built with
+#pragma weak __rseq_offset  // The program may run with an older C library than it was built with.
 #pragma weak __rseq_size
 #else
 #define BRIG_RSEQ 0
@@ -46,10 +47,11 @@ bool lends_memory() { return BRIG_LENDS_MEMORY; }
 #define BRIG_STACK_AGAIN ""
 #endif
 
-// Not vfork, which does the same: one that waits in there counts as load, a whole CPU's, for as long as its
-// child lives. So the two are kept apart here. Between clone and the end of wait4 the parent runs
-// these instructions and no others: none of them touches the stack, or errno. The child leaves what is below
-// the stack pointer alone too: a compiler may keep variables there (128 bytes, by the ABI).
+// This is not vfork, which does the same: a process that waits in vfork counts as load, as much as
+// a whole CPU, for as long as its child lives. So clone and the waiting are separate here. Between
+// clone and the end of wait4 the parent runs these instructions and no others; none of them touches
+// the stack or errno. The child also leaves alone what is below the stack pointer, because a
+// compiler may keep variables there (128 bytes, by the ABI).
 [[gnu::noinline]] pid_t lend_memory(uint64_t flags, void (*child)(void*), void* argument,
                                     int* status, rusage* usage) {
   long result = SYS_clone;
@@ -93,12 +95,12 @@ bool lends_memory() { return BRIG_LENDS_MEMORY; }
   return -1;
 }
 
-// The kernel takes the registration away from a child in the same memory. A tool that is forked from it
-// must have one: code that relies on it can't notice that it is gone.
+// The kernel takes the registration away from a child in the same memory. A tool that is forked
+// from that child must have one, because code that relies on it can't notice that it is missing.
 void settle_in_lent_memory() {
 #if BRIG_RSEQ
   if (!&__rseq_size || !&__rseq_offset || __rseq_size == 0) return;
-  constexpr unsigned kSize = 32;  // the first version's, which every kernel takes
+  constexpr unsigned kSize = 32;  // The size of the first version, which every kernel accepts.
   char* thread;
   asm("mov %%fs:0, %0" : "=r"(thread));
   syscall(SYS_rseq, thread + __rseq_offset, kSize, 0, RSEQ_SIG);

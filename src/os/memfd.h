@@ -1,4 +1,4 @@
-// Files in memory that nobody can change once they are written.
+// Files in memory that nobody can change after they are written.
 #pragma once
 
 #include <span>
@@ -8,17 +8,19 @@
 
 namespace brig {
 
-// Empty, close-on-exec, may be sealed; `flags` as memfd_create's. Without a descriptor, errno is set.
+// An empty file, close-on-exec, that may be sealed. `flags` are those of memfd_create. On failure
+// it holds no descriptor, and errno is set.
 UniqueFd make_memfd(const char* name, unsigned flags = 0);
 
-// Writes all of that, in its order, and seals the file against every change. False: errno is set.
+// Writes the pieces in their order, and seals the file against every change. False on failure;
+// errno is set.
 bool fill_and_seal(int file, std::span<const std::string_view> pieces);
 inline bool fill_and_seal(int file, std::string_view bytes) {
   return fill_and_seal(file, {&bytes, 1});
 }
 
-// For the message: "", or which limit refused the memory, by errno. A process that does not ignore SIGXFSZ is
-// ended before it can ask.
+// A hint for an error message: which limit refused the memory, judged by errno, or "". A process
+// that does not ignore SIGXFSZ dies before it can ask.
 const char* file_limit_hint();
 
 }  // namespace brig

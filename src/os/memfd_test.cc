@@ -35,7 +35,7 @@ TEST(Memfd, HoldsPiecesInTheirOrder) {
   const UniqueFd file = make_memfd("test");
   std::vector<std::string> texts;
   std::string expected;
-  for (int i = 0; i < 500; ++i) {  // more than one writev takes
+  for (int i = 0; i < 500; ++i) {  // More than one writev takes.
     texts.push_back(std::string(static_cast<std::size_t>(i % 7), static_cast<char>('a' + i % 26)));
     expected += texts.back();
   }
@@ -47,7 +47,7 @@ TEST(Memfd, HoldsPiecesInTheirOrder) {
   EXPECT_EQ(read, expected);
 }
 
-// A pipe takes what there is room for.
+// A pipe takes as much as it has room for.
 TEST(WriteAll, GoesOnWhereItWasCutOff) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);

@@ -1,4 +1,5 @@
-// Opening paths without following symlinks. brig-helper uses it too, so it needs no header of libstdc++.
+// Opening paths without following symlinks. brig-helper uses it too, so it includes no header of
+// libstdc++.
 #pragma once
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 namespace brig {
 
 struct OpenBelow {
-  int flags = O_PATH;       // O_CLOEXEC comes by itself
-  bool one_device = false;  // nothing that is mounted on the way
+  int flags = O_PATH;       // O_CLOEXEC is always added.
+  bool one_device = false;  // Refuses mount points on the way.
 };
 
 namespace beneath {
@@ -25,7 +26,7 @@ inline int failed(int error, int fd = -1, int other = -1) {
   return -1;
 }
 
-// One component: a symlink only as itself, for who asks for that.
+// Opens one component. A symlink is opened only as itself, for callers that ask for that.
 inline int step(int dir, const char* name, int flags) {
   struct stat info;
   const int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -38,7 +39,7 @@ inline int step(int dir, const char* name, int flags) {
   return openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// What openat2 does at once, component by component.
+// Does component by component what openat2 does at once.
 inline int walk(int dir, const char* path, const OpenBelow& how) {
   struct stat top, info;
   int at =
@@ -67,9 +68,10 @@ inline int walk(int dir, const char* path, const OpenBelow& how) {
 
 }  // namespace beneath
 
-// Opens `path` below `dir`, or from the root if that is AT_FDCWD: a symlink on the way, or at its end, is an
-// error (ELOOP), not another place; but with O_PATH | O_NOFOLLOW one at the end is opened itself. Where openat2 is hidden, and systemd's RestrictSUIDSGID= hides it, which
-// DynamicUser= implies, it takes a call for each component.
+// Opens `path` below `dir`, or from the root if `dir` is AT_FDCWD. A symlink on the way or at the
+// end is an error (ELOOP), except that O_PATH | O_NOFOLLOW opens one at the end as itself. This
+// takes one call per component where openat2 is hidden: systemd's RestrictSUIDSGID=, which
+// DynamicUser= implies, hides it.
 inline int open_below(int dir, const char* path, const OpenBelow& how) {
   const int fd = sys::openat2(dir, path,
                               {.flags = static_cast<uint64_t>(how.flags | O_CLOEXEC),

@@ -1,4 +1,4 @@
-// Reading much at once, into memory that nobody has touched yet.
+// Reading much data at once into memory that nobody has touched yet.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,14 +10,16 @@
 
 namespace brig {
 
-// All pages of it at once: a fault for each takes longer. Kernels before 5.14 can't.
+// Maps all pages of the memory at once, because one fault per page takes longer. Kernels before
+// 5.14 can't do it.
 inline void touch(char* memory, std::size_t size) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t skip = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
   if (size >= skip + page) madvise(memory + skip, (size - skip) / page * page, MADV_POPULATE_WRITE);
 }
 
-// Appends the next `size` bytes of a pipe or file. False if it ends before, or errno is set.
+// Appends the next `size` bytes of a pipe or file. False if the data ends before that, or on an
+// error with errno set.
 inline bool append_from(int file, std::string& text, std::size_t size) {
   std::size_t at = text.size();
   text.reserve(at + size + 1);

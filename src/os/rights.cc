@@ -15,19 +15,18 @@ namespace brig {
 namespace {
 
 [[noreturn]] void throw_no_proc(const char* file) {
-  throw_error(
-      ErrorKind::unsupported,
-      "/proc: none is mounted here, or it can't be read ({}), and brig can't work without it: "
-      "mount -t proc proc /proc",
-      file);
+  throw_error(ErrorKind::unsupported,
+              "/proc is not mounted here, or brig can't read it ({}). brig needs it: "
+              "mount -t proc proc /proc",
+              file);
 }
 
-// Whether all those ids are, by one line of "inside outside count".
+// Whether all those ids are mapped by one line of "inside outside count".
 bool are_mapped(const char* file, std::uint32_t first, std::uint32_t count) {
   bool found = false;
   errno = 0;
   const std::string map = read_text(file);
-  // Not to be guessed: an answer that is wrong once lets two parts of brig go different ways.
+  // brig must not guess: one wrong answer would send two parts of brig different ways.
   if (map.empty() && errno != 0 && errno != ENOENT) throw_sys("reading '{}'", file);
   if (map.empty()) throw_no_proc(file);
   const char* at = map.c_str();
@@ -71,7 +70,7 @@ bool is_the_machines_root() {
   const char* at = map.c_str();
   char* end = nullptr;
   const bool maps_root = std::strtoul(at, &end, 10) == 0 && end != at;
-  return !maps_root || std::strtoul(end, nullptr, 10) == 0;  // not to be seen: taken for it
+  return !maps_root || std::strtoul(end, nullptr, 10) == 0;  // Unreadable counts as root.
 }
 
 }  // namespace brig

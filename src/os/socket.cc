@@ -10,7 +10,8 @@
 namespace brig {
 namespace {
 
-// A peer that closed without having read all is told of before its last words: those come next.
+// If a peer closed without reading everything, the kernel reports that before the peer's last
+// packets. Those come next.
 ssize_t receive(int socket, msghdr& message, int flags) {
   ssize_t size = -1;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -28,12 +29,14 @@ ssize_t send_once(int socket, const msghdr& message) {
   return sent;
 }
 
-// The kernel counts descriptors in flight per user, and lets nobody send one while there are more of
-// them than the sender's soft limit of open files. A tool of the same user can have its own limit of
-// them, and some more, in flight. The hard limit is mostly far higher, so it is taken for this one call.
+// The kernel counts descriptors in flight per user, and lets nobody send one while that number is
+// above the sender's soft limit of open files. A tool of the same user can have as many in flight
+// as its own limit, and a few more. The hard limit is usually far higher, so this call uses it for
+// a moment.
 //
-// Threads may do so at once: only one that has found another soft limit sets it again, so the one
-// that was there stays. It may come back before another thread has sent, which then tries again.
+// Several threads may do so at once. Only a thread that has found another soft limit restores it,
+// so the original one stays. It may be restored before another thread has sent, which then tries
+// again.
 bool send_by_hard_limit(int socket, const msghdr& message, size_t size) {
   for (int attempt = 0; attempt < 16; ++attempt) {
     rlimit before;

@@ -48,7 +48,7 @@ TEST(Packet, CarriesBytesAndDescriptors) {
   EXPECT_EQ(read(reader.get(), text, 1), 1);
 }
 
-// With 250 descriptors in each packet, until the kernel refuses one. None is received.
+// Sends packets with 250 descriptors each, and receives none, until the kernel refuses one.
 bool fill_with_descriptors(int socket) {
   constexpr std::size_t kCount = 250;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kCount)] = {};
@@ -120,7 +120,7 @@ TEST(Packet, RefusesMoreDescriptorsThanItHasRoomFor) {
 
 TEST(Packet, LeaksNoDescriptorThatAPeerSendsTooMany) {
   const Pair pair;
-  // One too many in one message, past send_packet.
+  // One descriptor too many in one message, without send_packet.
   int fds[kMaxPacketFds + 1] = {};
   iovec bytes{const_cast<char*>("x"), 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};
@@ -169,7 +169,8 @@ TEST(Packet, APeerThatIsGoneIsNoSignal) {
   EXPECT_EQ(recv_packet(pair.a.get(), &byte, 1, 0).size, 0);
 }
 
-// A peer that closes with a packet unread resets the connection; the kernel tells that first.
+// A peer that closes with an unread packet resets the connection, and the kernel reports that
+// first.
 TEST(Packet, LastWordsAreHeardOfAPeerThatDidNotReadAll) {
   for (const bool with_descriptors : {true, false}) {
     Pair pair;

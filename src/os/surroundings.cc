@@ -28,7 +28,8 @@ bool in_firejail() {
 
 namespace {
 
-// Whether a process above this one is the first of a cell: pid 1 of a jail's, on the other floors any.
+// Whether a process above this one is the first process of a cell: in a jail that is pid 1, on the
+// other floors any process may be.
 bool has_init_above() {
   std::string pid = "self";
   for (int depth = 0; depth < 64; ++depth) {
@@ -45,7 +46,7 @@ bool has_init_above() {
 }  // namespace
 
 bool in_cell() {
-  // As root_layout.cc writes it; the number may be another one.
+  // The line as root_layout.cc writes it. Its number may differ.
   const std::string accounts = read_text("/etc/passwd");
   const std::size_t line = accounts.find("\nbrig:x:");
   const bool has_account =
@@ -74,7 +75,7 @@ std::string apparmor_profile() {
 
 std::string covered_in_proc() {
   const std::string mounts = read_text("/proc/self/mountinfo");
-  // "id parent major:minor root PLACE ..."
+  // Fields: "id parent major:minor root PLACE ...".
   const std::size_t found = mounts.find(" /proc/");
   if (found == std::string::npos) return "";
   return mounts.substr(found + 1, mounts.find(' ', found + 1) - found - 1);

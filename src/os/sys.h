@@ -1,5 +1,5 @@
-// System calls that glibc 2.36 has no wrapper for, and constants its headers lack.
-// Inline, no allocation, errno on failure: usable between fork and exec and in the helper.
+// System calls that glibc 2.36 has no wrapper for, and constants that its headers lack. Inline,
+// without allocation, errno on failure: usable between fork and exec, and in the helper.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +15,8 @@
 
 namespace brig::sys {
 
-// --- mounts (linux/mount.h clashes with sys/mount.h in glibc 2.36: own names) ---
+// --- mounts: linux/mount.h clashes with sys/mount.h in glibc 2.36, so these have their own names
+// ---
 struct MountAttr {
   uint64_t set;
   uint64_t clear;
@@ -64,8 +65,9 @@ inline int openat2(int dir, const char* path, OpenHow how) {
 }
 
 // --- processes ---
-// fork with flags: returns twice, like fork. Not for CLONE_VM. Skips glibc's at-fork work, so only
-// for single-threaded programs that use nothing glibc reseeds or relocks at fork.
+// fork with flags. It returns twice, as fork does. Not for CLONE_VM. It skips glibc's at-fork work,
+// so it is only for single-threaded programs that use nothing that glibc reseeds or relocks at
+// fork.
 inline pid_t clone_process(uint64_t flags, int* pidfd) {
 #if defined(__x86_64__)
   return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, pidfd, nullptr, 0));
@@ -73,8 +75,9 @@ inline pid_t clone_process(uint64_t flags, int* pidfd) {
   return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, pidfd, 0, nullptr));
 #endif
 }
-// Moves a process to another CPU than the caller's, if it may use one. The scheduler likes to leave a
-// new process on its parent's, and lets it wait there for as long as the parent runs, with others idle.
+// Moves a process to another CPU than the caller's, if it may use one. The scheduler tends to leave
+// a new process on its parent's CPU and lets it wait there while the parent runs, even with other
+// CPUs idle.
 inline void send_away(pid_t pid) {
   cpu_set_t cpus;
   unsigned here = 0;
@@ -82,7 +85,8 @@ inline void send_away(pid_t pid) {
       sched_getaffinity(pid, sizeof cpus, &cpus) != 0 || !CPU_ISSET(here, &cpus))
     return;
   CPU_CLR(here, &cpus);
-  // Refused if there is no other. It may come back at any time: only the start matters.
+  // Refused if there is no other CPU. The process may come back at any time; only its start
+  // matters.
   if (sched_setaffinity(pid, sizeof cpus, &cpus) != 0) return;
   CPU_SET(here, &cpus);
   sched_setaffinity(pid, sizeof cpus, &cpus);
@@ -96,7 +100,7 @@ inline int close_range(unsigned first, unsigned last, unsigned flags) {
 }
 inline constexpr unsigned kCloseRangeCloexec = 4;
 
-// --- Landlock (the distribution's header stops at ABI 2) ---
+// --- Landlock: the distribution's header stops at ABI 2 ---
 struct LandlockRulesetAttr {
   uint64_t handled_fs;
   uint64_t handled_net;

@@ -3,7 +3,7 @@
 
 namespace brig {
 
-// As /proc lists them: one that was joined may still be there for a moment.
+// As /proc lists them. A thread that was joined may still be there for a moment.
 int count_threads();
 
 }  // namespace brig

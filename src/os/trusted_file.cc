@@ -23,9 +23,9 @@
 namespace brig {
 namespace {
 
-constexpr std::size_t kMostFields = 7;  // of a line of /etc/passwd
+constexpr std::size_t kMostFields = 7;  // Of a line of /etc/passwd.
 
-// The fields of each line of /etc/passwd or /etc/group.
+// Calls `action` with the fields of each line of /etc/passwd or /etc/group.
 template <typename Action>
 void each_line(std::string_view text, char separator, const Action& action) {
   while (!text.empty()) {
@@ -47,7 +47,7 @@ std::optional<unsigned> number(std::string_view text) {
   return value;
 }
 
-// Why others than the owner can write it, or "".
+// Who can write the file beside its owner, as words for a message, or "".
 std::string written_by(const Ownership& file, uid_t self, const Accounts& accounts) {
   if (file.mode & S_IWOTH) return "everyone can write";
   if (!(file.mode & S_IWGRP)) return "";
@@ -57,7 +57,7 @@ std::string written_by(const Ownership& file, uid_t self, const Accounts& accoun
 }
 
 Ownership ownership_of(const UniqueFd& fd, const struct stat& status) {
-  // An O_PATH descriptor can't be asked for attributes; its link in /proc can.
+  // The kernel refuses attributes of an O_PATH descriptor, but gives those of its link in /proc.
   const std::string link = fmt::format("/proc/self/fd/{}", fd.get());
   const ssize_t size = getxattr(link.c_str(), "system.posix_acl_access", nullptr, 0);
   const bool none = size == 0 || (size < 0 && (errno == ENODATA || errno == ENOTSUP));
@@ -84,8 +84,9 @@ bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// N of /dev/fd/N and the like, or -1. Such a name means the descriptor itself: opened anew, a pipe of another user's
-// would be refused, a socket too, and a file would be read from its start.
+// N of /dev/fd/N and the like, or -1. Such a name means the descriptor itself. If brig opened the
+// name, the kernel would refuse a socket and another user's pipe, and would read a file from its
+// start.
 int own_descriptor(std::string_view path) {
   if (path == "/dev/stdin") return STDIN_FILENO;
   for (const std::string_view directory : {"/dev/fd/", "/proc/self/fd/"}) {
@@ -98,7 +99,8 @@ int own_descriptor(std::string_view path) {
 
 bool is_stream(mode_t mode) { return S_ISFIFO(mode) || S_ISSOCK(mode); }
 
-// A pipe without a name, which nobody can open who was not given it; or a socket to this user or root.
+// Whether it is a pipe without a name, which only processes have that were given it, or a socket
+// whose other end belongs to this user or root.
 bool is_private_stream(const UniqueFd& file, mode_t mode) {
   if (S_ISFIFO(mode)) {
     struct statfs system;
@@ -114,7 +116,8 @@ bool is_private_stream(const UniqueFd& file, mode_t mode) {
          (peer.uid == geteuid() || peer.uid == 0);
 }
 
-// Until there is something to read, or the end. A FIFO that was opened before its writer has neither: that is no end.
+// Waits until there is something to read, or the end. A FIFO opened before its writer has neither;
+// that does not count as its end.
 void await_input(const UniqueFd& file, std::chrono::steady_clock::time_point until,
                  const FileRequest& request) {
   for (;;) {
@@ -125,7 +128,7 @@ void await_input(const UniqueFd& file, std::chrono::steady_clock::time_point unt
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(errno, "reading", request);
     if (count > 0) return;
-    throw_error(ErrorKind::config, "reading {} {}: it has not ended after {}; close its other end",
+    throw_error(ErrorKind::config, "reading {} {}: no end of file after {}; close its other end",
                 request.what, in_quotes(request.path), format_duration(request.patience));
   }
 }
@@ -172,7 +175,7 @@ std::string distrust(const Ownership& file, const Ownership& directory, Consent 
                      const Accounts& accounts) {
   const auto is_own = [&](uid_t owner) { return owner == self || owner == 0; };
   const auto strange = [](const char* whose, uid_t owner) {
-    return fmt::format("{} belongs to user {}, neither you nor root", whose, owner);
+    return fmt::format("{} belongs to user {}, who is neither you nor root", whose, owner);
   };
   if (const std::string by = written_by(file, self, accounts); !by.empty()) return by + " it";
   const bool shared = directory.mode & S_IWOTH;
@@ -183,7 +186,8 @@ std::string distrust(const Ownership& file, const Ownership& directory, Consent 
     return by.empty() ? "" : by + " to its directory";
   }
   if (shared && !(directory.mode & S_ISVTX)) return "everyone can write to its directory";
-  // As with links in such directories: the one who put it there must be known.
+  // The rule that the kernel has for links in such directories: the user who put the file there
+  // must be known.
   if (shared && !is_own(file.owner) && file.owner != directory.owner)
     return strange("everyone can write to its directory, and it", file.owner);
   return "";
@@ -193,7 +197,7 @@ UniqueFd open_trusted(const FileRequest& request, const ModeCheck& check) {
   const std::string& path = request.path;
   if (path.find('\0') != std::string::npos) fail(EINVAL, "opening", request);
   const int own = request.may_be_pipe ? own_descriptor(path) : -1;
-  // Non-blocking, so that a FIFO that nobody writes to is an error and not a wait.
+  // Non-blocking, so that a FIFO without a writer is an error and not a wait.
   UniqueFd file = own >= 0 ? UniqueFd(::fcntl(own, F_DUPFD_CLOEXEC, 3))
                            : open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
   if (!file) fail(errno, "opening", request);
@@ -202,7 +206,7 @@ UniqueFd open_trusted(const FileRequest& request, const ModeCheck& check) {
   if (stream && is_private_stream(file, status.st_mode)) return file;
   if (stream && S_ISSOCK(status.st_mode))
     throw_error(ErrorKind::permission,
-                "{} {} is not trusted: it is a socket, and not one to a process of yours or "
+                "{} {} is not trusted: it is a socket whose other end is not a process of yours or "
                 "root's; use a pipe or a file",
                 request.what, in_quotes(path));
   if (!S_ISREG(status.st_mode) && !stream)
@@ -222,10 +226,10 @@ UniqueFd open_trusted(const FileRequest& request, const ModeCheck& check) {
     throw_error(ErrorKind::permission, "{} {} is not trusted: {}. {}", request.what,
                 in_quotes(path), reason,
                 naming_helps ? fmt::format("If you trust it, name it: {}", request.how_to_name)
-                             : "Take that right away (chmod go-w), or use a copy of your own");
+                             : "Remove that permission (chmod go-w), or use a copy of your own");
   };
-  // The directory of the name, and that of the file itself if links lead to another one. A file that has no
-  // name any more can be changed by those alone that have it open.
+  // Judges the directory of the name, and the directory of the file itself if links lead there. A
+  // file that has no name any more can only be changed by processes that have it open.
   if (status.st_nlink == 0) {
     judge(file);
   } else {
@@ -237,7 +241,7 @@ UniqueFd open_trusted(const FileRequest& request, const ModeCheck& check) {
     judge(directory);
     const UniqueFd again = open_at(directory.get(), real.filename(), O_PATH | O_NOFOLLOW);
     if (!again || !is_same(status, status_of(again, request)))
-      throw_error(ErrorKind::config, "reading {} {}: another file took its place meanwhile",
+      throw_error(ErrorKind::config, "reading {} {}: another file replaced it meanwhile",
                   request.what, in_quotes(path));
   }
   return file;
@@ -259,8 +263,8 @@ std::string read_trusted(const FileRequest& request, std::size_t most, const Mod
   }
   if (stream && text.empty())
     throw_error(ErrorKind::config,
-                "reading {} {}: it ended, and nothing had come through it; did the program that "
-                "should have written it fail?",
+                "reading {} {}: it ended without any data; did the program that should have "
+                "written it fail?",
                 request.what, in_quotes(request.path));
   return text;
 }
@@ -271,8 +275,8 @@ void check_trusted_directory(const std::string& path, std::string_view what) {
   if (!directory) fail(errno, "opening", request);
   if (status_of(directory, request).st_mode & S_IWOTH)
     throw_error(ErrorKind::permission,
-                "{} {} is not trusted: everyone can write to it. Take that right away (chmod o-w), "
-                "or use a copy of your own",
+                "{} {} is not trusted: everyone can write to it. Remove that permission "
+                "(chmod o-w), or use a copy of your own",
                 what, in_quotes(path));
 }
 

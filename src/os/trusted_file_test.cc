@@ -43,9 +43,9 @@ TEST(TrustedFile, AFoundOneIsOnesOwnOrRoots) {
   EXPECT_EQ(found({0, 0, 0644}, kOwnDirectory), "");
   EXPECT_EQ(found(kOwn, {0, 0, 0755}), "");
   EXPECT_EQ(found({kEve, kEve, 0644}, kOwnDirectory),
-            "it belongs to user 1001, neither you nor root");
+            "it belongs to user 1001, who is neither you nor root");
   EXPECT_EQ(found(kOwn, {kEve, kEve, 0755}),
-            "its directory belongs to user 1001, neither you nor root");
+            "its directory belongs to user 1001, who is neither you nor root");
   EXPECT_NE(found(kOwn, kOwnDirectory, 0), "") << "root, too, must say that it trusts a user";
 }
 
@@ -74,9 +74,9 @@ TEST(TrustedFile, InASharedDirectoryTheOwnerMustBeKnown) {
   EXPECT_EQ(named(kOwn, kTmp), "");
   EXPECT_EQ(named({0, 0, 0644}, kTmp), "");
   EXPECT_EQ(named({kEve, kEve, 0644}, {kEve, kEve, 01777}), "");
-  EXPECT_EQ(
-      named({kEve, kEve, 0644}, kTmp),
-      "everyone can write to its directory, and it belongs to user 1001, neither you nor root");
+  EXPECT_EQ(named({kEve, kEve, 0644}, kTmp),
+            "everyone can write to its directory, and it belongs to user 1001, who is neither you "
+            "nor root");
 }
 
 TEST(TrustedFile, APrivateGroupMayWrite) {
@@ -135,7 +135,7 @@ TEST_F(TrustedFileOnDisk, IsReadUpToALength) {
 TEST_F(TrustedFileOnDisk, ThatEveryoneCanWriteIsRefusedWithTheFix) {
   ASSERT_EQ(::chmod(file_.c_str(), 0646), 0);
   const std::string reason = "policy '" + file_ +
-                             "' is not trusted: everyone can write it. Take that right away "
+                             "' is not trusted: everyone can write it. Remove that permission "
                              "(chmod go-w), or use a copy of your own";
   EXPECT_EQ(named(), reason);
   EXPECT_EQ(found(), reason) << "naming it would not help";
@@ -164,15 +164,17 @@ TEST_F(TrustedFileOnDisk, ASharedDirectoryNeedsConsent) {
 
 TEST_F(TrustedFileOnDisk, OfSomebodyElseNeedsConsent) {
   if (geteuid() != 0) {
-    // What there is of somebody else's for an ordinary user is root's, and that is trusted.
+    // For an ordinary user, the files of others that always exist are root's, and those are
+    // trusted.
     EXPECT_EQ(refusal({"/etc/passwd", "policy", Consent::found}), "");
     return;
   }
   ASSERT_EQ(::chown(file_.c_str(), 12345, 12345), 0);
   EXPECT_EQ(named(), "");
-  EXPECT_EQ(found(), "policy '" + file_ +
-                         "' is not trusted: it belongs to user 12345, neither you nor root. If you "
-                         "trust it, name it: --policy FILE");
+  EXPECT_EQ(found(),
+            "policy '" + file_ +
+                "' is not trusted: it belongs to user 12345, who is neither you nor root. If you "
+                "trust it, name it: --policy FILE");
 }
 
 TEST_F(TrustedFileOnDisk, WithoutANameIsJudgedByItself) {
@@ -225,16 +227,16 @@ TEST(TrustedPipe, IsNoFileForWhatAsksForOne) {
 TEST(TrustedPipe, ThroughWhichNothingCameIsRefused) {
   Pipe pipe;
   pipe.in.reset();
-  EXPECT_NE(refusal_of(pipe.request()).find("nothing had come through it"), std::string::npos);
+  EXPECT_NE(refusal_of(pipe.request()).find("it ended without any data"), std::string::npos);
 }
 
 TEST(TrustedPipe, ThatDoesNotEndIsGivenUp) {
   const Pipe pipe;
   FileRequest request = pipe.request();
   request.patience = std::chrono::milliseconds(20);
-  EXPECT_NE(refusal_of(request).find("it has not ended after 20 ms"), std::string::npos);
+  EXPECT_NE(refusal_of(request).find("no end of file after 20 ms"), std::string::npos);
   ASSERT_EQ(::write(pipe.in.get(), "x", 1), 1);
-  EXPECT_NE(refusal_of(request).find("it has not ended after 20 ms"), std::string::npos);
+  EXPECT_NE(refusal_of(request).find("no end of file after 20 ms"), std::string::npos);
 }
 
 TEST(TrustedPipe, AsASocketHasAPeerThatIsKnown) {
@@ -278,7 +280,7 @@ TEST_F(TrustedFileOnDisk, AFifoIsJudgedAsAFileIs) {
   const std::string fifo = directory_ + "/fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   const FileRequest request{.path = fifo, .what = "policy", .may_be_pipe = true};
-  // Opened before there is a writer: that it has none yet is not its end.
+  // Opened before there is a writer: having no writer yet is not the end.
   std::thread writer([&] { std::ofstream(fifo) << "text"; });
   EXPECT_EQ(read_trusted(request, 100), "text");
   writer.join();

@@ -23,10 +23,11 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// A manager that is busy starting a session may take its time; one that hangs must not hang every call.
+// A manager that is busy starting a session may take its time. One that hangs must not hang every
+// call.
 constexpr milliseconds kPatience{3000};
 
-// The first ones, which all processes outside of containers have (include/linux/proc_ns.h).
+// The first namespaces, which all processes outside of containers have (include/linux/proc_ns.h).
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC, kFirstCgroupNamespace = 0xEFFFFFFB;
 
 bool is_namespace(const char* path, ino_t number) {
@@ -34,8 +35,8 @@ bool is_namespace(const char* path, ino_t number) {
   return stat(path, &info) == 0 && info.st_ino == number;
 }
 
-// One connection to the manager, with a deadline for all of it. It is a peer on its own socket, not a bus: no
-// name is asked for, and every signal comes unasked.
+// One connection to the manager, with one deadline for all of it. The manager is a peer on its own
+// socket and not a bus: brig asks for no name, and every signal comes without a subscription.
 class Manager {
  public:
   Manager(const std::string& path, milliseconds patience) : until_(Clock::now() + patience) {
@@ -58,16 +59,16 @@ class Manager {
     return fault_.empty();
   }
 
-  // The next message; nothing once something is wrong.
+  // The next message. Nothing once something has gone wrong.
   std::optional<DbusMessage> receive() {
     for (;;) {
       const std::optional<std::size_t> size = dbus_message_size(received_);
-      if (!size) fail("what it said is no D-Bus message");
+      if (!size) fail("its answer is not a D-Bus message");
       if (!fault_.empty()) return std::nullopt;
       if (*size > 0) {
         std::optional<DbusMessage> message =
             parse_dbus_message(std::string_view(received_).substr(0, *size));
-        if (!message) fail("what it said is no D-Bus message");
+        if (!message) fail("its answer is not a D-Bus message");
         received_.erase(0, *size);
         return message;
       }
@@ -83,7 +84,7 @@ class Manager {
   void call(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) return fail("its socket has too long a path");
+    if (path.size() >= sizeof address.sun_path) return fail("the path of its socket is too long");
     std::memcpy(address.sun_path, path.c_str(), path.size());
     socket_.reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_ ||
@@ -93,7 +94,7 @@ class Manager {
     socklen_t size = sizeof peer;
     if (getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
         peer.uid != geteuid())
-      return fail("its socket is another user's");
+      return fail("its socket belongs to another user");
   }
 
   void wait(short events) {
@@ -102,7 +103,7 @@ class Manager {
     if (left <= 0 || poll(&ready, 1, static_cast<int>(left)) == 0) fail("it does not answer");
   }
 
-  // The time is looked at here too: a peer that always has something to say leaves nothing to wait for.
+  // Checks the time here too: a peer that always sends something leaves nothing to wait for.
   void read_more() {
     char bytes[16 << 10];
     if (Clock::now() >= until_) return fail("it does not answer");
@@ -110,14 +111,15 @@ class Manager {
     if (size > 0)
       received_.append(bytes, static_cast<std::size_t>(size));
     else if (size == 0)
-      fail("it hung up");
+      fail("it closed the connection");
     else if (errno == EAGAIN)
       wait(POLLIN);
     else if (errno != EINTR)
       fail(errno_text(errno));
   }
 
-  // EXTERNAL: the kernel has told it who this is; the number is sent as text, in hexadecimal.
+  // EXTERNAL: the kernel has told the peer who this process is. The user id is sent as text, in
+  // hexadecimal.
   void log_in() {
     std::string line("\0AUTH EXTERNAL ", 15);
     for (const char digit : std::to_string(geteuid()))
@@ -125,7 +127,7 @@ class Manager {
     if (!send(line + "\r\n")) return;
     std::size_t end = std::string_view::npos;
     while (fault_.empty() && (end = received_.find("\r\n")) == std::string_view::npos) {
-      if (received_.size() > 1024) return fail("it does not log in");
+      if (received_.size() > 1024) return fail("its answer to the login has no end");
       read_more();
     }
     if (!fault_.empty()) return;
@@ -156,9 +158,10 @@ std::string start_scope(const std::string& unit, pid_t pid) {
     property("Delegate", "b");
     body.number(1);
     property("CollectMode", "s");
-    body.text("inactive-or-failed");  // else a scope that failed is listed for ever
+    // Otherwise systemd would list a scope that failed for ever.
+    body.text("inactive-or-failed");
   });
-  body.array(8, [] {});  // no other units
+  body.array(8, [] {});  // No other units.
   return to_bytes({.serial = 1,
                    .path = "/org/freedesktop/systemd1",
                    .interface = "org.freedesktop.systemd1.Manager",
@@ -168,7 +171,8 @@ std::string start_scope(const std::string& unit, pid_t pid) {
                    .body = body.bytes()});
 }
 
-// Whether the job of that unit is done, by JobRemoved(id, job, unit, result). Other messages: nothing.
+// The result of that unit's job, if the message is its JobRemoved(id, job, unit, result). Nothing
+// for other messages.
 std::optional<std::string> result_of_job(const DbusMessage& message, const std::string& unit) {
   if (message.type != DbusMessage::signal || message.member != "JobRemoved" ||
       message.signature != "uoss")
@@ -212,7 +216,7 @@ std::string enter_user_scope(const std::string& socket, pid_t pid, milliseconds 
   const std::string unit = fmt::format("brig-{}.scope", random_hex(16));
   Manager manager(socket, patience);
   manager.send(start_scope(unit, pid));
-  // Signals of whatever else the manager does come as well; the deadline bounds how many.
+  // Signals about everything else that the manager does come as well. The deadline bounds how many.
   while (const std::optional<DbusMessage> message = manager.receive()) {
     if (message->type == DbusMessage::error && message->reply_serial == 1) {
       DbusReader body(message->body);

@@ -1,5 +1,5 @@
-// A cgroup of one's own without root: the user's systemd makes a scope for a process and delegates it. This is
-// what `systemd-run --user --scope -p Delegate=yes` asks for, without that program.
+// A cgroup of its own for a process without root: the user's systemd makes a scope and delegates
+// it. This does what `systemd-run --user --scope -p Delegate=yes` does, without that program.
 #pragma once
 
 #include <sys/types.h>
@@ -11,18 +11,20 @@
 
 namespace brig {
 
-// Where the user's service manager listens: $XDG_RUNTIME_DIR/systemd/private, or below /run/user. Empty if
-// there is none, if this process is root, or if it does not live in the machine's own pid and cgroup
-// namespaces: there its numbers and paths are not the manager's.
+// The socket of the user's service manager: $XDG_RUNTIME_DIR/systemd/private, or below /run/user.
+// Empty if there is no such socket, if this process is root, or if it does not live in the
+// machine's own pid and cgroup namespaces: there its numbers and paths differ from the manager's.
 std::string user_manager_socket();
 
-// Moves `pid` into a new scope, with all that it starts from then on; the scope goes when they have gone.
-// Returns the path of its cgroup, as /proc/PID/cgroup has it, which the user may then divide. Waits no longer
-// than `patience`. Empty: `why_not` says why, and the process may or may not be in a scope of that name.
+// Moves `pid`, with everything that it starts from then on, into a new scope, which goes when they
+// have ended. Returns the path of its cgroup, as /proc/PID/cgroup has it; the user may divide that
+// cgroup. Waits no longer than `patience`. On failure it returns "" and sets `why_not`; the process
+// may then be in such a scope or not.
 std::string enter_user_scope(const std::string& socket, pid_t pid,
                              std::chrono::milliseconds patience, std::string& why_not);
 
-// The two together: cgroups in a new scope for `pid`. Without memory if that failed, and why_not says why.
+// Both together: cgroups in a new scope for `pid`. If that fails, the layout has no memory
+// controller, and its why_not says why.
 CgroupLayout make_scope_cgroups(const CgroupLimits& limits, const std::string& socket, pid_t pid);
 
 }  // namespace brig

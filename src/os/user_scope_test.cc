@@ -1,5 +1,5 @@
-// What systemd really does is tried in a machine that has it (tests/systemd); here, what brig makes of each
-// answer, and of none.
+// What systemd really does is tested on a machine that has it (tests/systemd). These tests check
+// what brig makes of each answer, and of no answer.
 #include "os/user_scope.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ std::string job_removed(const std::string& unit, const std::string& result) {
   return to_peer(DbusMessage::signal, "JobRemoved", "uoss", body.bytes());
 }
 
-// A manager that logs in, reads one call and then says what it is told to.
+// A manager that logs in, reads one call and then answers as a test has asked.
 class FakeManager {
  public:
   using Answer = std::function<std::string(const std::string& unit)>;
@@ -68,7 +68,7 @@ class FakeManager {
     unlink(path_.c_str());
   }
   const std::string& path() const { return path_; }
-  std::string said;  // by the other side, before its call
+  std::string said;  // What the other side sent before its call.
 
  private:
   void serve(int peer, const Answer& answer, const std::string& login) {
@@ -105,7 +105,7 @@ class FakeManager {
   std::thread thread_;
 };
 
-// So patient that what waits although it has given up fails by its time.
+// The patience is long, so a wait that should have ended early fails by its time.
 std::string why_not(const FakeManager::Answer& answer, std::string login = "OK 0123\r\n",
                     milliseconds patience = std::chrono::minutes(30)) {
   FakeManager manager(answer, std::move(login));
@@ -126,7 +126,8 @@ TEST(UserScope, IsAskedForByNameAndNumber) {
   enter_user_scope(manager.path(), getpid(), milliseconds(15'000), why);
   EXPECT_TRUE(unit.starts_with("brig-") && unit.ends_with(".scope")) << unit;
   EXPECT_EQ(unit.size(), 5 + 32 + 6u);
-  EXPECT_EQ(why, std::string(kNone) + "the process is not in it");  // this manager moves nobody
+  // This manager moves no process.
+  EXPECT_EQ(why, std::string(kNone) + "the process is not in it");
 }
 
 TEST(UserScope, ThatIsRefusedSaysWhy) {
@@ -156,12 +157,13 @@ TEST(UserScope, WaitsForItsOwnJobAmongOthers) {
 
 TEST(UserScope, OfAManagerThatSpeaksNonsenseIsNone) {
   EXPECT_EQ(why_not([](const std::string&) { return "HTTP/1.1 400 Bad Request\r\n\r\n"; }),
-            std::string(kNone) + "what it said is no D-Bus message");
+            std::string(kNone) + "its answer is not a D-Bus message");
   EXPECT_EQ(why_not([](const std::string&) { return "x"; }, "REJECTED\r\n"),
             std::string(kNone) + "it refuses the login");
   EXPECT_EQ(why_not([](const std::string&) { return "x"; }, std::string(4096, 'x')),
-            std::string(kNone) + "it does not log in");
-  EXPECT_EQ(why_not([](const std::string&) { return "l"; }), std::string(kNone) + "it hung up");
+            std::string(kNone) + "its answer to the login has no end");
+  EXPECT_EQ(why_not([](const std::string&) { return "l"; }),
+            std::string(kNone) + "it closed the connection");
 }
 
 TEST(UserScope, OfAManagerThatSaysNothingIsGivenUp) {
@@ -174,7 +176,7 @@ TEST(UserScope, WithoutAManagerSaysSo) {
   EXPECT_EQ(enter_user_scope("/nonexistent/private", getpid(), milliseconds(300), why), "");
   EXPECT_EQ(why, std::string(kNone) + "No such file or directory");
   EXPECT_EQ(enter_user_scope(std::string(200, 'x'), getpid(), milliseconds(300), why), "");
-  EXPECT_EQ(why, std::string(kNone) + "its socket has too long a path");
+  EXPECT_EQ(why, std::string(kNone) + "the path of its socket is too long");
 }
 
 }  // namespace

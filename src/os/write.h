@@ -1,4 +1,4 @@
-// Writing all of something that lies in several places.
+// Writing data that lies in several places.
 #pragma once
 
 #include <limits.h>
@@ -11,9 +11,10 @@
 
 namespace brig {
 
-// The bytes of these, one after the other. False: errno is set, and how much was written is not told.
+// Writes the pieces one after the other. False on failure; errno is set, and some of the data may
+// have been written.
 inline bool write_all(int file, std::span<const std::string_view> pieces) {
-  std::size_t written = 0;  // of the first piece
+  std::size_t written = 0;  // Bytes of the first piece that are already written.
   while (!pieces.empty()) {
     constexpr std::size_t kMost = 64;
     static_assert(kMost <= IOV_MAX);

@@ -27,7 +27,7 @@ std::map<std::string, std::string> cell_environment(const Environment& environme
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
     const std::string_view name = text.substr(0, equals);
-    // emplace: the first of two counts.
+    // emplace: the first of two entries with one name counts.
     if (wanted.contains(name)) result.emplace(name, text.substr(equals + 1));
   }
   for (const auto& [name, value] : environment.set) result[name] = value;

@@ -8,13 +8,14 @@
 
 namespace brig {
 
-// The safe list (PATH HOME USER LANG TERM SHELL LC_ALL LC_CTYPE TMPDIR TZ) out of `host_environ`,
-// then the names of `passthrough` that are set there, then `set`, which wins, without those of `unset`. Variables of loaders
-// and interpreters (LD_PRELOAD, PYTHONPATH, BASH_ENV ...) come only because the policy names them.
-// Names are exact: no globs, no prefixes. An entry of the host without '=' or without a name is
-// skipped; of two with one name the first counts, as for getenv(3). `host_environ` ends with a null
-// pointer, may itself be null, and is read during the call only: nobody may call setenv meanwhile.
-// It does not check the policy: validate() does.
+// Takes the safe list (PATH HOME USER LANG TERM SHELL LC_ALL LC_CTYPE TMPDIR TZ) from
+// `host_environ`, adds the names of `passthrough` that are set there, then `set`, whose values win,
+// and removes the names of `unset`. Variables of loaders and interpreters (LD_PRELOAD, PYTHONPATH,
+// BASH_ENV ...) get in only if the policy names them. Names are exact: no globs and no prefixes. It
+// skips entries of the host without '=' or without a name; of two entries with one name the first
+// counts, as for getenv(3). `host_environ` ends with a null pointer and may itself be null. It is
+// read during the call only, and no thread may call setenv meanwhile. The policy is not checked
+// here; validate() does that.
 std::map<std::string, std::string> cell_environment(const Environment& environment,
                                                     const char* const* host_environ);
 

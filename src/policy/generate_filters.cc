@@ -1,5 +1,5 @@
-// Build-time program: writes the default filters as C++ arrays to standard output, so that no cell
-// waits for libseccomp to compute them again.
+// A program of the build: writes the default filters as C++ arrays to standard output, so that no
+// cell waits for libseccomp to compute them again.
 #include <cstdio>
 #include <string>
 

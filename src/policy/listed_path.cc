@@ -15,7 +15,7 @@
 namespace brig {
 namespace {
 
-// The first ':' that parts the text; npos: there is none.
+// The position of the first ':' that separates a path from its place. npos: there is none.
 std::size_t parting(std::string_view text) {
   for (std::size_t at = 0; at + 1 < text.size(); ++at)
     if (text[at] == ':' && text[at + 1] == '/' && (at == 0 || text[at - 1] != '\\')) return at;
@@ -31,7 +31,8 @@ std::string without_escapes(std::string_view text) {
   return result;
 }
 
-// A colon that would part, and one behind a backslash, which would lose it.
+// Escapes each colon that would separate, and each colon after a backslash, which would otherwise
+// lose it.
 std::string with_escapes(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -46,8 +47,9 @@ std::string rest_of(std::string_view path, std::string_view directory) {
   return std::string(path.substr(directory == "/" ? 0 : directory.size()));
 }
 
-// What tools of the host run, or take orders from, without being told to: git, shells, direnv, editors, agents, package managers.
-// Directories are kept with all below. The last two of git's lead it to another configuration where they are made.
+// Files that tools of the host run or obey without being asked: git, shells, direnv, editors,
+// agents, package managers. A directory is kept with everything below it. Two of git's,
+// .git/config.worktree and .git/commondir, lead git to another configuration if a tool makes them.
 constexpr std::string_view kProtectedNames[] = {
     ".git/hooks",
     ".git/config",
@@ -102,15 +104,15 @@ constexpr std::string_view kBelowGit = ".git/";
 
 enum class Found { absent, there, link };
 
-// Nothing is followed on the way. A link at the end is one that can be kept, as a link.
+// Follows no symlink on the way. A symlink at the end can itself be kept.
 Found look_for(const std::string& path, struct stat& info) {
   const UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {.flags = O_PATH | O_NOFOLLOW}));
   if (fd && fstat(fd.get(), &info) == 0) return S_ISLNK(info.st_mode) ? Found::link : Found::there;
   if (errno == ENOENT || errno == ENOTDIR) return Found::absent;
   if (errno == ELOOP)
     throw_error(ErrorKind::config,
-                "policy: files.protect: '{}' goes through a symlink, which a tool could turn: name "
-                "the real paths to protect instead of \"{}\"",
+                "policy: files.protect: '{}' goes through a symlink, which a tool could replace: "
+                "list the real paths to protect instead of \"{}\"",
                 path, kProtectDefault);
   throw_sys("policy: files.protect: looking at '{}'", path);
 }
@@ -120,7 +122,8 @@ bool exists(const std::string& path) {
   return fd || (errno != ENOENT && errno != ENOTDIR);
 }
 
-// As git sees it: a directory that is a repository itself, or whose other half is where a file says.
+// As git decides it: the directory is a repository itself, or a file in it says where the other
+// half is.
 bool is_git_directory(const std::string& base) {
   return exists(base + "/HEAD") &&
          (exists(base + "/commondir") || (exists(base + "/objects") && exists(base + "/refs")));
@@ -136,13 +139,13 @@ void look_for_defaults(const std::string& directory, ProtectedPaths& found) {
       found.missing.push_back({std::move(path)});
   };
   for (const std::string_view name : kProtectedNames) look_at(fmt::format("{}/{}", base, name));
-  // The .git of a worktree or submodule is a file that says where the rest is.
+  // In a worktree or a submodule, .git is a file that says where the repository is.
   const Found git = look_for(base + "/.git", info);
   if (git == Found::absent || (git == Found::there && S_ISDIR(info.st_mode)))
     found.missing.push_back({base + "/.git", MissingName::Until::no_directory});
   else
     found.present.push_back(base + "/.git");
-  // git finds one without a work tree, too, and does what its configuration says.
+  // git also finds a repository without a work tree, and obeys its configuration.
   if (!is_git_directory(base))
     return found.missing.push_back({base + "/HEAD", MissingName::Until::git_directory});
   for (const std::string_view name : kProtectedNames)
@@ -209,7 +212,7 @@ std::vector<std::string> places_of(const std::vector<ListedEntry>& entries, std:
   for (const ListedEntry& each : entries) {
     if (!is_at_or_below(path, each.path)) continue;
     std::string place = each.at + rest_of(path, each.path);
-    // Another entry may stand on the way, and show something else there.
+    // Another entry may stand on the way and show something else there.
     if (entry_over(entries, place) == &each) places.push_back(std::move(place));
   }
   return places;
@@ -220,7 +223,7 @@ std::string behind(const ListedEntry& entry, std::string_view place) {
 }
 
 Policy with_optional_settled(Policy policy) {
-  // What a floor can't do it refuses, whether or not the path is there.
+  // What a floor can't do it refuses, whether or not the path exists.
   const auto is_refused = [&](const std::string& text) {
     return policy.isolation == Isolation::process ||
            (policy.isolation == Isolation::landlock && places_in(text) > 0);
@@ -242,7 +245,8 @@ Policy with_optional_settled(Policy policy) {
   };
   settle(policy.files.read_optional, policy.files.read, "files.read_optional");
   settle(policy.files.write_optional, policy.files.write, "files.write_optional");
-  // What is not there covers nothing: what lies below it at its place is shown now, and may be what the policy must not show so.
+  // A dropped path covers nothing any more. What lies below its place shows now, and the policy may
+  // not be valid with that.
   if (dropped) validate(policy);
   return policy;
 }
@@ -262,7 +266,7 @@ ProtectedPaths protected_paths(const Files& files, const std::vector<ListedEntry
   }
   std::sort(found.present.begin(), found.present.end());
   found.present.erase(std::unique(found.present.begin(), found.present.end()), found.present.end());
-  // One path at two places is looked at twice.
+  // One path at two places is in the list twice.
   const auto same = [](const MissingName& a, const MissingName& b) { return a.path == b.path; };
   std::sort(found.missing.begin(), found.missing.end(),
             [](const MissingName& a, const MissingName& b) { return a.path < b.path; });

@@ -105,7 +105,7 @@ TEST_F(ListedDirectory, ProtectsWhatExistsOfTheDefaultNames) {
   const ProtectedPaths found = protected_paths(files, listed_entries(files));
   EXPECT_EQ(found.present, (std::vector<std::string>{repo + "/.git/hooks", repo + "/.vscode",
                                                      repo + "/CLAUDE.md"}));
-  // And .git as a file, and the directory as a repository.
+  // .git as a file, and the directory itself as a repository, are missing too.
   EXPECT_EQ(found.missing.size(), protected_names().size() - 3 + 2);
   for (const MissingName& each : found.missing) EXPECT_FALSE(is_there(each)) << each.path;
   EXPECT_FALSE(is_there({repo + "/.envrc"}));
@@ -115,7 +115,7 @@ TEST_F(ListedDirectory, ProtectsWhatExistsOfTheDefaultNames) {
   std::filesystem::remove_all(repo + "/.git");
   std::ofstream(repo + "/.git") << "gitdir: /elsewhere\n";
   EXPECT_EQ(protected_paths(files, listed_entries(files)).present[0], repo + "/.git");
-  // What leads elsewhere on the way can't be kept.
+  // A path that leads elsewhere on the way can't be kept.
   std::filesystem::remove(repo + "/.git");
   std::filesystem::create_directory_symlink(make("elsewhere"), repo + "/.config");
   EXPECT_THROW(protected_paths(files, listed_entries(files)), Error);
@@ -139,7 +139,7 @@ TEST_F(ListedDirectory, ARepositoryMayBeAFileOrTheDirectoryItself) {
   std::ofstream(repo + "/.git") << "gitdir: evil\n";
   EXPECT_TRUE(is_there(git));
   std::filesystem::remove(repo + "/.git");
-  // A project may have any of these, but not all.
+  // A project may have any of these, but not all of them.
   make("repo/objects");
   make("repo/config");
   make("repo/refs");
@@ -160,7 +160,7 @@ TEST_F(ListedDirectory, ARepositoryMayBeAFileOrTheDirectoryItself) {
   EXPECT_TRUE(is_there(bare)) << "the rest of it is elsewhere";
 }
 
-// What is not there covers nothing of what the policy would show at its place.
+// A path that does not exist covers nothing of what the policy would show at its place.
 TEST_F(ListedDirectory, APolicyWithoutItsMissingPathsMustBeOneThatHolds) {
   Policy policy;
   const std::string top = make("p");

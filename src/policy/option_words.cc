@@ -40,7 +40,7 @@ bool is_of_key(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
 }
 
-// As a word of a shell.
+// The text as one word of a shell.
 std::string shell_word(const std::string& text) {
   const auto plain = [](char c) {
     return is_of_key(c) || (c >= 'A' && c <= 'Z') || c == '/' || c == ':' || c == '+' || c == ',';
@@ -53,10 +53,10 @@ std::string shell_word(const std::string& text) {
 
 struct Value {
   std::string text;
-  std::size_t size;  // with " = " and brackets
+  std::size_t size;  // With " = " and the brackets.
 };
 
-// ` = "x"`, ` = ["x"]` or ` = 64` at the start of `rest`.
+// The value if `rest` starts with ` = "x"`, ` = ["x"]` or ` = 64`.
 std::optional<Value> value_at(std::string_view rest) {
   if (!rest.starts_with(" = ")) return std::nullopt;
   std::size_t at = 3;
@@ -85,7 +85,7 @@ std::string in_option_words(std::string_view text) {
   std::string result;
   bool quoted = false;
   for (std::size_t at = 0; at < text.size();) {
-    // An apostrophe inside of a word, as in "can't", quotes nothing.
+    // An apostrophe inside a word, as in "can't", is not a quote.
     const bool in_word =
         at > 0 && at + 1 < text.size() && is_of_key(text[at - 1]) && is_of_key(text[at + 1]);
     if (text[at] == '\'' && (quoted || !in_word)) quoted = !quoted;

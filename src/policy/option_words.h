@@ -1,5 +1,5 @@
-// The words of `brig run` in place of a policy's: "--memory" for "limits.memory". Messages are made in the words of the
-// policy; the command line says them in its own.
+// The options of `brig run` in place of a policy's keys: "--memory" for "limits.memory". brig makes
+// its messages with the policy's keys, and the command line replaces them by its options.
 #pragma once
 
 #include <brig/report.h>
@@ -11,16 +11,17 @@
 namespace brig {
 
 struct OptionWord {
-  std::string_view key;     // limits.timeout
-  std::string_view option;  // --timeout
+  std::string_view key;     // "limits.timeout"
+  std::string_view option;  // "--timeout"
 };
-// All that have an option. What has none keeps the words of the policy, as a file has them: --policy FILE.
+// Every key that has an option. A key without one stays as it is; users set it in a file (--policy
+// FILE).
 std::span<const OptionWord> option_words();
 
-// The text with every key outside of '...' (names and paths stand there) as an option; a key with its value, as in
-// files.read = ["/x y"], as the words to type: --read '/x y'.
+// The text with each key replaced by its option, except inside '...', where names and paths stand.
+// A key with its value, such as files.read = ["/x y"], becomes the words to type: --read '/x y'.
 std::string in_option_words(std::string_view text);
-// The message, and the rules and grants of its violations.
+// Replaces the keys in the report's message and in its violations' rules and grants.
 void use_option_words(Report& report);
 
 }  // namespace brig

@@ -1,4 +1,4 @@
-// Paths of a policy, as text. Nothing here touches the disk.
+// Paths of a policy, as text. Nothing here looks at the disk.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace brig {
 
-// The path with single slashes and none at the end ("/" stays). Does not resolve "." or "..": in a
-// validated policy there are none.
+// The path with single slashes and without one at its end, except "/". Does not resolve "." and
+// "..": a validated policy has none.
 inline std::string normal_path(std::string_view path) {
   std::string result;
   result.reserve(path.size());
@@ -18,7 +18,7 @@ inline std::string normal_path(std::string_view path) {
   return result;
 }
 
-// Whether `path` is `directory` or something below it. Both are normal and absolute.
+// Whether `path` is `directory` or lies below it. Both are normal and absolute.
 inline bool is_at_or_below(std::string_view path, std::string_view directory) {
   if (directory == "/") return path.starts_with('/');
   return path.starts_with(directory) &&

@@ -1,5 +1,5 @@
-// What is wrong with a policy, and where: shared by validate(), which names the field, and the TOML
-// reader, which names the line too.
+// What is wrong with a policy, and where. validate() names the field; the TOML reader also names
+// the line.
 #pragma once
 
 #include <brig/policy.h>
@@ -12,19 +12,21 @@ namespace brig {
 
 struct PolicyFault {
   std::string field;  // "limits.memory", "files.read", "environment.set"
-  std::string item;   // which one, where the field holds many: an index or a name; else empty
-  std::string text;   // "value: reason; fix"
+  // Which of several values: an index or a name. Empty if the field has only one.
+  std::string item;
+  std::string text;  // "value: reason; fix"
   bool operator==(const PolicyFault&) const = default;
 };
 
-// All faults, in the order of the struct. Looks at the disk (lstat and readlink on each listed
-// path), opens nothing. Throws only std::bad_alloc.
+// Returns all faults, in the order of the struct. Looks at the disk (lstat and readlink of each
+// listed path) and opens nothing. Throws nothing but std::bad_alloc.
 std::vector<PolicyFault> find_faults(const Policy& policy);
 
-// Whether files.read may hold that path: it is there, and no symlink or place of the cell's own is on the way.
+// Whether files.read may hold that path: it exists, and neither a symlink nor one of the cell's own
+// places is on the way.
 bool can_be_read(const std::string& path);
 
-// The range of a field of Limits for a message, "4 MiB to 1 EiB". `name` must be such a field.
+// The range of a field of Limits for a message: "4 MiB to 1 EiB". `name` must be such a field.
 std::string limit_range(std::string_view name);
 
 }  // namespace brig

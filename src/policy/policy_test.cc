@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-// What validate() throws, "" if it accepts.
+// The message that validate() throws, or "" if it accepts the policy.
 std::string fault(const Policy& policy) {
   try {
     validate(policy);
@@ -43,7 +43,7 @@ std::string fault(const std::function<void(Policy&)>& change) {
   return fault(policy);
 }
 
-// A directory of its own for each test, without links in its path.
+// A directory of its own for each test, with no symlink in its path.
 class PolicyFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -92,7 +92,8 @@ TEST(Policy, RefusesAnEnumThatHasNoName) {
             "policy: isolation: not an Isolation; use jail, landlock or process");
 }
 
-// The ends of a range are in it, their neighbours are not, and the message names field and range.
+// The ends of a range are valid, their neighbours are not, and the message names the field and the
+// range.
 template <typename T>
 void expect_range(const std::string& name, const std::function<void(Limits&, T)>& set, T least,
                   T most, T below, T above) {
@@ -104,7 +105,7 @@ void expect_range(const std::string& name, const std::function<void(Limits&, T)>
   EXPECT_EQ(fault_at(least), "") << name;
   EXPECT_EQ(fault_at(most), "") << name;
   for (const T bad : {below, above}) {
-    if (bad == least || bad == most) continue;  // no such side
+    if (bad == least || bad == most) continue;  // The range has no such side.
     const std::string message = fault_at(bad);
     EXPECT_EQ(message.find("policy: limits." + name + ": "), 0u) << message;
     EXPECT_NE(message.find(" is out of range; use " + limit_range(name)), std::string::npos)
@@ -232,7 +233,7 @@ TEST_F(PolicyFiles, APlaceInTheCellIsRefusedWhereItCannotBe) {
             std::string::npos);
 }
 
-// Somebody who may make directories could otherwise choose which of two paths is meant.
+// Otherwise, a user who may make directories could choose which of two paths is meant.
 TEST_F(PolicyFiles, APathThatReadsInTwoWaysIsRefused) {
   folder("data");
   EXPECT_EQ(read_fault(path("data") + ":/opt/x"), "");

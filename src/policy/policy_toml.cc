@@ -34,8 +34,8 @@ void set(T& target, std::optional<Value> value) {
   if (value) target = std::move(*value);
 }
 
-// Reads one table into one policy, and remembers where each value stood, so that what
-// find_faults() says of the value can be said of the line.
+// Reads one table into one policy. Remembers where each value stands, so that a fault from
+// find_faults() can name the line.
 class PolicyReader {
  public:
   PolicyReader(const PolicyPlace& place, const Policy& base, TomlFaults& faults)
@@ -76,7 +76,7 @@ class PolicyReader {
   }
 
  private:
-  // "limits" as this file has it: "policy.limits".
+  // The name of a table in this file: "policy.limits" for "limits".
   std::string nested(std::string_view table) const {
     return place_.scope.table.empty() ? std::string(table)
                                       : fmt::format("{}.{}", place_.scope.table, table);
@@ -108,7 +108,7 @@ class PolicyReader {
                               limit_range(entry.key == "wall_time" ? "timeout" : entry.key)));
   }
 
-  // The names accepted are those that to_string gives.
+  // Accepts the names that to_string gives.
   template <typename Enum>
   std::optional<Enum> choice(const TomlEntry& entry, std::initializer_list<Enum> values) {
     std::vector<std::string_view> names;
@@ -139,7 +139,7 @@ class PolicyReader {
     if (*number >= 0 && *number <= std::numeric_limits<std::uint32_t>::max())
       return static_cast<std::uint32_t>(*number);
     reader_.fault(entry,
-                  fmt::format("{} is no user's number; use \"root\" or one from 0 on", *number));
+                  fmt::format("{} is not a user id; use \"root\" or a number, 0 or more", *number));
     return std::nullopt;
   }
 
@@ -202,7 +202,7 @@ class PolicyReader {
     return reader_.strings(entry, what);
   }
 
-  // `table`: the one that it stands in.
+  // `table` is the one that the entry stands in.
   void read_limit(const ConfigTable& table, const TomlEntry& entry) {
     const bool old_name = entry.key == "wall_time";
     const std::string field = fmt::format("limits.{}", old_name ? "timeout" : entry.key);
@@ -210,7 +210,7 @@ class PolicyReader {
     if (old_name && table.contains("timeout"))
       return reader_.fault(entry,
                            fmt::format("is the old name of {}timeout; keep that one", before));
-    // Directly and in [limits]: a limit counts once.
+    // A limit may stand directly in the policy or in [limits], but only once.
     if (const auto other = places_.find(field); other != places_.end())
       return reader_.fault(entry,
                            fmt::format("is another name of {}; keep one", other->second.shown));
@@ -230,7 +230,7 @@ class PolicyReader {
     if (entry.key == "cpus") set(limits.cpus, number(entry));
   }
 
-  // An empty one would stand for the default, which may be wider than what was meant.
+  // An empty path would mean the default, which may be wider than what the author meant.
   std::optional<std::string> path(const TomlEntry& entry) {
     std::optional<std::string> path = reader_.string(entry, "a path");
     if (path && path->empty()) reader_.fault(entry, "is empty; leave it out for the default");
@@ -290,7 +290,8 @@ class PolicyReader {
     }
     if (place == places_.end()) place = places_.find(fault.field);
     const std::string field = place_.scope.prefix + fault.field;
-    if (place == places_.end()) {  // only together with the base's: too many, say
+    // A fault only together with the base's values, such as too many of something.
+    if (place == places_.end()) {
       reader_.faults().add(place_.line, fmt::format("{}: {}", field, fault.text));
       return;
     }
@@ -300,7 +301,7 @@ class PolicyReader {
 
   struct Place {
     std::size_t line;
-    std::string shown;  // the field as the file spells it
+    std::string shown;  // The field as the file spells it.
   };
   const PolicyPlace& place_;
   const Policy& base_;

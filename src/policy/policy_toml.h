@@ -1,4 +1,4 @@
-// Policies inside of TOML files: a policy file is one, a manifest holds several.
+// Policies inside TOML files: a policy file is one, and a manifest holds several.
 #pragma once
 
 #include <brig/policy.h>
@@ -10,7 +10,7 @@
 
 namespace brig {
 
-// The keys of a policy, and of its [limits]. `wall_time` is what `timeout` was called in 0.1.
+// The keys of a policy and of its [limits]. `wall_time` is the name of `timeout` in 0.1.
 inline constexpr std::array<std::string_view, 8> kPolicyKeys = {
     "isolation", "network", "limits", "files", "environment", "syscalls", "user", "preset"};
 inline constexpr std::array<std::string_view, 13> kLimitKeys = {
@@ -20,11 +20,11 @@ inline constexpr std::array<std::string_view, 13> kLimitKeys = {
 struct PolicyPlace {
   TomlScope scope;
   std::size_t line = 1;
-  bool flat = false;  // the keys of [limits] may stand there directly, too
+  bool flat = false;  // Whether the keys of [limits] may also stand directly in the table.
 };
 
-// `base` with what `table` says: a table is read key by key, any other value takes the place of the base's,
-// lists too. What is wrong is noted, but what is wrong with the base is not noted again.
+// Returns `base` changed by the table. A table is read key by key; any other value, also a list,
+// replaces the base's. Notes every fault, except those that the base already has.
 Policy read_policy(const ConfigTable& table, const PolicyPlace& place, const Policy& base,
                    TomlFaults& faults);
 

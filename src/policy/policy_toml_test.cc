@@ -21,7 +21,7 @@ using namespace std::string_literals;
 
 std::string fault(const std::string& text) {
   try {
-    policy_from_toml(text, "p.toml");
+    (void)policy_from_toml(text, "p.toml");
     return "";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
@@ -54,8 +54,8 @@ TEST(PolicyToml, AUserIsRootOrANumber) {
             "p.toml:1: user: expected \"root\" or a number such as 1000, got 'ana'");
   EXPECT_EQ(fault("user = 1.5"),
             "p.toml:1: user: expected \"root\" or a number such as 1000, got a float");
-  EXPECT_TRUE(contains(fault("user = -1"), "p.toml:1: user: -1 is no user's number"));
-  EXPECT_TRUE(contains(fault("user = 4294967296"), "is no user's number"));
+  EXPECT_TRUE(contains(fault("user = -1"), "p.toml:1: user: -1 is not a user id"));
+  EXPECT_TRUE(contains(fault("user = 4294967296"), "is not a user id"));
   EXPECT_TRUE(contains(fault("\nuser = 65534"), "p.toml:2: user: 65534 stands for everyone else"));
 }
 
@@ -76,7 +76,7 @@ TEST(PolicyToml, NamesPresetsAndVariablesToUnset) {
   EXPECT_TRUE(contains(fault("presets = ['node']"), "did you mean 'preset'?"));
   EXPECT_TRUE(contains(fault("environment.unset = ['A=B']"),
                        "environment.unset: 'A=B': '=' is not allowed"));
-  EXPECT_TRUE(contains(fault("environment.remove = ['A']"), "known are passthrough, set, unset"));
+  EXPECT_TRUE(contains(fault("environment.remove = ['A']"), "known keys: passthrough, set, unset"));
 }
 
 TEST(PolicyToml, ASizeMayBeAFraction) {
@@ -189,7 +189,7 @@ TEST(PolicyToml, AnUnknownKeyIsNamedWithItsNearest) {
   EXPECT_EQ(fault("\n[limts]\nmemory = '1G'"),
             "p.toml:2: unknown table [limts]; did you mean 'limits'?");
   EXPECT_EQ(fault("[syscalls]\nxyzzy = 1"),
-            "p.toml:2: unknown key 'xyzzy' in [syscalls]; known are allow, deny");
+            "p.toml:2: unknown key 'xyzzy' in [syscalls]; known keys: allow, deny");
   EXPECT_EQ(fault("'a\\u001b\xC3\xBC' = 1").substr(0, 28), "p.toml:1: unknown key 'a\\u00");
 }
 
@@ -206,7 +206,7 @@ TEST(PolicyToml, EveryMistakeIsToldInTheOrderOfTheFile) {
             "[environment.set]\nA = 1\n'B=C' = ''"),
       "p.toml:1: network: expected one of \"none\", \"loopback\", \"host\", got 'nun'\n"
       "p.toml:3: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB\n"
-      "p.toml:4: unknown key 'zz' in [limits]; known are timeout, grace, cpu_time, "
+      "p.toml:4: unknown key 'zz' in [limits]; known keys: timeout, grace, cpu_time, "
       "memory, processes, output, output_total, result, scratch, file_size, open_files, cpus, "
       "wall_time\n"
       "p.toml:5: limits.grace: expected a duration such as \"30s\", got a boolean\n"
@@ -230,7 +230,7 @@ TEST(PolicyToml, WhatIsToldIsBounded) {
 
 TEST(PolicyToml, ANameThatWouldLookLikeTwoLinesIsQuoted) {
   try {
-    policy_from_toml("x = 1", "a\nb: c");
+    (void)policy_from_toml("x = 1", "a\nb: c");
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("'a\\x0ab: c':1: unknown key"))
@@ -339,7 +339,7 @@ TEST(PolicyToml, WhatIsNotTomlHasItsLine) {
   EXPECT_EQ(fault("<policy/>").substr(0, 9), "p.toml:1:");
 }
 
-// toml++ 3.3 asserts where it should report.
+// toml++ 3.3 asserts here, where it should report a fault.
 TEST(PolicyToml, AHeaderWithoutAKeyIsAnErrorAndNotAnAbort) {
   for (const char* text : {"[=", "[\n]", "[.", "[[=]]", "[#", "[,", "[\x01", "[]", "[[]]", "["}) {
     EXPECT_EQ(fault(text).substr(0, 7), "p.toml:") << text;
@@ -348,10 +348,10 @@ TEST(PolicyToml, AHeaderWithoutAKeyIsAnErrorAndNotAnAbort) {
 
 TEST(PolicyToml, IsBoundedInSize) {
   EXPECT_EQ(fault(std::string(1_MiB, '\n')), "");
-  EXPECT_EQ(fault(std::string(1_MiB + 1, '\n')), "p.toml: longer than 1 MiB; this is no policy");
+  EXPECT_EQ(fault(std::string(1_MiB + 1, '\n')), "p.toml: longer than 1 MiB; this is not a policy");
 }
 
-// toml++ 3.3 destroys nested tables by recursion; each of these overflowed the stack.
+// toml++ 3.3 destroys nested tables by recursion; each of these once overflowed the stack.
 TEST(PolicyToml, DeepNestingIsAnErrorAndNotACrash) {
   const auto repeated = [](const std::string& piece, std::size_t times) {
     std::string text;
@@ -359,7 +359,7 @@ TEST(PolicyToml, DeepNestingIsAnErrorAndNotACrash) {
     return text;
   };
   EXPECT_EQ(fault("\n[" + repeated("a.", 300'000) + "a]"),
-            "p.toml:2: more than 32 dots; write the keys as tables");
+            "p.toml:2: more than 32 dots on one line; write the keys as tables");
   EXPECT_TRUE(contains(fault(repeated("'a'.", 200'000) + "a = 1"), "more than 32 dots"));
   EXPECT_TRUE(contains(fault("x = { " + repeated("\"\\\"\" . ", 100'000) + "a = 1 }"),
                        "more than 32 dots"));
@@ -400,7 +400,7 @@ TEST(PolicyToml, AnyBytesGiveAPolicyOrAnError) {
       }
       if (text.empty()) text = "x";
     }
-    const std::string message = fault(text);  // anything but Error would end the test
+    const std::string message = fault(text);  // Anything but Error would end the test.
     EXPECT_TRUE(message.empty() || message.starts_with("p.toml:")) << message;
   }
 }
@@ -420,7 +420,7 @@ class PolicyTomlFile : public testing::Test {
   }
   static std::string file_fault(const std::string& path) {
     try {
-      policy_from_toml_file(path);
+      (void)policy_from_toml_file(path);
       return "";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
@@ -465,7 +465,7 @@ TEST(PolicyToml, AnEmptyPathIsNotTheDefault) {
     EXPECT_FALSE(fault(std::string("[files]\n") + list + " = ['']").empty()) << list;
 }
 
-// toml++ has code that it takes to be unreachable for most of them.
+// toml++ has code that it believes to be unreachable for most of these.
 TEST(PolicyToml, WhatIsNotAsciiOutsideStringsIsAFault) {
   for (const char* text :
        {"\u00e9 = 1", "[[\ufcffen]]", "{b\u0184=1}", "tonqe =14a.aaa'14a.\u049e"})
@@ -475,10 +475,10 @@ TEST(PolicyToml, WhatIsNotAsciiOutsideStringsIsAFault) {
 
 TEST_F(PolicyTomlFile, IsBoundedInSize) {
   const std::string path = file(std::string(1_MiB + 1, '\n'));
-  EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is no policy");
-  // A file whose size is a lie (a sparse terabyte) is not read beyond the bound.
+  EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is not a policy");
+  // brig does not read a file beyond the bound, even if its size is false (a sparse terabyte).
   ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 40), 0);
-  EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is no policy");
+  EXPECT_EQ(file_fault(path), path + ": longer than 1 MiB; this is not a policy");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Presets, as cells are made from them, and as policies are checked.
+// Presets: how policies that name them are checked and made whole.
 #pragma once
 
 #include <brig/preset.h>
@@ -8,11 +8,13 @@
 
 namespace brig {
 
-// Why an entry of Policy::preset is none: "there is no such preset; did you mean 'node'?". Nothing: it is one.
+// What is wrong with an entry of Policy::preset: "there is no such preset; did you mean 'node'?".
+// Nothing: the entry is valid.
 std::optional<std::string> preset_fault(const std::string& entry);
 
-// validate(), and with_presets() of it, whose caches are there then: a directory of mode 0700 each. Throws Error:
-// permission for a cache that is somebody else's, or that others can write to; unsupported for one on a floor that can't give it.
+// Calls validate() and with_presets(), and makes the caches, each a directory of mode 0700. Throws
+// Error: `permission` for a cache that belongs to somebody else or that others can write to,
+// `unsupported` for a cache on a floor that can't give it.
 Policy whole_policy(Policy policy);
 
 }  // namespace brig

@@ -15,7 +15,7 @@
 namespace brig {
 namespace {
 
-// A HOME with what toolchains leave there, secrets among it.
+// A HOME with the files that toolchains leave there, secrets among them.
 class Presets : public testing::Test {
  protected:
   void SetUp() override {

@@ -35,7 +35,8 @@ bool load(std::span<const std::uint64_t> program) {
          syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
 }
 
-// The errno that `attempt` ends with in a child under `program`: 0 if it works, 255 if the child died.
+// The errno that `attempt` ends with in a child under `program`. 0 if it works, 255 if the child
+// died.
 int under(std::span<const std::uint64_t> program, const std::function<long()>& attempt) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -48,7 +49,7 @@ int under(std::span<const std::uint64_t> program, const std::function<long()>& a
   return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
-// The lock filter asks a listener; where nobody listens, the kernel itself answers ENOSYS.
+// The lock filter asks a listener. Where there is none, the kernel itself answers ENOSYS.
 constexpr int kAsked = ENOSYS;
 
 TEST(SeccompKernel, TheFilterAllowsOrdinaryCalls) {
@@ -69,7 +70,7 @@ TEST(SeccompKernel, TheFilterRefusesWhatIsNewForeignOrUnneeded) {
       << "x32";
   EXPECT_EQ(under(default_filter(),
                   [] {
-                    long result = 20;  // getpid of i386
+                    long result = 20;  // getpid of i386.
                     asm volatile("int $0x80" : "+a"(result) : : "memory");
                     errno = static_cast<int>(-result);
                     return result < 0 ? -1L : 0L;
@@ -121,7 +122,7 @@ TEST(SeccompKernel, TheLockLooksAtTheWholeArgument) {
   EXPECT_EQ(under(default_lock_filter(true), [] { return socket(AF_INET, SOCK_STREAM, 0); }), 0);
 }
 
-// None need be there: with MAP_NORESERVE the kernel gives the mapping all the same.
+// The machine needs no huge pages: with MAP_NORESERVE the kernel gives the mapping anyway.
 TEST(SeccompKernel, TheLockGivesNoHugePages) {
   const auto map = [](int flags) {
     return mmap(nullptr, 4 << 20, PROT_READ, flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) ==
@@ -152,7 +153,7 @@ TEST(SeccompKernel, TheLockGivesNoHugePages) {
   EXPECT_EQ(under(counting, [] { return shmget(IPC_PRIVATE, 4096, 0600); }), kAsked);
 }
 
-// The errno is 0 for a change that is answered as if it were done, and is not.
+// The errno is 0 for a change that the filter answers as done although it is not.
 TEST(SeccompKernel, TheLockKeepsTheCoreLimit) {
   const auto after = [](const std::function<long()>& change) {
     return under(default_lock_filter(false), [&]() -> long {

@@ -1,14 +1,15 @@
-// toml++ with the settings that brig needs: the one way to include it.
+// toml++ with the settings that brig needs. Include it only through this header.
 #pragma once
 
-// toml++ 3.3 asserts that a key follows "[", before the code that reports that none does: "[="
-// would abort a debug build, and clang's release build assumes it away. No assertions, then; and
-// NDEBUG, which makes them assumptions, is out of its sight.
+// toml++ 3.3 asserts that a key follows "[" before it reaches the code that reports a missing one.
+// So "[=" would abort a debug build, and clang's release build assumes that it can't happen.
+// Therefore assertions are off, and NDEBUG, which makes them assumptions, is hidden.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_assert(true)
-// Nor does it expect most characters that are not ASCII where TOML has none: "is this a space?" is answered by
-// __builtin_unreachable() for them. In the four functions that ask so, all bool, it is no.
+// It also does not expect most non-ASCII characters where TOML allows none: __builtin_unreachable()
+// answers the question "is this a space?" for them. In the four functions that ask, all of type
+// bool, the answer here is no.
 #include <toml++/impl/forward_declarations.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE

@@ -44,7 +44,7 @@ void TomlReader::unknown(const TomlEntry& entry, const TomlScope& scope, Names k
   else if (const auto near = nearest(entry.key, known))
     message += fmt::format("; did you mean '{}'?", *near);
   else
-    message += fmt::format("; known are {}", fmt::join(known, ", "));
+    message += fmt::format("; known keys: {}", fmt::join(known, ", "));
   faults_.add(entry.line, message);
 }
 

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t kMaxDotsPerLine = 32, kMaxDotsAnywhere = 2000;
 
-// toml++ 3.3 makes one table per dot of a key and destroys them by recursion: a megabyte of "a.a.a"
-// overflows the stack. (3.4 has a limit of its own.) So: count the dots outside strings and
+// toml++ 3.3 makes one table per dot of a key and destroys them by recursion, so a megabyte of
+// "a.a.a" overflows the stack. (3.4 has its own limit.) So this counts the dots outside strings and
 // comments.
 class DotCounter {
  public:
-  // The first line with too many, or 0.
+  // The first line with too many dots, or 0.
   static std::size_t excess(std::string_view text) { return DotCounter(text).run(); }
 
  private:
@@ -46,7 +46,8 @@ class DotCounter {
     return 0;
   }
 
-  // What is a string to this need not be one to toml++, if the text is not TOML: so many there can't be, whatever they are.
+  // If the text is not TOML, toml++ may see no string where this class sees one. So the whole text
+  // has a bound, wherever the dots are.
   std::size_t excess_anywhere() const {
     std::size_t dots = 0, line = 1;
     for (const char c : text_) {
@@ -59,8 +60,8 @@ class DotCounter {
     return 0;
   }
 
-  // From the opening quote to past the closing one. A string on one line ends with the line: if it
-  // was left open the parser stops there, and so need not be followed.
+  // Moves from the opening quote to behind the closing one. A string on one line ends with the
+  // line: if it was left open, the parser stops there, so what follows does not matter.
   void skip_string(char quote) {
     const std::string_view closing = quote == '"' ? "\"\"\"" : "'''";
     const bool many_lines = text_.substr(at_, 3) == closing;
@@ -131,7 +132,7 @@ TomlFaults::TomlFaults(const std::string& name) : name_(shown(name)) {}
 
 void TomlFaults::add(std::size_t line, std::string message) {
   ++count_;
-  // Twice as many as are told, for they may not come in the order of the file.
+  // Keeps twice as many as it reports, because faults may not come in the order of the file.
   if (list_.size() < 2 * kMost) list_.emplace_back(line, std::move(message));
 }
 
@@ -153,9 +154,11 @@ void TomlFaults::throw_if_any() const {
 ConfigTable parse_toml(std::string_view text, const std::string& name, std::string_view what) {
   TomlFaults faults(name);
   if (text.size() > kMaxTomlBytes) {
-    faults.add(0, fmt::format("longer than {}; this is no {}", format_size(kMaxTomlBytes), what));
+    faults.add(0,
+               fmt::format("longer than {}; this is not a {}", format_size(kMaxTomlBytes), what));
   } else if (const std::size_t line = DotCounter::excess(text)) {
-    faults.add(line, fmt::format("more than {} dots; write the keys as tables", kMaxDotsPerLine));
+    faults.add(line, fmt::format("more than {} dots on one line; write the keys as tables",
+                                 kMaxDotsPerLine));
   }
   faults.throw_if_any();
   try {

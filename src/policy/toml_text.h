@@ -1,4 +1,5 @@
-// TOML from text to a table: bounded in size and depth, and every mistake told with its line.
+// TOML from text to a table: bounded in size and depth, and every mistake is reported with its
+// line.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +14,17 @@ namespace brig {
 
 inline constexpr std::size_t kMaxTomlBytes = 1 << 20;
 
-// All that is wrong with one file.
+// Everything that is wrong with one file.
 class TomlFaults {
  public:
-  // `name`: of the file, for the messages.
+  // `name` stands for the file in the messages.
   explicit TomlFaults(const std::string& name);
 
-  // Line 0: of the file as a whole.
+  // Line 0 stands for the file as a whole.
   void add(std::size_t line, std::string message);
   std::size_t count() const { return count_; }
-  // Error(config), if there is any: "file:line: what is wrong", one per line, in the order of the file. Beyond
-  // kMost the rest is counted.
+  // Throws Error(config) if there are any faults: "file:line: what is wrong", one per line, in the
+  // order of the file. It counts those beyond kMost.
   void throw_if_any() const;
 
   static constexpr std::size_t kMost = 100;
@@ -34,8 +35,9 @@ class TomlFaults {
   std::vector<std::pair<std::size_t, std::string>> list_;
 };
 
-// Throws Error(config) for what is too long (`what` it then is not: "policy"), too deep, or not TOML.
-// There the parser stops: of those mistakes only the first is told.
+// Throws Error(config) for text that is too long, too deep or not TOML. `what` says what the text
+// should be: "policy". The parser stops at a mistake of syntax, so only the first of those is
+// reported.
 ConfigTable parse_toml(std::string_view text, const std::string& name, std::string_view what);
 
 }  // namespace brig

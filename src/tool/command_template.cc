@@ -20,7 +20,7 @@ std::string text_of(const Json& value, const std::string& name) {
 CommandTemplate::CommandTemplate(const std::vector<std::string>& words,
                                  const std::set<std::string>& parameters, Json defaults)
     : defaults_(std::move(defaults)) {
-  if (words.empty() || words[0].empty()) throw Error(ErrorKind::config, "argv: names no program");
+  if (words.empty() || words[0].empty()) throw Error(ErrorKind::config, "argv: it has no program");
   for (const std::string& word : words) {
     const auto refuse = [&](const std::string& why) {
       throw_error(ErrorKind::config, "argv: {}: {}", in_quotes(word), why);
@@ -62,7 +62,7 @@ CommandTemplate::CommandTemplate(const std::vector<std::string>& words,
 
 std::vector<std::string> CommandTemplate::expand(const Json& arguments) const {
   std::vector<std::string> result;
-  bool options = true;  // a word that begins with '-' may be one
+  bool options = true;  // Whether a word that begins with '-' may be an option.
   for (const std::vector<Piece>& pieces : words_) {
     std::string word;
     bool given = false;

@@ -27,23 +27,23 @@ namespace {
 
 const Functions* g_functions = nullptr;
 int g_answer = -1;
-std::mutex g_sending;  // threads of a tool may tell progress at once
+std::mutex g_sending;  // Threads of a tool may report progress at once.
 
-// The first of the pieces is room for the header.
+// Sends a frame. The first of the pieces is room for the header.
 void send_frame(FrameKind kind, std::span<std::string_view> pieces) {
   FrameHeader header{kind, 0};
   for (const std::string_view piece : pieces.subspan(1))
     header.size += static_cast<std::uint32_t>(piece.size());
   pieces[0] = {reinterpret_cast<const char*>(&header), sizeof header};
-  // Room for much of it at once, if the kernel grants that: else writer and reader wake each other for
-  // every 64 KiB.
+  // Room for much of the frame at once, if the kernel grants it. Otherwise writer and reader wake
+  // each other for every 64 KiB.
   constexpr int kPipe = 64 * 1024, kLargePipe = 1 << 20;
   if (header.size > kPipe) fcntl(g_answer, F_SETPIPE_SZ, kLargePipe);
   const std::lock_guard lock(g_sending);
-  (void)write_all(g_answer, pieces);  // if it can't, nobody listens any more
+  (void)write_all(g_answer, pieces);  // If this fails, nobody listens any more.
 }
 
-// What was printed belongs to the call.
+// What the tool printed belongs to its call.
 void flush_output() {
   std::cout.flush();
   std::clog.flush();
@@ -85,7 +85,7 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
                         "the arguments do not fit into the memory that the tool may use; raise "
                         "limits.memory");
     }
-    if (gaps >= 0) close(gaps);  // not the tool's
+    if (gaps >= 0) close(gaps);  // The tool must not have it.
     if (!arguments)
       return send_error("InvalidArguments", json_refusal("the arguments are not JSON: ", fault));
     value = tool.call(std::move(*arguments));
@@ -93,7 +93,7 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
     if (!result) return send_error("InvalidResult", "the result holds " + fault);
   } catch (const abi::__forced_unwind&) {
     flush_output();
-    _exit(0);  // the tool ended its thread; above it are only frames of the host's
+    _exit(0);  // The tool ended its thread. Above it are only frames of the host.
   } catch (const std::exception& error) {
     return send_error(readable(typeid(error).name()), error.what());
   } catch (...) {
@@ -113,21 +113,22 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
   g_answer = answer_fd;
   const auto found = g_functions->find(name);
   if (found == g_functions->end())
-    send_error("UnknownTool", "this zygote has no such function");
+    send_error("UnknownTool", "this cell has no such function");
   else
     answer(*found->second, {arguments, size}, gaps);
-  // Destructors and atexit handlers are the host's, whose copy this is: they do not run.
+  // Destructors and atexit handlers belong to the host, whose copy this process is, so they do not
+  // run.
   _exit(0);
 }
 
-// A call without a tool: it touches the code and the memory that every call needs, which is a copy to be
-// made on the first write, while nobody waits.
+// A call without a tool. It touches the code and the memory that every call needs: the first write
+// to a page makes a copy, and this way nobody waits for that.
 void rehearse() {
   volatile char stack[16 * 1024];
   for (std::size_t i = 0; i < sizeof stack; i += 1024) stack[i] = 0;
   Tool nothing;
   nothing.call = [](Json value) { return value; };
-  // The answer goes nowhere: there is no pipe yet.
+  // The answer goes nowhere, because there is no pipe yet.
   constexpr std::string_view kText = R"({"a": [1, 2.5, "text", null, true], "b": {"c": "d"}})";
   answer(nothing, kText, -1);
   if (g_functions->find("") != g_functions->end()) abort();

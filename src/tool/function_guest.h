@@ -1,4 +1,4 @@
-// The inside of a function's cell: finds the function, calls it, and sends its answer.
+// The inside of a function's cell: it finds the function, calls it and sends its answer.
 #pragma once
 
 #include <map>
@@ -11,7 +11,8 @@ namespace brig {
 
 using Functions = std::map<std::string, std::shared_ptr<const Tool>>;
 
-// The functions of cells that are forked from this process from now on. `functions` must outlive it.
+// Sets the functions of cells that are forked from this process from now on. `functions` must
+// outlive the process's use of them.
 void serve_functions(const Functions& functions);
 
 }  // namespace brig

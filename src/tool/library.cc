@@ -59,7 +59,7 @@ LoadedLibrary load_library(const std::string& path) {
 
 namespace {
 
-// An array of tools, or {"tools": [...], "files": [...]}.
+// The list in a catalog, which is an array of tools or {"tools": [...], "files": [...]}.
 std::optional<Json> list_in(const Answer& catalog, const char* name, std::string& fault) {
   if (catalog.kind != Answer::Kind::result) return std::nullopt;
   std::optional<Json> list = json_from(catalog.bytes, fault);

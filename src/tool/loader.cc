@@ -1,8 +1,9 @@
-// brig-loader: the helper for the functions of a shared library. Executed clean, it does all that the helper
-// does; its zygote loads the library, in the jail, and the cells that are forked from it call its functions.
+// brig-loader: the helper for the functions of a shared library. It is executed clean and does all
+// that the helper does. Its zygote loads the library in the jail, and the cells that are forked
+// from the zygote call its functions.
 //
-// A library exports   extern "C" void brig_register(brig::Toolbox& tools)   and needs not be linked with
-// brig: what it uses of it is here.
+// A library exports   extern "C" void brig_register(brig::Toolbox& tools)   and need not be linked
+// with brig: what it uses of brig is in this program.
 #include <brig/toolbox.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -69,10 +70,11 @@ void load(const Plan& plan, int catalog) {
   }
   Json list = Json::array();
   for (const auto& tool : tools.list()) {
-    if (!tool->call) refuse(catalog, "tool '" + tool->name + "' is no function");
+    if (!tool->call) refuse(catalog, "tool '" + tool->name + "' is not a function");
     if (tool->options.policy)
       refuse(catalog, "tool '" + tool->name +
-                          "' has a policy of its own; that is for who loads the library to say");
+                          "' has a policy of its own; give it where the library is added "
+                          "(add_library, [[library]])");
     list.push_back(listed(*tool));
     g_loaded.emplace(tool->name, tool);
   }
@@ -84,7 +86,7 @@ void load(const Plan& plan, int catalog) {
   tell(catalog, FrameKind::result, text);
 }
 
-// Before main: the helper's own starts the janitor at once.
+// Runs before main, because the helper's main starts the janitor at once.
 [[gnu::constructor]] void be_a_loader() { g_guest.load = load; }
 
 }  // namespace

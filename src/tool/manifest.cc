@@ -36,7 +36,7 @@ class ManifestReader {
       };
       return has(kPolicyKeys) || has(kLimitKeys) ? "policy" : "";
     });
-    // First, wherever it stands: all others are made from it.
+    // The policy comes first, wherever it stands: all others are made from it.
     for (const TomlEntry& entry : entries)
       if (entry.key == "policy")
         if (const auto* table = reader_.table(entry, "a table, [policy]"))
@@ -77,13 +77,13 @@ class ManifestReader {
 
   void read_command(const ConfigTable& table, std::size_t line, std::size_t ordinal) {
     auto tool = brig::read_command(table, line, ordinal, manifest_.policy, reader_.faults());
-    // Of one that is wrong elsewhere, too.
+    // Also for a command that has other mistakes.
     const std::string* name = table.string("name");
     if (name == nullptr) return;
     const auto [first, added] = names_.emplace(*name, line);
     if (!added) {
       const std::size_t at = table.find("name")->line;
-      reader_.faults().add(at, fmt::format("command {}: the one of line {} has that name",
+      reader_.faults().add(at, fmt::format("command {}: the command on line {} has the same name",
                                            in_quotes(*name), first->second));
     } else if (tool && reader_.faults().count() == 0) {
       try {
@@ -155,7 +155,8 @@ class ManifestReader {
     }
   }
 
-  // The path, from the manifest's directory on, of something of that kind.
+  // The absolute path of an existing file or directory; relative paths start at the manifest's
+  // directory.
   std::string existing(const TomlEntry& entry, const std::string& path, mode_t kind) {
     if (path.empty() || path.find('\0') != std::string::npos) {
       reader_.expected(entry, "a path");
@@ -175,14 +176,14 @@ class ManifestReader {
     std::string full = existing(entry, path, S_IFREG);
     for (const Toolbox::Library& other : manifest_.tools.libraries())
       if (other.path == full)
-        reader_.fault(entry, fmt::format("{}: is there already", in_quotes(path)));
+        reader_.fault(entry, fmt::format("{}: it is listed twice", in_quotes(path)));
     return full;
   }
 
   const std::string& directory_;
   TomlReader reader_;
   Manifest manifest_;
-  std::map<std::string, std::size_t> names_;  // and their lines
+  std::map<std::string, std::size_t> names_;  // With their lines.
 };
 
 }  // namespace

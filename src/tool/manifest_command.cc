@@ -76,14 +76,15 @@ class CommandReader {
     const auto words =
         reader_.strings(entry, "an array of words such as [\"echo\", \"hello {who}\"]");
     if (!words) return;
-    if (words->empty()) return reader_.fault(entry, "names no program");
+    if (words->empty()) return reader_.fault(entry, "it has no program");
     if (words->size() > kMaxWords)
       return reader_.fault(entry, fmt::format("more than {} words", kMaxWords));
     tool_.argv = *words;
     argv_ = entry;
   }
 
-  // Each on its own, so that each is told with its line. The program is looked for when it is called.
+  // Checks each word on its own, so that each fault has its line. The program is looked for when it
+  // is called.
   void check_words() {
     for (std::size_t i = 0; i < tool_.argv.size(); ++i) {
       try {
@@ -97,11 +98,11 @@ class CommandReader {
     }
   }
 
-  // --- what it is called with ---
+  // --- its parameters ---
 
   bool is_second_schema(const TomlEntry& entry) {
     if (schema_entry_)
-      reader_.fault(entry, fmt::format("says what {} says; keep one", schema_entry_->key));
+      reader_.fault(entry, fmt::format("it means the same as {}; keep one", schema_entry_->key));
     else
       schema_entry_ = entry;
     return schema_entry_->node != entry.node;
@@ -112,7 +113,7 @@ class CommandReader {
     if (table == nullptr || is_second_schema(entry)) return;
     if (table->members.size() > kMaxParameters)
       return reader_.fault(entry,
-                           fmt::format("more than {}; a model would be lost", kMaxParameters));
+                           fmt::format("more than {}; a model could not use them", kMaxParameters));
     for (const TomlEntry& each : reader_.entries(*table, {"", entry.shown + "."}, {})) {
       parameters_.insert(std::string(each.key));
       read_parameter(each);
@@ -167,8 +168,8 @@ class CommandReader {
     tool_.output_schema = std::move(*schema);
   }
 
-  // All that is wrong with a schema: what was told is taken out of a copy, until the rest is good.
-  // `top`: the part of it that `entry` holds.
+  // Finds all mistakes in a schema: it takes what it has reported out of a copy until the rest is
+  // right. `top` is the part of the schema that `entry` holds.
   void compile(const TomlEntry& entry, Json schema, const std::string& top) {
     for (std::size_t i = 0; i < Schema::kMaxFaults; ++i) {
       try {
@@ -208,7 +209,8 @@ class CommandReader {
       if (around.is_object()) return around.erase(parts_of(pointer).back()) == 1;
       Json& item = schema.at(Json::json_pointer(pointer));
       if (item.is_boolean()) return false;
-      item = true;  // a schema that is never wrong; the others keep their places
+      // A schema that is never wrong. The other items keep their places.
+      item = true;
       return true;
     } catch (const Json::exception&) {
       return false;
@@ -220,7 +222,7 @@ class CommandReader {
     try {
       schema.emplace(tool_.input_schema);
     } catch (const Error&) {
-      return;  // told already
+      return;  // Already reported.
     }
     const auto properties = tool_.input_schema.find("properties");
     if (properties == tool_.input_schema.end()) return;

@@ -9,8 +9,8 @@
 
 namespace brig {
 
-// Notes all that is wrong with it; nothing then. `ordinal`: which one it is, from 1 on, for one without a
-// name. `base`: the policy that its own is made from.
+// Reads one command. Notes every mistake and then returns nothing. `ordinal` counts commands from 1
+// and stands for one without a name. `base` is the policy that the command's own is made from.
 std::optional<Tool> read_command(const ConfigTable& table, std::size_t line, std::size_t ordinal,
                                  const Policy& base, TomlFaults& faults);
 

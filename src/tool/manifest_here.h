@@ -1,4 +1,4 @@
-// The manifest of the current directory, for those who name none.
+// The manifest of the current directory, for calls that name none.
 #pragma once
 
 #include <brig/manifest.h>
@@ -6,11 +6,12 @@
 namespace brig {
 
 inline constexpr const char* kManifestName = "brig.toml";
-// What makes it one that was named.
+// How a user would name it.
 inline constexpr const char* kNamingIt = "--manifest ./brig.toml";
 
-// Nobody named it, so nobody consented to its owner: throws Error(permission) unless it and its directory belong
-// to the user or to root, and nobody else can write them. Otherwise as manifest_from_toml_file().
+// Nobody named the file, so nobody consented to its owner. Throws Error(permission) unless it and
+// its directory belong to the user or to root, and nobody else can write to them. Otherwise as
+// manifest_from_toml_file().
 Manifest manifest_found_here();
 
 }  // namespace brig

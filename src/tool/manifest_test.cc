@@ -21,7 +21,7 @@ Manifest read(const std::string& text) { return manifest_from_toml(text, "m", "/
 std::string fault(const std::string& text) {
   return refusal([&] { read(text); });
 }
-// Of a command that is right but for these lines, the first of which is line 4.
+// The fault of a command that is right except for these lines. The first of them is line 4.
 std::string command_fault(const std::string& lines) {
   return fault("[[command]]\nname = 'c'\nargv = ['true']\n" + lines);
 }
@@ -144,7 +144,7 @@ deny = ["kill"]
 }
 
 TEST(Manifest, AToolsPolicyIsTheDefaultWithWhatDiffers) {
-  // The default comes last: the order of the tables does not matter.
+  // The policy comes last: the order of the tables does not matter.
   const Manifest manifest = read(R"(
 [[command]]
 name = "c"
@@ -292,7 +292,7 @@ TEST(Manifest, WhatIsMissingIsToldWithTheLineOfTheCommand) {
       fault("\n[[command]]\n[[command]]\nname = 'b'"),
       "m:2: command 1: has no name\nm:2: command 1: has no argv\nm:3: command 'b': has no argv");
   EXPECT_EQ(fault("[[command]]\nname = 'c'\nargv = []"),
-            "m:3: command 'c': argv: names no program");
+            "m:3: command 'c': argv: it has no program");
 }
 
 TEST(Manifest, ANameMustBeOneThatClientsTake) {
@@ -307,10 +307,11 @@ TEST(Manifest, ANameMustBeOneThatClientsTake) {
 }
 
 TEST(Manifest, ANameIsTakenOnce) {
-  EXPECT_EQ(fault("[[command]]\nname = 'a'\nargv = ['x']\n[[command]]\nargv = ['y']\nname = 'a'\n"
-                  "[[command]]\nname = 'a'"),
-            "m:6: command 'a': the one of line 1 has that name\nm:7: command 'a': has no argv\n"
-            "m:8: command 'a': the one of line 1 has that name");
+  EXPECT_EQ(
+      fault("[[command]]\nname = 'a'\nargv = ['x']\n[[command]]\nargv = ['y']\nname = 'a'\n"
+            "[[command]]\nname = 'a'"),
+      "m:6: command 'a': the command on line 1 has the same name\nm:7: command 'a': has no argv\n"
+      "m:8: command 'a': the command on line 1 has the same name");
 }
 
 TEST(Manifest, PlaceholdersAreParameters) {
@@ -368,7 +369,7 @@ TEST(Manifest, AnInputSchemaIsAnObjects) {
   EXPECT_EQ(command_fault("input_schema = {}"),
             "m:4: command 'c': input_schema: must have type = \"object\"");
   EXPECT_EQ(command_fault("parameters.x = {}\ninput_schema = { type = 'object' }"),
-            "m:5: command 'c': input_schema: says what parameters says; keep one");
+            "m:5: command 'c': input_schema: it means the same as parameters; keep one");
 }
 
 TEST(Manifest, TheOutputOfACommandIsText) {
@@ -402,14 +403,14 @@ TEST(Manifest, AllMistakesAreToldInTheOrderOfTheFile) {
       "m:2: command 'a b': name: a name has 1 to 64 characters of A-Z, a-z, 0-9, '_', '-' and "
       "'.'\n"
       "m:3: command 'a b': argv: '{y}': 'y' is not a parameter\n"
-      "m:4: unknown key 'color' in [command]; known are name, description, argv, parameters, "
+      "m:4: unknown key 'color' in [command]; known keys: name, description, argv, parameters, "
       "input_schema, output_schema, policy, read_only, destructive, idempotent, open_world, "
       "coerce\n"
       "m:6: policy.memory: expected a size such as \"512M\" or \"1.5G\", got 'lots'\n"
       "m:13: command 'd': policy.network: expected one of \"none\", \"loopback\", \"host\", got "
       "'all'\n"
       "m:15: library: path: expected a path, got an integer\n"
-      "m:16: unknown table [extra]; known are policy, command, library, python, run_python");
+      "m:16: unknown table [extra]; known keys: policy, command, library, python, run_python");
 }
 
 TEST(Manifest, WhatIsNotTomlHasItsLine) {
@@ -421,7 +422,7 @@ TEST(Manifest, WhatIsNotTomlHasItsLine) {
 
 TEST(Manifest, IsBounded) {
   EXPECT_EQ(fault(std::string(1_MiB, '\n')), "");
-  EXPECT_EQ(fault(std::string(1_MiB + 1, '\n')), "m: longer than 1 MiB; this is no manifest");
+  EXPECT_EQ(fault(std::string(1_MiB + 1, '\n')), "m: longer than 1 MiB; this is not a manifest");
   EXPECT_EQ(fault(repeated("[[command]]\n", 1001)),
             "m:1: command: more than 1000; use several manifests");
   EXPECT_EQ(fault(repeated("[[library]]\n", 101)),
@@ -430,7 +431,7 @@ TEST(Manifest, IsBounded) {
   std::string many;
   for (int i = 0; i < 101; ++i) many += "parameters.p" + std::to_string(i) + " = {}\n";
   EXPECT_EQ(command_fault(many),
-            "m:4: command 'c': parameters: more than 100; a model would be lost");
+            "m:4: command 'c': parameters: more than 100; a model could not use them");
   EXPECT_EQ(fault("[[command]]\nname = 'c'\nargv = [" + repeated("'x',", 1001) + "]"),
             "m:3: command 'c': argv: more than 1000 words");
   EXPECT_TRUE(contains(
@@ -457,7 +458,7 @@ TEST(Manifest, AnyBytesGiveAManifestOrAnError) {
         default: text.erase(at, 1 + random() % 8);
       }
     }
-    const std::string message = fault(text);  // anything but Error would end the test
+    const std::string message = fault(text);  // Anything but Error would end the test.
     EXPECT_TRUE(message.empty() || message.starts_with("m:")) << message;
   }
 }
@@ -501,8 +502,8 @@ TEST_F(ManifestFile, ALibraryIsThereOnce) {
       file("brig.toml",
            "[[library]]\npath = 'a.so'\n[[library]]\npath = 'a.so'\n[[library]]\npath = "
            "'b.so'\n[[library]]\npath = '.'\n[[library]]\npath = ''\n");
-  EXPECT_EQ(refusal([&] { manifest_from_toml_file(path); }),
-            path + ":4: library: path: 'a.so': is there already\n" +  //
+  EXPECT_EQ(refusal([&] { (void)manifest_from_toml_file(path); }),
+            path + ":4: library: path: 'a.so': it is listed twice\n" +  //
                 path + ":6: library: path: '" + directory_ + "/b.so': No such file or directory\n" +
                 path + ":8: library: path: '" + directory_ + "/.': not a regular file\n" +  //
                 path + ":10: library: path: expected a path, got ''");
@@ -533,7 +534,7 @@ TEST_F(ManifestFile, WhatIsWrongWithAModuleIsToldWithItsLine) {
            "[[python]]\nmodul = 'x'\n[[python]]\nmodule = '../x'\npath = 'no'\n"
            "[[python]]\nmodule = 'x.'\ninterpreter = '.'\n[[python]]\nmodule = 7\n");
   EXPECT_EQ(
-      refusal([&] { manifest_from_toml_file(path); }),
+      refusal([&] { (void)manifest_from_toml_file(path); }),
       path + ":1: python: has no module\n" +  //
           path + ":2: unknown key 'modul' in [python]; did you mean 'module'?\n" + path +
           ":4: python: module: '../x' is not the name of a module\n" +  //
@@ -544,13 +545,14 @@ TEST_F(ManifestFile, WhatIsWrongWithAModuleIsToldWithItsLine) {
 }
 
 TEST_F(ManifestFile, ThatIsMissingOrNoFileIsAnError) {
-  EXPECT_EQ(refusal([&] { manifest_from_toml_file(directory_ + "/no.toml"); }),
+  EXPECT_EQ(refusal([&] { (void)manifest_from_toml_file(directory_ + "/no.toml"); }),
             "opening manifest '" + directory_ + "/no.toml': No such file or directory");
-  EXPECT_EQ(refusal([&] { manifest_from_toml_file(directory_); }),
+  EXPECT_EQ(refusal([&] { (void)manifest_from_toml_file(directory_); }),
             "reading manifest '" + directory_ + "': not a regular file");
   const std::string fifo = directory_ + "/fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  EXPECT_TRUE(contains(refusal([&] { manifest_from_toml_file(fifo); }), "not a regular file"));
+  EXPECT_TRUE(
+      contains(refusal([&] { (void)manifest_from_toml_file(fifo); }), "not a regular file"));
 }
 
 }  // namespace

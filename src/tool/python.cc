@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostHeldModule = 16 << 20;
 
-// Runs before there is a line of anybody else's.
+// Runs before the first line of anybody else's code.
 constexpr const char* kBoot =
     "import sys; sys.path.insert(0, '/proc/self/fd/7'); from brig._cell import main; main()";
 
@@ -43,7 +43,8 @@ bool is_program(const std::string& path) {
          access(path.c_str(), X_OK) == 0;
 }
 
-// In PATH; scripts that look for an interpreter (pyenv has such) would not find it in the jail.
+// Finds the interpreter in PATH. Skips scripts that look for an interpreter, such as pyenv's,
+// because they would not find it in the jail.
 std::string find_interpreter() {
   const char* path = std::getenv("PATH");
   for (std::string_view rest = path ? path : "/usr/bin:/bin"; !rest.empty();) {
@@ -53,7 +54,7 @@ std::string find_interpreter() {
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   throw Error(ErrorKind::config,
-              "python: there is no python3 in PATH that is a program; install one, or name it with "
+              "python: PATH has no python3 that is a program; install one, or name it with "
               "interpreter = \"/...\"");
 }
 
@@ -62,21 +63,21 @@ bool is_below(const fs::path& path, const fs::path& top) {
   return end == top.end();
 }
 
-// Every cell has these.
+// Whether every cell has this path.
 bool is_system(const fs::path& path) {
   for (const char* top : {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"})
     if (is_below(path, top)) return true;
   return false;
 }
 
-// Without the links on its way, which are not there in a cell. Empty if it does not exist.
+// The path without symlinks, which do not exist in a cell. Empty if the file does not exist.
 std::string real_path(const fs::path& path) {
   std::error_code error;
   const fs::path found = fs::canonical(path, error);
   return error ? "" : found.string();
 }
 
-// What is there, once, and not below another of them.
+// The paths that exist, each once, without those below another one.
 std::vector<std::string> to_mount(std::vector<std::string> paths) {
   for (std::string& path : paths) path = real_path(path);
   std::sort(paths.begin(), paths.end());
@@ -94,7 +95,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
-// `home` of a virtual environment's pyvenv.cfg: where the interpreter that it was made from is.
+// `home` in a virtual environment's pyvenv.cfg: where the interpreter is that it was made from.
 std::string base_of_environment(const fs::path& directory) {
   std::ifstream file(directory / "pyvenv.cfg");
   std::string line;
@@ -106,13 +107,14 @@ std::string base_of_environment(const fs::path& directory) {
   return "";
 }
 
-// Not the whole of it: the directory above could be somebody's home.
+// Not the whole directory, because the one above could be somebody's home.
 void add_parts(const fs::path& prefix, std::vector<std::string>& parts) {
   if (!prefix.has_relative_path()) return;
   for (const char* part : {"bin", "lib", "lib64", "pyvenv.cfg"}) parts.push_back(prefix / part);
 }
 
-// What an interpreter is made of: beside each of the links that lead to it, and its environment's base.
+// The parts of an interpreter: beside each of the links that lead to it, and at its environment's
+// base.
 std::vector<std::string> installation_of(const std::string& interpreter) {
   std::vector<std::string> parts;
   fs::path at = interpreter;
@@ -133,8 +135,8 @@ std::vector<std::string> installation_of(const std::string& interpreter) {
 // The first part of a module's name.
 std::string top_of(const std::string& module) { return module.substr(0, module.find('.')); }
 
-// What is imported first, if it is there, must be of somebody's own writing: a file, or a package. A file's bytes
-// are held, where the file alone is to be seen.
+// Throws unless what is imported first, if it exists, is a file or a package that only trusted
+// users can write. Holds the bytes of a file where cells may see that file alone.
 void check_trusted_module(const fs::path& top, std::vector<std::shared_ptr<const HeldFile>>* held) {
   std::error_code error;
   if (fs::is_directory(top, error)) {
@@ -160,14 +162,15 @@ std::shared_ptr<PythonRuntime> make_runtime(const std::string& title,
                 title, in_quotes(interpreter));
   auto payload = std::make_shared<Payload>();
   payload->title = title;
-  // By the name that it was given, a virtual environment's finds that; -I: neither the variables nor the
-  // directory that it is started in say what is imported.
+  // By the name that the user gave, a virtual environment's interpreter finds the environment. -I:
+  // neither variables nor the start directory decide what is imported.
   const fs::path named = interpreter;
   payload->runtime_program = real_path(named);
   payload->runtime = {
       fs::path(real_path(named.parent_path())) / named.filename(), "-I", "-X", "utf8", "-c", kBoot};
-  // Their threads would be lost in every copy, and the processors are the calls' to share; and what the
-  // linker does late it would do in every copy. brig._cell takes them out of what tools see.
+  // Threads of these libraries would be lost in every copy, and the processors are for the calls to
+  // share. What the linker does late, it would do in every copy. brig._cell removes these variables
+  // from what tools see.
   for (const char* name :
        {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "LD_BIND_NOW"})
     payload->runtime_environment[name] = "1";
@@ -223,7 +226,7 @@ std::vector<std::string> python_sources(const Python& python) {
 }
 
 std::shared_ptr<const PythonRuntime> python_runtime(const Python& python) {
-  if (python.modules.empty()) throw Error(ErrorKind::config, "python: names no module");
+  if (python.modules.empty()) throw Error(ErrorKind::config, "python: it lists no module");
   for (const std::string& module : python.modules)
     if (!is_module_name(module))
       throw_error(ErrorKind::config, "python: {} is not the name of a module", in_quotes(module));

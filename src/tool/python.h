@@ -1,4 +1,4 @@
-// Python tools, from the host's side: the interpreter that a zygote becomes, and what it needs to see.
+// Python tools on the host's side: the interpreter that a zygote becomes, and what it needs to see.
 #pragma once
 
 #include <brig/python.h>
@@ -13,23 +13,24 @@
 namespace brig {
 
 struct PythonRuntime {
-  std::string key;                // what tells it from others
-  std::vector<std::string> read;  // paths that its cells need to see
+  std::string key;                // Differs from every other runtime's.
+  std::vector<std::string> read;  // Paths that its cells need to see.
   std::shared_ptr<const Payload> payload;
 };
 
 bool is_module_name(const std::string& name);
 
-// One that imports the modules, and lists their tools. Throws Error(config) for what is not there.
+// A runtime that imports the modules and lists their tools. Throws Error(config) for a module that
+// does not exist.
 std::shared_ptr<const PythonRuntime> python_runtime(const Python& python);
 
-// The files and package directories that its modules are, as far as that is seen from outside.
+// The files and package directories of its modules, as far as the host can tell.
 std::vector<std::string> python_sources(const Python& python);
-// The directories in which they may lie.
+// The directories where the modules may be.
 std::vector<std::string> python_directories(const Python& python);
 
-// One that does what `spec` says (python/brig/_cell.py has its members). `interpreter` is absolute; `read` is
-// what it needs of the host's files, and as much of it as exists is used.
+// A runtime that does what `spec` says (python/brig/_cell.py has its members). `interpreter` is
+// absolute. `read` lists the host's files that it needs; those that do not exist are ignored.
 std::shared_ptr<const PythonRuntime> python_runtime(const std::string& title,
                                                     const std::string& interpreter,
                                                     const std::vector<std::string>& read,

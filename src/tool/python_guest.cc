@@ -1,8 +1,9 @@
-// The rest of the helper, for a zygote that is a Python interpreter: brig._cell loads this and hands it the
-// functions to call. What is here is the helper's own code, so what it does in a cell is what it does for
-// every other tool.
+// The rest of the helper, for a zygote that is a Python interpreter: brig._cell loads this and
+// gives it the functions to call. All of this is the helper's own code, so in a cell it does what
+// it does for every other tool.
 //
-// Not linked with libstdc++ nor with Python: it has to fit into whatever interpreter there is.
+// Linked neither with libstdc++ nor with Python, because it has to fit into whatever interpreter
+// there is.
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -32,11 +33,11 @@ void load(const Plan&, int catalog) { g_hooks->load(catalog); }
 
 #define BRIG_EXPORT extern "C" __attribute__((visibility("default")))
 
-// What the host has to say. First of all.
+// What the host sends for the runtime. To be called first of all.
 BRIG_EXPORT const char* brig_runtime_spec() {
   using namespace brig;
   helper::set_name("brig-zygote");
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // an exec sets it
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // An exec has set it.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   g_plan = &helper::map_plan(helper::kRuntimeJanitor, helper::kRuntimePlan);
   return text(*g_plan, g_plan->runtime_spec);
@@ -52,10 +53,11 @@ BRIG_EXPORT void brig_runtime_serve(const brig::Hooks* hooks) {
 
 BRIG_EXPORT int brig_runtime_threads() { return brig::count_threads(); }
 
-// The environment as it is, not as the interpreter found it when it began.
+// The environment as it is now, and not as it was when the interpreter started.
 BRIG_EXPORT char** brig_runtime_environment() { return environ; }
 
-// Whether it is this one: strings, each with its NUL. Looked at in every cell, so without a copy.
+// Whether the environment is this one: strings, each with a NUL at its end. Every cell calls this,
+// so it makes no copy.
 BRIG_EXPORT int brig_runtime_environment_is(const char* strings, size_t size) {
   char** variable = environ;
   for (const char* at = strings; at < strings + size; at += strlen(at) + 1, ++variable)

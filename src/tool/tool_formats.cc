@@ -24,12 +24,12 @@ Json tool_as_chat_completions(const Tool& tool) {
 }
 
 Json tool_as_responses(const Tool& tool) {
-  return {
-      {"type", "function"},
-      {"name", tool.name},
-      {"description", tool.description},
-      {"parameters", tool.input_schema},
-      {"strict", false}};  // which is true otherwise, and would forbid parameters that are optional
+  return {{"type", "function"},
+          {"name", tool.name},
+          {"description", tool.description},
+          {"parameters", tool.input_schema},
+          // The default is true, and would forbid optional parameters.
+          {"strict", false}};
 }
 
 Json tool_as_mcp(const Tool& tool) {

@@ -1,13 +1,13 @@
-// Tools as others want them listed.
+// Lists of tools in the formats of other programs.
 #pragma once
 
 #include <brig/tool.h>
 
 namespace brig {
 
-// brig's own: name, description, input_schema, output_schema (or null), annotations.
+// brig's own format: name, description, input_schema, output_schema (or null), annotations.
 Json tool_as_json(const Tool& tool);
-// OpenAI's Chat Completions, and its Responses.
+// The formats of OpenAI's Chat Completions and of its Responses.
 Json tool_as_chat_completions(const Tool& tool);
 Json tool_as_responses(const Tool& tool);
 // An item of MCP's tools/list.

@@ -1,4 +1,4 @@
-// What a tool may be called: MCP's rule, at its stricter.
+// The names that tools may have: MCP's rule in its stricter form.
 #pragma once
 
 #include <string>

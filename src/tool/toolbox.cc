@@ -15,10 +15,11 @@ namespace {
 std::shared_ptr<const Tool> checked(Tool tool) {
   if (!is_tool_name(tool.name))
     throw_error(ErrorKind::config, "tool {}: {}", in_quotes(tool.name), kToolNameRule);
-  const bool has_maker = tool.maker && !tool.python;  // around a function it is no callable
+  // A maker beside a function does not count.
+  const bool has_maker = tool.maker && !tool.python;
   if (!tool.call + tool.argv.empty() + tool.library.empty() + !tool.python + !has_maker != 4)
     throw_error(ErrorKind::config,
-                "tool '{}': has nothing to call, or too much; give a callable, argv or a library",
+                "tool '{}': give it exactly one thing to run: a callable, argv or a library",
                 tool.name);
   if (!is_valid_utf8(tool.description))
     throw_error(ErrorKind::config, "tool '{}': its description is not UTF-8", tool.name);
@@ -66,7 +67,7 @@ struct Toolbox::State {
   std::vector<PythonModules> python_modules;
   std::vector<std::weak_ptr<Listener>> listeners;
 
-  // Outside the lock: a listener may look at the toolbox.
+  // Outside the lock, because a listener may look at the toolbox.
   void tell(ToolEvent::Kind kind, const std::string& name) {
     std::vector<std::shared_ptr<Listener>> alive;
     {
@@ -91,7 +92,7 @@ Toolbox& Toolbox::add(Tool tool) {
   {
     const std::lock_guard lock(state_->mutex);
     if (!state_->tools.emplace(added->name, added).second)
-      throw_error(ErrorKind::config, "tool '{}': there is one of that name; use replace()",
+      throw_error(ErrorKind::config, "tool '{}': a tool of that name exists; use replace()",
                   added->name);
   }
   state_->tell(ToolEvent::Kind::added, added->name);
@@ -104,8 +105,7 @@ Toolbox& Toolbox::replace(Tool tool) {
     const std::lock_guard lock(state_->mutex);
     const auto found = state_->tools.find(added->name);
     if (found == state_->tools.end())
-      throw_error(ErrorKind::config, "tool '{}': there is none of that name; use add()",
-                  added->name);
+      throw_error(ErrorKind::config, "tool '{}': no tool has that name; use add()", added->name);
     found->second = added;
   }
   state_->tell(ToolEvent::Kind::updated, added->name);
@@ -187,8 +187,10 @@ Json object_schema(const std::string& tool, const std::vector<Parameter>& parame
       throw_error(ErrorKind::config, "tool {}: parameter {}: {}", in_quotes(tool),
                   in_quotes(parameter.name), why);
     };
-    if (parameter.name.empty() || !is_valid_utf8(parameter.name)) refuse("has no proper name");
-    if (result["properties"].contains(parameter.name)) refuse("there are two of that name");
+    if (parameter.name.empty() || !is_valid_utf8(parameter.name))
+      refuse("its name is empty or not UTF-8");
+    if (result["properties"].contains(parameter.name))
+      refuse("another parameter has the same name");
     Json& schema = schemas[i];
     if (parameter.default_value) {
       const auto faults = Schema(schema).check(*parameter.default_value);

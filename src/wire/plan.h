@@ -1,14 +1,14 @@
 // Plan: a policy worked out into steps that the helper carries out without thinking: which mounts,
-// rules, limits and programs, in which order. One flat, position-independent block, written by the
-// host into a sealed memfd and mapped read-only by the helper. Offsets are from the block's start;
-// offset 0 is "none". No pointers, no ownership.
+// rules, limits and programs, in which order. It is one flat, position-independent block. The host
+// writes it into a sealed memfd, and the helper maps that read-only. Offsets count from the block's
+// start; offset 0 stands for none. No pointers, no ownership.
 #pragma once
 
 #include <stdint.h>
 
 namespace brig {
 
-using PlanText = uint32_t;  // offset of a NUL-terminated string
+using PlanText = uint32_t;  // The offset of a NUL-terminated string.
 
 template <typename T>
 struct PlanList {
@@ -18,44 +18,57 @@ struct PlanList {
 
 enum class Floor : uint32_t { jail, landlock, process };
 
-// Building the root file system, once per zygote. Targets are below the new root.
+// The steps that build the root file system, once per zygote. Targets are below the new root.
 enum class RootOp : uint32_t {
-  directory,  // target
-  symlink,    // target -> source
-  file,       // target, with the text `source`
-  copy,       // target, a copy of the small host file `source`, if there is one
-  bind,       // source (a host path) at target; flags
-  cover,      // an empty directory or file over target, if target exists
-  held,       // target, a file with the bytes `held[mode]`
-  onto_itself,  // what is at target, mounted there once more: it can't be renamed; flags: writable or not
+  // Makes the directory `target`.
+  directory,
+  // Makes a symlink `target` to `source`.
+  symlink,
+  // Makes the file `target` with the text `source`.
+  file,
+  // Makes `target` a copy of the small host file `source`, if that exists.
+  copy,
+  // Mounts the host path `source` at `target`, with `flags`.
+  bind,
+  // Mounts an empty directory or file over `target`, if `target` exists.
+  cover,
+  // Makes the file `target` with the bytes `held[mode]`.
+  held,
+  // Mounts `target` onto itself, so that it can't be renamed. `flags` say whether it is writable.
+  onto_itself,
 };
 inline constexpr uint32_t kBindWritable = 1, kBindDevice = 2, kBindNoexec = 4;
-inline constexpr uint32_t kBindOptional = 8;  // skip if it is not there
-inline constexpr uint32_t kBindFollow = 16;   // of brig's own list: the source may be a symlink
+// Skip the step if the source does not exist.
+inline constexpr uint32_t kBindOptional = 8;
+// The source is from brig's own list and may be a symlink.
+inline constexpr uint32_t kBindFollow = 16;
 
 struct RootStep {
   RootOp op;
   uint32_t flags;
   PlanText source;
   PlanText target;
-  int32_t id_map;  // bind: index into id_maps, or -1
+  int32_t id_map;  // For bind: an index into id_maps, or -1.
   uint32_t mode;
 };
 
 inline constexpr int kMaxIdMaps = 64;
-// User and group of a zygote, as it sees itself, and of a tool, unless the policy names another. A zygote never is
-// 0: the kernel gives files of processes that can't be dumped, in /proc, to the root of their namespace.
+// The user and group id of a zygote inside its namespace, and of a tool, unless the policy names
+// another. A zygote never has id 0: in /proc, the kernel gives the files of non-dumpable processes
+// to the root of their namespace.
 inline constexpr uint32_t kCellId = 1000;
 
-// A bind mount that shows files of host owner `uid:gid` as the cell's user. It is refused if what is
-// really mounted has another owner.
+// A bind mount that shows files of the host's owner `uid:gid` as the cell's user. The set-up fails
+// if what is really mounted has another owner.
 struct IdMap {
   uint32_t uid;
   uint32_t gid;
 };
 
-inline constexpr uint32_t kRuleOptional = 1;  // skip if the path is not there
-inline constexpr uint32_t kRuleFollow = 2;    // symlinks: the path is brig's own, or the cell's
+// Skip the rule if the path does not exist.
+inline constexpr uint32_t kRuleOptional = 1;
+// Follow symlinks: the path is brig's own or the cell's.
+inline constexpr uint32_t kRuleFollow = 2;
 struct LandlockRule {
   PlanText path;
   uint32_t flags;
@@ -73,8 +86,9 @@ struct CgroupSetting {
   uint32_t optional;
 };
 
-// One cgroup hierarchy. The host has made `base`; the janitor makes and removes base/<slot>. A single
-// cell's own is `base`. A process enters by writing "0" to the file `entrance` in it.
+// One cgroup hierarchy. The host has made `base`; the janitor makes and removes base/<slot>. For a
+// single cell, `base` is its cgroup. A process enters a cgroup by writing "0" to the file
+// `entrance` in it.
 struct CgroupTree {
   PlanText base;
   PlanText entrance;
@@ -87,56 +101,77 @@ struct Plan {
   uint32_t size;
 
   Floor floor;
-  uint32_t as_root;   // started as root: build the root first, then become uid:gid
-  uint32_t host_uid;  // ids of the tool outside
+  // The helper was started as root: it builds the root first and then becomes host_uid:host_gid.
+  uint32_t as_root;
+  // The tool's ids outside of the cell.
+  uint32_t host_uid;
   uint32_t host_gid;
-  uint32_t user;  // user and group of the tool, as it sees itself
-  uint32_t
-      slot_ids;  // how many more ids follow those, one for each slot; 0: all slots have the same
+  // The tool's user and group id inside of the cell.
+  uint32_t user;
+  // How many more ids follow host_uid and host_gid, one for each slot. 0: all slots have the same
+  // ids.
+  uint32_t slot_ids;
 
-  uint32_t network_namespace;  // 0: the host's; 1: one per slot; 2: one per cell
+  // 0: the host's. 1: one per slot. 2: one per cell.
+  uint32_t network_namespace;
   uint32_t loopback_up;
-  // For one call only: the zygote itself becomes the cell's init, without keeper or nested namespaces.
+  // For one call only: the zygote itself becomes the cell's init, without a keeper or nested
+  // namespaces.
   uint32_t single;
 
-  PlanText root_size;  // of the root's own tmpfs: what is held, and a little more
+  // The size of the root's own tmpfs: the held files and a little more.
+  PlanText root_size;
   PlanList<RootStep> root;
   PlanList<PlanList<char>> held;
   PlanList<IdMap> id_maps;
-  PlanText scratch_options;  // tmpfs options: "size=...,nr_inodes=...,mode=0755"
-  // The same for a zygote, while it loads its tools; on floors without mounts a directory. 0: loads none
+  // Options of a tmpfs: "size=...,nr_inodes=...,mode=0755".
+  PlanText scratch_options;
+  // The same for a zygote while it loads its tools; on floors without mounts, a directory. 0: the
+  // zygote loads none.
   PlanText load_scratch;
-  PlanText workspace;  // where scratch is staged, and what its "workspace" part becomes
-  PlanList<PlanText> scratch_parts;  // pairs: name in scratch, target
-  PlanList<PlanText> late_binds;     // pairs: where the zygote keeps it, target
-  PlanText aside;                    // the directory that holds those; covered afterwards
-  // What must have a mount on it, if it is there: protected and hidden paths, and listed ones below others.
+  // Where the scratch space is staged. Its "workspace" part goes there in the end.
+  PlanText workspace;
+  // Pairs: the name in the scratch space, and the target.
+  PlanList<PlanText> scratch_parts;
+  // Pairs: where the zygote keeps the mount, and the target.
+  PlanList<PlanText> late_binds;
+  // The directory where the zygote keeps them. It is covered afterwards.
+  PlanText aside;
+  // What must have a mount on it if it exists: protected and hidden paths, and listed paths below
+  // others.
   PlanList<PlanText> guards;
-  uint32_t kept;  // the first so many of them must be there, too: what is missing a tool could make
+  // How many of the first guards must also exist, because a tool could make what is missing.
+  uint32_t kept;
   PlanList<PlanText> proc_masks;
   PlanText hostname;
   PlanText working_directory;
-  // The init gives the host a descriptor of the cell's own workspace, and stays, when all
-  // other processes are gone, until the host hangs up.
+  // The init gives the host a descriptor of the cell's own workspace. When all other processes are
+  // gone, it stays until the host hangs up.
   uint32_t shows_workspace;
 
-  uint32_t landlock_abi;  // 0: not there
+  // 0: there is no Landlock.
+  uint32_t landlock_abi;
   uint64_t landlock_fs;
   uint64_t landlock_net;
   uint64_t landlock_scoped;
   PlanList<LandlockRule> landlock_rules;
 
   PlanList<RlimitStep> rlimits;
-  uint32_t watches_files;     // the policy gives inotify back: limit what a cell has of the user's
-  PlanList<uint64_t> filter;  // sock_filter programs; empty: none
+  // The policy allows inotify: limit how much of the user's share a cell may take.
+  uint32_t watches_files;
+  // sock_filter programs. Empty: no filter.
+  PlanList<uint64_t> filter;
   PlanList<uint64_t> lock_filter;
 
   PlanList<CgroupTree> cgroups;
 
-  uint64_t memory;   // what a zygote of functions may grow by: the limit of its tools
-  PlanText library;  // of tools, for the zygote to load; or none
-  // A program that takes the zygote's place, in the jail, and serves as it: argv and environment, or
-  // none. It loads the rest of the helper, `runtime_image`, and finds what is its own in `runtime_files`.
+  // How much a zygote of functions may grow: the memory limit of its tools.
+  uint64_t memory;
+  // The library of tools that the zygote loads, or none.
+  PlanText library;
+  // A program that takes the zygote's place in the jail and serves as the zygote, or none; with its
+  // argv and environment. It loads the rest of the helper, `runtime_image`, and finds its own files
+  // in `runtime_files`.
   PlanText runtime_program;
   PlanList<PlanText> runtime;
   PlanList<PlanText> runtime_environment;
@@ -144,18 +179,19 @@ struct Plan {
   PlanList<char> runtime_files;
   PlanText runtime_spec;
 
-  PlanText scratch_directory;  // floors without mounts: where each cell's private directory is made
+  // On floors without mounts: the directory where each cell gets a private one.
+  PlanText scratch_directory;
 };
 
-// The id of a slot's tool, counted from host_uid and host_gid outside, and from kCellId for the zygote, which
-// has that one itself.
+// The id of a slot's tool, as an offset: from host_uid and host_gid outside, and from kCellId for
+// the zygote, which has kCellId itself.
 inline uint32_t slot_id(const Plan& plan, unsigned slot) {
   return plan.slot_ids ? 1 + slot % plan.slot_ids : 0;
 }
 
 inline constexpr uint32_t kPlanMagic = 0x62726967;
 
-// Reading a plan. Bounds are checked once, when it is mapped (the host wrote it).
+// Reading a plan. The helper checks bounds once, when it maps the plan; the host has written it.
 inline const char* text(const Plan& plan, PlanText offset) {
   return reinterpret_cast<const char*>(&plan) + offset;
 }

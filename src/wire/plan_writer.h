@@ -1,4 +1,4 @@
-// PlanWriter: lays out a Plan block. Lists and strings are appended behind the fixed part.
+// PlanWriter: lays out a Plan block. It appends lists and strings behind the fixed part.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class PlanWriter {
     return list(std::span<const T>(items));
   }
 
-  // The block with `plan` as its fixed part; the writer is empty afterwards.
+  // Returns the block with `plan` as its fixed part. The writer is empty afterwards.
   std::vector<std::byte> take(Plan plan) {
     grow(0, 8);
     plan.magic = kPlanMagic;
