@@ -78,10 +78,9 @@ static int run_program(int argc, char** argv) {
       "  brig call greet '{\"who\": \"you\"}'\n"
       "  brig serve --manifest brig.toml\n"
       "  brig doctor\n"
-      "`brig help COMMAND` tells more, `brig version` which brig this is.\n"
-      "Exit codes: 124 time was over, 125 brig failed, 126 can't be run, 127 not found, 128+N "
-      "ended\n"
-      "by signal N, otherwise the command's own.");
+      "`brig help COMMAND` shows more, `brig version` prints the version.\n"
+      "Exit codes: 124 timeout, 125 brig failed, 126 can't be run, 127 not found, 128+N ended by\n"
+      "signal N, otherwise the command's own.");
   int exit_code = 0;
   std::vector<std::string> command;
   const CLI::App& run = brig::cli::add_run(app, command, exit_code);

@@ -34,7 +34,7 @@ SocketInput::SocketInput(int socket) : socket_(socket) {
   if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0) throw_sys("stdin: getsockopt");
   if (type != SOCK_STREAM)
     throw_error(ErrorKind::config,
-                "stdin is a socket that is no stream; give a file, a pipe or nothing");
+                "stdin is a socket, but not a stream socket; use a file or a pipe, or close it");
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw_sys("stdin: pipe2");
   read_.reset(ends[0]);
   write_.reset(ends[1]);

@@ -13,10 +13,11 @@ namespace brig::cli {
 void refuse_raised_rights() {
   // Root gains nothing by it, and a service manager under SELinux starts root's services so.
   if (getauxval(AT_SECURE) == 0 || getuid() == 0) return;
-  throw Error(ErrorKind::permission,
-              "started with more rights than its caller has (a set-user-ID or set-group-ID "
-              "bit, file capabilities, or a security module): whoever may start it would get those "
-              "rights. It needs none: take them away (chmod u-s,g-s; setcap -r)");
+  throw Error(
+      ErrorKind::permission,
+      "started with more rights than its caller has (a set-user-ID or set-group-ID bit, file "
+      "capabilities, or a security module): every user who may start it would get those "
+      "rights. brig needs none of them: remove them with chmod u-s,g-s and setcap -r");
 }
 
 void refuse_empty_values(CLI::App& app, int argc, char** argv) {

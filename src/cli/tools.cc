@@ -88,7 +88,7 @@ int list(const ToolsOptions& options) {
   if (options.format == "table") {
     if (tools.empty())
       complain(options.query.empty()
-                   ? fmt::format("{}: there are no tools",
+                   ? fmt::format("{} declares no tools",
                                  options.manifest.empty() ? kManifestName : options.manifest)
                    : fmt::format("no tool has '{}' in its name or description", options.query));
     else
@@ -129,12 +129,15 @@ void add_tools(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ToolsOptions>();
   CLI::App* tools = app.add_subcommand("tools", "Lists the tools that a manifest declares.");
   tools->add_option("--manifest", options->manifest, "Manifest [brig.toml]")->type_name("FILE");
-  tools->add_option("--query", options->query, "Only those with TEXT in name or description")
+  tools
+      ->add_option("--query", options->query,
+                   "List only tools with TEXT in their name or description")
       ->type_name("TEXT");
   tools
-      ->add_option("--format", options->format,
-                   "table, json, openai (Chat Completions), openai-responses, mcp, or names: of "
-                   "the manifest's own tools, with no library or module loaded [table]")
+      ->add_option(
+          "--format", options->format,
+          "table, json, openai (Chat Completions), openai-responses, mcp, or names (of the "
+          "manifest's own tools; loads no library or module) [table]")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json", "openai", "openai-responses", "mcp", "names"}));
   tools->footer(
@@ -142,7 +145,7 @@ void add_tools(CLI::App& app, int& exit_code) {
       "  brig tools\n"
       "  brig tools --manifest tools/brig.toml --query file\n"
       "  brig tools --format openai   # as the \"tools\" of a request to a model\n"
-      "Exit code 0, or 125 if the manifest is wrong: all that is wrong is told, with its line.");
+      "Exit code 0, or 125 if the manifest has errors: each is printed with its line.");
   tools->callback([options, &exit_code] { exit_code = list(*options); });
 }
 
