@@ -18,7 +18,7 @@ SandboxOptions checked(SandboxOptions options) {
   if (options.queue > 1'000'000)
     throw Error(ErrorKind::config, "sandbox: queue must be at most 1000000");
   if (options.ready_max < options.ready_min || options.ready_max > 1024)
-    throw Error(ErrorKind::config, "sandbox: ready_max must be ready_min to 1024");
+    throw Error(ErrorKind::config, "sandbox: ready_max must be from ready_min to 1024");
   return options;
 }
 

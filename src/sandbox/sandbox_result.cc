@@ -50,8 +50,7 @@ void read_output(ToolResult& result) {
   std::string text = result.report.out.bytes;
   if (result.report.out.truncated)
     return fail(result, Outcome::output_limit,
-                fmt::format("the command wrote {}, more than the {} that are kept; raise "
-                            "limits.output",
+                fmt::format("the command wrote {}, but only {} are kept; raise limits.output",
                             format_size(result.report.out.total), format_size(text.size())));
   if (!is_valid_utf8(text))
     return fail(result, Outcome::tool_error, "the command's output is not UTF-8 text");
@@ -102,7 +101,7 @@ void read_result(const SandboxCall& call, CellResult cell, ToolResult& result) {
     const auto faults = tool.output->check(result.output);
     if (!faults.empty())
       fail(result, Outcome::tool_error,
-           fmt::format("the tool's result is not what its schema says: {}: expected {}",
+           fmt::format("the tool's result does not match its output schema: {}: expected {}",
                        faults[0].path.empty() ? "the result" : faults[0].path, faults[0].expected));
   }
   result.ok = result.report.outcome == Outcome::ok;

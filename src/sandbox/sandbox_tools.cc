@@ -157,8 +157,7 @@ void Sandbox::Impl::load(const Tool& any, const std::string& title, Tools& tools
     if (tool.maker && tool.maker->adapt) tool.maker->adapt(tool);
     const auto added = checked(std::move(tool));
     if (!tools.emplace(added->name, added).second)
-      throw_error(ErrorKind::config, "{}: there is another tool of the name '{}'", title,
-                  added->name);
+      throw_error(ErrorKind::config, "{}: another tool is already called '{}'", title, added->name);
   }
 }
 
@@ -230,8 +229,7 @@ void Sandbox::add(Tool tool) {
   const std::lock_guard lock(impl_->changing_);
   auto tools = impl_->tools_;
   if (!tools.emplace(added->name, added).second)
-    throw_error(ErrorKind::config, "tool '{}': there is one of that name; use replace()",
-                added->name);
+    throw_error(ErrorKind::config, "tool '{}' already exists; use replace()", added->name);
   impl_->install(std::move(tools));
   impl_->watchers_.publish(tool_event(Event::Kind::tool_added, added->name));
 }
@@ -242,7 +240,7 @@ void Sandbox::replace(Tool tool) {
   auto tools = impl_->tools_;
   const auto found = tools.find(added->name);
   if (found == tools.end())
-    throw_error(ErrorKind::config, "tool '{}': there is none of that name; use add()", added->name);
+    throw_error(ErrorKind::config, "tool '{}' does not exist; use add()", added->name);
   found->second = added;
   impl_->install(std::move(tools));
   impl_->watchers_.publish(tool_event(Event::Kind::tool_updated, added->name));
