@@ -101,9 +101,10 @@ void check(Loop::Impl& impl) {
   impl.context.restart();
   impl.signals.clear();
   if (timer_heard && signal_heard) return;
-  throw Error(ErrorKind::resource,
-              "signals and timers can't be waited for: the kernel lets this user watch no more "
-              "descriptors, or has no memory for it (fs.epoll.max_user_watches)");
+  throw Error(
+      ErrorKind::resource,
+      "can't wait for signals and timers: the kernel is out of memory, or lets this user watch "
+      "no more descriptors (fs.epoll.max_user_watches)");
 }
 
 }  // namespace

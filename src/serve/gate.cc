@@ -88,12 +88,14 @@ bool Gate::admit(Exchange& exchange) const {
   const std::string* host = request.header("host");
   if (host && !host->empty() && !is_host(*host)) {
     exchange.respond(problem(403, "host-not-allowed",
-                             "the server is not asked by the name " + in_quotes(*host) +
-                                 "; if it should be: --allow-host NAME"));
+                             "Host " + in_quotes(*host) +
+                                 " is not allowed. Start the server with --allow-host " +
+                                 printable(name_of(*host)) + "."));
     return false;
   }
   if (request.count("origin") > 1) {
-    exchange.respond(problem(403, "origin-not-allowed", "a request has one Origin"));
+    exchange.respond(
+        problem(403, "origin-not-allowed", "a request must have at most one Origin header"));
     return false;
   }
   const std::string* origin = request.header("origin");
@@ -118,8 +120,9 @@ bool Gate::admit(Exchange& exchange) const {
   }
   if (lower_case(*origin) == own) return true;
   exchange.respond(problem(403, "origin-not-allowed",
-                           "pages of " + in_quotes(*origin) +
-                               " may not ask this server; if they should: --allow-origin ORIGIN"));
+                           "Origin " + in_quotes(*origin) +
+                               " is not allowed. Start the server with --allow-origin " +
+                               printable(*origin) + "."));
   return false;
 }
 
@@ -128,11 +131,10 @@ CallerPtr Gate::identify(Exchange& exchange) const {
   CallerPtr caller =
       request.count("authorization") > 1 ? nullptr : tokens_.find(request.header("authorization"));
   if (!caller) {
-    Response response =
-        problem(401, "token-needed",
-                request.header("authorization")
-                    ? "the token is not one of this server's"
-                    : "the server wants a token: send 'Authorization: Bearer TOKEN'");
+    Response response = problem(401, "token-needed",
+                                request.header("authorization")
+                                    ? "the token is not valid for this server"
+                                    : "a token is required: send 'Authorization: Bearer TOKEN'");
     response.headers.push_back({"WWW-Authenticate", "Bearer realm=\"brig\""});
     exchange.respond(std::move(response));
   }

@@ -19,7 +19,7 @@ constexpr const char* kContentPolicy =
 
 bool is_get(Exchange& exchange) {
   if (exchange.request.method == "GET" || exchange.request.method == "HEAD") return true;
-  Response response = problem(405, "", "the method here is GET");
+  Response response = problem(405, "", "method not allowed; use GET");
   response.headers.push_back({"Allow", "GET, HEAD"});
   exchange.respond(std::move(response));
   return false;
@@ -30,7 +30,7 @@ bool is_plain(Exchange& exchange) {
   const std::string* coding = exchange.request.header("content-encoding");
   if (!coding || lower_case(trimmed(*coding)) == "identity") return true;
   Response response = problem(415, "encoding-not-taken",
-                              "bodies are taken as they are: leave out Content-Encoding");
+                              "encoded bodies are not supported; remove Content-Encoding");
   response.headers.push_back({"Accept-Encoding", "identity"});
   exchange.respond(std::move(response));
   return false;
@@ -104,7 +104,7 @@ void Server::handle(const ExchangePtr& exchange) {
   else if (path == "/metrics")
     show_metrics(*exchange, *caller);
   else
-    exchange->respond(problem(404, "", "there is nothing at this path"));
+    exchange->respond(problem(404, "", "this path does not exist"));
 }
 
 void Server::show_console(Exchange& exchange) const {
@@ -127,7 +127,7 @@ void Server::show_console(Exchange& exchange) const {
     if (packed && response.status == 200) response.headers.push_back({"Content-Encoding", "gzip"});
     return exchange.respond(std::move(response));
   }
-  exchange.respond(problem(404, "", "there is nothing at this path"));
+  exchange.respond(problem(404, "", "this path does not exist"));
 }
 
 void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
@@ -136,8 +136,9 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
     return exchange->respond({200, "text/event-stream", "", {}});
   if (caller->alone ? streams_ >= kMostStreams
                     : !is_fair(caller->holds.streams, 1, streams_, kMostStreams))
-    return exchange->respond(
-        problem({503, "too-many-streams", "too many watch already", std::chrono::seconds(10)}));
+    return exchange->respond(problem(
+        {503, "too-many-streams", "too many event streams are open; close one, or try again later",
+         std::chrono::seconds(10)}));
   const auto only = exchange->request.parameter("call_id"),
              of = exchange->request.parameter("caller");
   const auto stream = std::make_shared<SseStream>(loop_, exchange);
