@@ -74,7 +74,7 @@ struct Shown {
   bool value = false;  // forms of the value were among it
 };
 
-// What was written to stdout and what was displayed, in request. `pieces` holds what the parts refer to.
+// What was written to stdout and what was displayed, in order. `pieces` holds what the parts refer to.
 Shown add_shown(std::vector<Part>& parts, const Report& report, const Json& displays,
                 bool name_stdout, std::vector<Output>& pieces) {
   std::vector<std::uint64_t> places;
@@ -133,11 +133,12 @@ void add_files(ResultContent& content, const Json& output) {
   if (const Json* more = list_in(output, "files_left_out"))
     for (const Json& each : *more)
       if (const std::string* why = text_in(each, "why"))
-        content.add_note(fmt::format("[{} of the workspace are not kept: {}]",
-                                     each.value("count", 0u) == 1
-                                         ? "1 more file"
-                                         : fmt::format("{} more files", each.value("count", 0u)),
-                                     *why));
+        content.add_note(fmt::format(
+            "[{} not returned: {}]",
+            each.value("count", 0u) == 1
+                ? "1 more file of the workspace was"
+                : fmt::format("{} more files of the workspace were", each.value("count", 0u)),
+            *why));
 }
 
 }  // namespace
@@ -223,7 +224,7 @@ void add_builtin(ResultContent& content, ToolResult& result) {
   if (output.is_object())
     if (const auto more = output.find("displays_left_out");
         more != output.end() && more->is_number_unsigned())
-      content.add_note(fmt::format("[{} more displays are not kept]", more->get<std::uint64_t>()));
+      content.add_note(fmt::format("[{} more displays were not kept]", more->get<std::uint64_t>()));
   add_files(content, output);
   if (content.empty()) content.add_note("[no output]");
 }

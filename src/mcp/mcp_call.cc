@@ -62,7 +62,7 @@ bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
   if (call.wish) return true;  // its request is answered before anything can be told
   if (const Json* token = request.meta("progressToken"); token) {
     if (token->is_string() && !is_short_text(*token)) {  // each message has it
-      request.fail(rpc::kInvalidParams, "progressToken: longer than 1024 bytes");
+      request.fail(rpc::kInvalidParams, "progressToken must not be longer than 1024 bytes");
       return false;
     }
     if (token->is_string() || token->is_number_integer())
@@ -93,7 +93,8 @@ bool Mcp::prepare(Request& request, ToolCall& call) {
       !request.modern && request.has_tasks() && task != request.params.end()) {
     call.wish = task_wish_of(*task);
     if (!call.wish) {
-      request.fail(rpc::kInvalidParams, "task: an object; its ttl: milliseconds");
+      request.fail(rpc::kInvalidParams,
+                   "task must be an object, and its ttl a number of milliseconds");
       return false;
     }
   }
@@ -166,7 +167,7 @@ bool Mcp::become_task(ToolCall& call) {
 Mcp::Stop Mcp::call_tool(Request& request) {
   const auto name = request.params.find("name");
   if (name == request.params.end() || !name->is_string()) {
-    request.fail(rpc::kInvalidParams, "name: a string");
+    request.fail(rpc::kInvalidParams, "name must be a string");
     return {};
   }
   CallRequest call_request;
@@ -177,7 +178,7 @@ Mcp::Stop Mcp::call_tool(Request& request) {
   if (const auto arguments = request.params.find("arguments");
       arguments != request.params.end() && !arguments->is_null()) {
     if (!arguments->is_object()) {
-      request.fail(rpc::kInvalidParams, "arguments: an object");
+      request.fail(rpc::kInvalidParams, "arguments must be an object");
       return {};
     }
     call_request.arguments = std::move(*arguments);

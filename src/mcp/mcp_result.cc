@@ -92,7 +92,7 @@ void add_content(ResultContent& content, Json& answer, Json& meta, Json output,
   for (Json& block : output["content"]) content.add_block(std::move(block));
   if (const auto own = output.find("_meta"); own != output.end()) {
     if (json_line(*own).size() > kMostMeta)
-      return content.add_note("[_meta of the tool is too large and left out]");
+      return content.add_note("[the tool's _meta is too large and was left out]");
     for (const auto& [key, value] : own->items())
       if (!key.starts_with("brig/")) meta[key] = value;  // those are the server's word
   }

@@ -41,7 +41,8 @@ std::string message_of(const Job& job) {
   if (job.status == Job::Status::done) return job.message;
   if (job.asked_to_end) return "The call is being ended.";
   if (!job.message.empty()) return job.message;
-  return job.status == Job::Status::queued ? "The call waits for its turn." : "The call runs.";
+  return job.status == Job::Status::queued ? "The call is waiting for its turn."
+                                           : "The call is running.";
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ Mcp::Stop Mcp::ask_task(Request& request) {
   }
   const auto id = request.params.find("taskId");
   if (id == request.params.end() || !id->is_string()) {
-    request.fail(rpc::kInvalidParams, "taskId: a string");
+    request.fail(rpc::kInvalidParams, "taskId must be a string");
     return {};
   }
   const Job* job = is_short_text(*id) ? jobs_.look(id->get_ref<const std::string&>(),
@@ -104,7 +105,8 @@ Mcp::Stop Mcp::ask_task(Request& request) {
                                       : nullptr;
   // The same for what is another's, what has expired and what never was.
   if (!job) {
-    request.fail(rpc::kInvalidParams, "There is no such task, or no longer.", 200);
+    request.fail(rpc::kInvalidParams, "No such task: it does not exist, or it is no longer kept.",
+                 200);
     return {};
   }
   const std::string task = id->get<std::string>();
@@ -115,7 +117,7 @@ Mcp::Stop Mcp::ask_task(Request& request) {
     // A task asks for nothing: there is nothing that an answer could be to.
     const auto responses = request.params.find("inputResponses");
     if (responses == request.params.end() || !responses->is_object())
-      request.fail(rpc::kInvalidParams, "inputResponses: an object");
+      request.fail(rpc::kInvalidParams, "inputResponses must be an object");
     else
       request.answer(Json::object());
   } else {

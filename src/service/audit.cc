@@ -30,15 +30,16 @@ Audit::Audit(const std::string& where) {
   path_ = where;
   own_ = open_log(path_);
   if (!own_)
-    throw_sys("audit log {}: open (another place: --audit FILE; none: --audit none)",
-              in_quotes(path_));
+    throw_sys(
+        "audit log {}: open (choose another place with --audit FILE, or no log with --audit none)",
+        in_quotes(path_));
   fd_ = own_.get();
 }
 
 Audit::~Audit() {
   if (flush()) return;
   std::fprintf(stderr,
-               "brig: the audit log can't be written (%s); these lines are missing in it:\n",
+               "brig: the audit log can't be written (%s); these lines are missing from it:\n",
                errno_text(errno).c_str());
   for (const std::string& line : unwritten_)
     std::fputs((printable_json(line.substr(0, line.size() - 1)) + "\n").c_str(), stderr);
@@ -70,10 +71,11 @@ bool Audit::flush() {
   failing_ = !works;
   if (failing_)
     std::fprintf(stderr,
-                 "brig: the audit log %s can't be written (%s); no call is taken until it can\n",
+                 "brig: the audit log %s can't be written (%s); calls are refused until it can\n",
                  in_quotes(path_).c_str(), errno_text(reason).c_str());
   else
-    std::fprintf(stderr, "brig: the audit log is written again; %llu lines are missing in it\n",
+    std::fprintf(stderr,
+                 "brig: the audit log can be written again; %llu lines are missing from it\n",
                  static_cast<unsigned long long>(lost_ - std::exchange(lost_told_, lost_)));
   errno = reason;
   return works;

@@ -26,7 +26,7 @@ Jobs::Jobs(Loop& loop, Service& service, JobLimits limits)
 }
 
 Refusal Jobs::no_room() {
-  return {503, "too-many-jobs", "too many jobs are kept; forget some, or try again later",
+  return {503, "too-many-jobs", "too many jobs are kept; delete some, or try again later",
           std::chrono::seconds(10)};
 }
 
