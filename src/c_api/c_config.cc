@@ -68,8 +68,8 @@ const Json& list_of(const Json& json, const char* name) {
   return found ? *found : kNone;
 }
 
-// One reader of policies, and the same words for what is wrong with them. Without a source there are no
-// lines to tell.
+// JSON becomes TOML, so that there is one reader of policies and one set of messages. There is no
+// source text, so the messages have no line numbers.
 toml::array toml_array(const Json& json);
 toml::table toml_table(const Json& json);
 
@@ -206,7 +206,7 @@ void tell_error(char** error, const char* kind, const char* message) noexcept {
     const Json json{{"kind", kind}, {"message", message}};
     *error = text_for_c(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   } catch (const std::exception&) {
-    // No memory to say so: who finds nothing has failed all the same.
+    // There is no memory for the message. A caller that finds none still sees the failure.
   }
 }
 
