@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kMostSkipped = 64 * 1024;
 
-// Of a target in absolute form ("http://host/path", as to a proxy) the authority is the host that is asked, whatever Host says (RFC 9112,
-// 3.2.2). False: it has no host, or more than that.
+// Of a target in absolute form ("http://host/path", as to a proxy) the authority is the host that
+// is asked, whatever Host says (RFC 9112, 3.2.2). False: it has no host, or more than that.
 bool take_authority(Request& request, std::string& target) {
   const std::string scheme = lower_case(std::string_view(target).substr(0, target.find(':')));
   if ((scheme != "http" && scheme != "https") || target.compare(scheme.size(), 3, "://") != 0)

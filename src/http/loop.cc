@@ -81,8 +81,9 @@ void next_signal(Loop::Impl& impl, const std::shared_ptr<std::function<void(int)
   });
 }
 
-// Asio does not look whether the kernel took its own descriptors to be watched, and it may not have: it counts what all programs
-// of a user watch. Without signals or timers a server would serve, and not end.
+// Asio does not look whether the kernel took its own descriptors to be watched, and it may not
+// have: it counts what all programs of a user watch. Without signals or timers a server would
+// serve, and not end.
 void check(Loop::Impl& impl) {
   bool timer_heard = false, signal_heard = false;
   asio::steady_timer timer(impl.context, std::chrono::milliseconds(0));
