@@ -23,7 +23,7 @@ constexpr std::size_t kMostEnded = 1000;
 
 Response not_found() { return problem(404, "", "this path does not exist"); }
 
-// Answers what the path does not know. `others`: methods that were looked for before.
+// Answers a method that the path does not have. `others`: methods that were checked before.
 bool is_method(Exchange& exchange, std::string_view allowed, std::string_view others = "") {
   const std::string& method = exchange.request.method;
   if (method == allowed || (allowed == "GET" && method == "HEAD")) return true;
@@ -44,7 +44,7 @@ CallRequest request_of(const ExchangePtr& exchange, const CallerPtr& caller, con
   return request;
 }
 
-// Takes a member of that type from a body; answers if it has another.
+// Takes a member of that type from a body; answers if the member has another type.
 bool take(Exchange& exchange, Json& body, const char* key, Json::value_t type, Json& value) {
   const auto found = body.find(key);
   if (found == body.end()) return true;
@@ -126,7 +126,7 @@ void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   }
 }
 
-// The machine does not change; and to look takes a while, so that is done elsewhere.
+// The machine does not change, and probing takes a while: another thread does it, once.
 void Api::show_capabilities(const ExchangePtr& exchange) {
   const auto answer = [this, exchange] {
     exchange->respond({200, "application/json", capabilities_, {}});
@@ -207,12 +207,13 @@ void Api::start(const ExchangePtr& exchange, CallRequest request) {
   auto started = service_.start(std::move(request), std::move(observer));
   if (const auto* refusal = std::get_if<Refusal>(&started))
     return exchange->respond(problem(*refusal));
-  // Nobody is left to read the result.
+  // If the client leaves, nothing will read the result.
   exchange->on_gone(
       [this, number = std::get<AcceptedCall>(started).number] { service_.cancel(number, true); });
 }
 
-// The stream begins with the first event: until then a call that is none is answered as a problem.
+// The stream begins with the first event. Until then, a refused call is answered with a problem
+// document.
 void Api::stream(const ExchangePtr& exchange, CallRequest request) {
   struct Answer {
     std::vector<Header> headers;

@@ -23,7 +23,7 @@ bool is_address(const std::string& name) {
   return inet_pton(AF_INET, name.c_str(), bytes) == 1;
 }
 
-// What a page may read of an answer, and send with a request, beside what any page may.
+// What a page may read of an answer, and send with a request, in addition to what every page may.
 constexpr const char* kReadable =
     "Brig-Call-Id, Date, ETag, Location, Mcp-Session-Id, Mcp-Protocol-Version, Retry-After, "
     "traceparent, "
@@ -31,7 +31,7 @@ constexpr const char* kReadable =
 constexpr std::string_view kSendable[] = {"accept",        "authorization", "content-type",
                                           "last-event-id", "traceparent",   "tracestate"};
 
-// Of the names that a browser lists, those that a page may send.
+// The names, of those that a browser lists, that a page may send.
 std::string sendable_of(std::string_view names) {
   std::string allowed;
   while (!names.empty()) {
@@ -65,7 +65,8 @@ Gate::Gate(GateOptions options, Tokens& tokens) : options_(std::move(options)), 
   for (std::string& name : options_.origins) name = lower_case(name);
 }
 
-// A page that had its own name point here asks by that name. No name can be made to look like an address.
+// A page that made its own name point here uses that name as Host. No name can look like an
+// address.
 bool Gate::is_host(std::string_view host) const {
   const std::string_view port = host.substr(name_of(host).size());
   if (!port.empty() &&
@@ -76,7 +77,7 @@ bool Gate::is_host(std::string_view host) const {
          std::find(options_.hosts.begin(), options_.hosts.end(), name) != options_.hosts.end();
 }
 
-// A page of an origin that the operator has named. Its answer is for that origin alone.
+// For a page of an origin that the operator has named. The answer is for that origin alone.
 void Gate::allow_page(Exchange& exchange, const std::string& origin) const {
   exchange.headers.push_back({"Access-Control-Allow-Origin", origin});
   exchange.headers.push_back({"Access-Control-Expose-Headers", kReadable});
@@ -107,7 +108,7 @@ bool Gate::admit(Exchange& exchange) const {
     const std::string* asked = request.header("access-control-request-headers");
     if (request.method != "OPTIONS" || !request.header("access-control-request-method"))
       return true;
-    // It comes without a token, and tells nothing but this.
+    // This request has no token, and the answer says nothing else.
     Response response{204,
                       "",
                       "",

@@ -25,7 +25,7 @@ bool is_get(Exchange& exchange) {
   return false;
 }
 
-// A body that is packed would be read as what it is not.
+// An encoded body would be read as if it were plain.
 bool is_plain(Exchange& exchange) {
   const std::string* coding = exchange.request.header("content-encoding");
   if (!coding || lower_case(trimmed(*coding)) == "identity") return true;
@@ -71,7 +71,8 @@ void Server::replace_tokens(Tokens next) {
   });
 }
 
-// What needs no token needs no body either: all of it is answered here, and no stranger's body is ever read.
+// Requests that need no token need no body either. They are answered here, so the body of a request
+// without a token is never read.
 bool Server::admit(const ExchangePtr& exchange) {
   const std::string& path = exchange->request.path;
   if (path == "/healthz") {
@@ -92,7 +93,7 @@ bool Server::admit(const ExchangePtr& exchange) {
 
 void Server::handle(const ExchangePtr& exchange) {
   const std::string& path = exchange->request.path;
-  // Its token may have been taken back while the body came.
+  // The token may have been revoked while the body came.
   const CallerPtr caller = gate_.identify(*exchange);
   if (!caller) return;
   if (path == "/mcp")
@@ -142,7 +143,7 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
   const auto only = exchange->request.parameter("call_id"),
              of = exchange->request.parameter("caller");
   const auto stream = std::make_shared<SseStream>(loop_, exchange);
-  // Both hold the stream, and are let go of when its client leaves.
+  // Both hold the stream, and are released when its client leaves.
   struct Held {
     std::shared_ptr<void> watch;
     Loop::Timer status;
@@ -152,7 +153,7 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
     if (!notice.is_for(caller)) return;
     if (only && notice.call_id != *only) return;
     if (of && (!notice.caller || notice.caller->name != *of)) return;
-    // A slow watcher loses what a call says, not that there is one.
+    // A slow watcher loses output and progress of a call, never the call itself.
     stream->send(notice.kind, notice.data, notice.kind != "output" && notice.kind != "progress");
   });
   if (!only && !of) {
@@ -186,7 +187,7 @@ void Server::show_metrics(Exchange& exchange, const Caller& caller) {
                 .audit_failures = service_.audit().failures(),
                 .audit_lost = service_.audit().lost(),
                 .audit_unwritten = service_.audit().unwritten()};
-  // The name of a tool that a token may not call is not for its holder.
+  // A caller does not see the names of tools that it may not call.
   const auto shows = [&](const std::string& tool) { return caller.admin || caller.may_call(tool); };
   exchange.respond({200,
                     "text/plain; version=0.0.4; charset=utf-8",
