@@ -49,7 +49,7 @@ bool Audit::write(std::string line) {
   if (fd_ < 0) return true;
   if (path_.empty()) line = printable_json(line);  // stderr may be a terminal
   line.push_back('\n');
-  // When nothing can be written, calls that are already running still end: those are kept for later.
+  // While nothing can be written, running calls still end: their lines are kept for later.
   const bool kept = unwritten_.size() < kMostUnwritten && bytes_ + line.size() <= kMostBytes;
   if (kept) {
     bytes_ += line.size();
@@ -67,7 +67,7 @@ bool Audit::works() { return flush(); }
 bool Audit::flush() {
   const bool works = try_flush();
   const int reason = errno;
-  if (path_.empty() || works == !failing_) return works;  // of stderr nobody could be told
+  if (path_.empty() || works == !failing_) return works;  // a failing stderr can't be reported
   failing_ = !works;
   if (failing_)
     std::fprintf(stderr,

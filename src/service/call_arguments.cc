@@ -12,7 +12,8 @@
 namespace brig::serve {
 namespace {
 
-// The kernel's limit for one variable; and in all so much that words and variables fit into a request.
+// The kernel's limit for one variable; and in all so much that words and variables fit into a
+// request.
 constexpr std::size_t kLargestVariable = 128 << 10, kMostVariables = std::size_t{1} << 20;
 
 }  // namespace

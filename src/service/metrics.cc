@@ -85,7 +85,7 @@ struct Metrics::Impl {
   Gauge& connections = gauge("brig_http_connections", "Open HTTP connections");
   Gauge& streams = gauge("brig_http_event_streams", "Open streams of /events");
 
-  // Of what an operator has to look after.
+  // What an operator should look after.
   prometheus::Family<Counter>& reloads = counters(
       "brig_reloads_total",
       "Reloads of manifest and tools, by result; after a failed reload the old ones stay in use");
@@ -117,7 +117,7 @@ struct Metrics::Impl {
   Counter& err = bytes.Add({{"stream", "stderr"}});
 
   std::set<std::string> tools;
-  // Tools come and go with manifests; of so many the series stay apart.
+  // Tools come and go with manifests; only this many have series of their own.
   std::string label_of(const std::string& tool) {
     if (tool.empty()) return "(unknown)";
     if (!tools.contains(tool) && tools.size() >= kMostTools) return "(other)";

@@ -31,7 +31,7 @@ std::string percent_encoded(std::string_view text) {
   return encoded;
 }
 
-// Text that does not grow out of bounds when it is written as JSON.
+// Whether it is text that does not become much longer as JSON.
 bool is_plain_text(std::string_view bytes) {
   if (!is_valid_utf8(bytes)) return false;
   const auto odd = std::count_if(bytes.begin(), bytes.end(), [](char c) {

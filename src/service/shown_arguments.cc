@@ -58,7 +58,8 @@ Json redacted(const Json& value, int depth, std::size_t& room) {
   return shown;
 }
 
-// As JSON, or a little more than `most` if it is larger: a large value is not written out to be measured.
+// As JSON, or a little more than `most` if it is larger: a large value is not written out to be
+// measured.
 std::size_t size_up_to(const Json& value, std::size_t most) {
   std::size_t size = 2;
   if (value.is_string()) {
