@@ -1,4 +1,4 @@
-// tools/call: a call, and what is told of it while it runs.
+// tools/call: a call, and the notifications about it while it runs.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -27,7 +27,7 @@ struct Mcp::ToolCall {
   std::size_t size = 0;  // of the arguments, as text
   AcceptedCall accepted;
   bool runs = false;     // or it waits for its turn
-  bool left = false;     // nobody waits for the answer
+  bool left = false;     // the client does not wait for the answer any more
   Loop::Timer patience;  // until it becomes a task
   std::string task;      // its id, once it is one
 
@@ -37,7 +37,8 @@ struct Mcp::ToolCall {
 
 namespace {
 
-// The model is to read it, and may act on it: a result, not an error of the protocol.
+// A refusal is a result, not an error of the protocol, so that the model reads it and can act on
+// it.
 Json refusal_result(const Refusal& refusal) {
   Json answer{{"isError", true},
               {"content",
@@ -218,7 +219,7 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
   if (refusal) {
     call->commentary->finish();
     Json answer = refusal_result(*refusal);
-    // Who asked for a task can read nothing but a task, or an error.
+    // A client that asked for a task expects a task, or an error.
     if (call->wish)
       request.fail(rpc::kInternal, fmt::format("{}: {}", refusal->name, refusal->detail), 200,
                    std::move(answer["_meta"]));
@@ -232,7 +233,7 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
   }
   if (call->session)
     call->session->running[request.id.dump()] = {call->accepted.number, request.reply, {}};
-  // Without room for it the call goes on, and is answered as if there were no tasks.
+  // If there is no room for a task, the call goes on and is answered as if there were no tasks.
   if (may_become_task)
     call->patience = loop_.after(kTaskPatience, [this, weak = std::weak_ptr(call)] {
       if (const auto held = weak.lock()) become_task(*held);

@@ -7,7 +7,8 @@
 namespace brig::serve {
 namespace {
 
-// A value that no header can hold comes as "=?base64?...?=". Nothing: it claims to, and doesn't.
+// A value that no header can hold comes as "=?base64?...?=". Returns nothing if such a value is
+// malformed.
 std::optional<std::string> value_of(std::string_view header) {
   header = trimmed(header);
   constexpr std::string_view kBegin = "=?base64?", kEnd = "?=";

@@ -1,4 +1,4 @@
-// A request of MCP, taken apart. Only for mcp*.cc.
+// A parsed request of MCP. Only mcp*.cc include this.
 #pragma once
 
 #include "mcp/mcp.h"
@@ -18,7 +18,7 @@ struct Mcp::Request {
     if (modern) value["resultType"] = "complete";
     reply->answer(rpc::result(id, std::move(value)), status);
   }
-  // Its status is HTTP's in the modern era; in the other an error is an answer like any.
+  // In the modern era `status` is the HTTP status; in the other, an error is sent with status 200.
   void fail(int code, const std::string& message, unsigned status = 400,
             Json data = nullptr) const {
     reply->answer(rpc::error(id, code, message, std::move(data)), modern ? status : 200);
