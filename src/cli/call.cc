@@ -103,7 +103,8 @@ class Canceller {
   OwnThread thread_;
 };
 
-// Alone, if it is a command: the others' policies would have zygotes too. Else it must be one that is loaded.
+// If the tool is a command, the toolbox holds it alone: the policies of other tools would need
+// zygotes too. Otherwise it must be a tool that is loaded.
 Toolbox toolbox_with(const std::string& name, const Manifest& manifest) {
   const auto command = manifest.tools.find(name);
   if (!command) return loaded_of(manifest);
@@ -149,7 +150,7 @@ int code_of(const ToolResult& result, int signals) {
   return kOwnFailure;
 }
 
-// A result is data: nothing in it may move the cursor of the one who reads it.
+// A result is data: nothing in it may move the cursor of the reader's terminal.
 std::string printable_lines(std::string_view text) {
   std::string lines;
   for (std::size_t at = 0; at < text.size();) {

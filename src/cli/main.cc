@@ -21,7 +21,8 @@
 
 #include "cli/cli.h"
 
-// A descriptor that the caller closed would be taken by the next file opened, and given to the tool.
+// A descriptor that the caller closed would be taken by the next file opened, and given to the
+// tool.
 static void open_standard_descriptors() {
   for (int fd = 0; fd < 3; ++fd)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
@@ -41,7 +42,8 @@ static int first_of_command(const CLI::App& run, int argc, char** argv) {
   return std::min(at, argc);
 }
 
-// `brig help COMMAND` is `brig COMMAND --help`, and `brig version` is `brig --version`. False: `fault` says why not.
+// `brig help COMMAND` is `brig COMMAND --help`, and `brig version` is `brig --version`. False:
+// `fault` says why not.
 static bool plain_words(const CLI::App& app, int& argc, char** argv, std::string& fault) {
   static char help[] = "--help", version[] = "--version";
   const auto wrong = [&](int at) {

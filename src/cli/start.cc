@@ -1,4 +1,4 @@
-// What both programs look at before they do anything.
+// The checks that both programs make before they do anything.
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -11,7 +11,8 @@
 namespace brig::cli {
 
 void refuse_raised_rights() {
-  // Root gains nothing by it, and a service manager under SELinux starts root's services so.
+  // Root gains nothing by it, and under SELinux a service manager starts root's services in this
+  // way.
   if (getauxval(AT_SECURE) == 0 || getuid() == 0) return;
   throw Error(
       ErrorKind::permission,

@@ -23,7 +23,7 @@ struct ToolsOptions {
   std::string manifest, query, format = "table";
 };
 
-// "who [times]": those that need not be given in brackets.
+// "who [times]": optional parameters are in brackets.
 std::string parameters_of(const Tool& tool) {
   const Json required = tool.input_schema.value("required", Json::array());
   const Json properties = tool.input_schema.value("properties", Json::object());
@@ -73,13 +73,13 @@ void print_table(const Tools& tools) {
 int list(const ToolsOptions& options) {
   const Manifest manifest = manifest_of(options.manifest);
   Tools tools = manifest.tools.list(options.query);
-  // What shells ask for at every TAB: nobody has said yet that code may run.
+  // Shells ask for this at every TAB: no user has agreed yet that code may run.
   if (options.format == "names") {
     for (const auto& tool : tools) put(tool->name + "\n");
     return 0;
   }
   if (has_loaded(manifest)) {
-    // What a library or a module holds is known when it is loaded: in the jail.
+    // The tools of a library or a module are known once it is loaded, in the jail.
     const Sandbox box(loaded_of(manifest), manifest.policy, {.concurrency = 1, .ready_max = 1});
     for (const auto& tool : box.list_tools(options.query)) tools.push_back(tool);
     std::sort(tools.begin(), tools.end(),

@@ -1,4 +1,4 @@
-// The words of a command line: what they should have been, and how they are explained.
+// The words of a command line: suggestions for misspelt ones, and the form of help.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -25,7 +25,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-// "; did you mean --timeout?", or ".". `dashes` stand before each.
+// "; did you mean --timeout?", or ".". `dashes` stand before the suggestion.
 std::string or_nearest(std::string_view word, const std::vector<std::string>& words,
                        std::string_view dashes = "") {
   const std::vector<std::string_view> known(words.begin(), words.end());
