@@ -15,7 +15,7 @@ export class MachinePage {
     this.status = null;
   }
 
-  // What the machine can do does not change: it is asked for once, by who wants to see it.
+  // What the machine can do does not change: the page asks once, when somebody opens this view.
   show() {
     if (this.capabilities) this.setStatus(this.status);
     else this.load();

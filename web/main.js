@@ -78,7 +78,7 @@ function onState(state, { seconds, error }) {
       : error instanceof Problem
         ? oneLine(error.message, 120)
         : "the server can't be reached";
-  // Only changes that matter are told; a countdown is not.
+  // Announce only changes that matter, not a countdown.
   if (state === 'live' && linkState !== '' && linkState !== 'connecting') announce('Connected again');
   if (state === 'waiting' && linkState === 'live') announce('Disconnected');
   if (state !== 'connecting') linkState = state;

@@ -1,4 +1,4 @@
-// Asks for the token when the server wants one.
+// Asks for the token when the server requires one.
 import { hasToken, onUnauthorized, setToken } from './api.js';
 import { byId, setHidden, setText } from './dom.js';
 

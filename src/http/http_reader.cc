@@ -81,7 +81,7 @@ HttpReader::Step HttpReader::check_head() {
   const auto length = parser_->content_length();
   if (length && *length > body_limit_)
     return refuse(413, "the body is larger than " + format_size(body_limit_));
-  // Whoever stands in between must see the same end of the body as this does.
+  // A proxy in between must see the same end of the body as this does.
   const auto lengths = head.count(http::field::content_length);
   if (lengths > 1 || head[http::field::content_length].find_first_not_of("0123456789") !=
                          boost::beast::string_view::npos)
@@ -90,7 +90,7 @@ HttpReader::Step HttpReader::check_head() {
   if (encodings > 0 && (encodings > 1 || lengths > 0 || head.version() < 11 ||
                         !boost::beast::iequals(head[http::field::transfer_encoding], "chunked")))
     return refuse(400, "Transfer-Encoding must be 'chunked', sent once and without Content-Length");
-  // Now: what comes after the body as trailers is nothing that anybody has checked.
+  // The headers are copied now: trailers that come after the body are not checked.
   message_ = {};
   for (const auto& field : head) {
     const auto name = field.name_string();
@@ -127,7 +127,7 @@ HttpReader::Step HttpReader::check_message() {
 bool HttpReader::can_skip() const {
   if (!parser_ || parser_->is_done()) return true;
   const auto length = parser_->content_length();
-  // A client that waits to be told may send its body or not.
+  // A client that waits for "100 Continue" may or may not send its body.
   return length && *length <= kMostSkipped && !awaits_continue_;
 }
 

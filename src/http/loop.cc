@@ -144,7 +144,7 @@ Loop::Timer Loop::every(std::chrono::milliseconds time, std::function<void()> jo
 }
 
 std::shared_ptr<void> Loop::when_readable(int fd, std::function<void()> job) {
-  // Asio does not say so of files, and never calls.
+  // For a file Asio reports no error, and never calls the job.
   const UniqueFd probe(epoll_create1(EPOLL_CLOEXEC));
   if (!probe) throw_sys("waiting for descriptor {}: epoll_create1", fd);
   epoll_event event{.events = EPOLLIN, .data = {}};

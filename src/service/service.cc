@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t kWatchBuffer = 2048, kMostAtOnce = std::size_t{1} << 20, kLongestId = 128;
 constexpr std::size_t kLongestWord = 100,
                       kLongestPath = 200;  // of what a client made up, in a line of the audit log
-// Bytes: arguments in a line of the audit log, and in an event; what is kept of a call that has ended.
+// Bytes: arguments in a line of the audit log, and in an event; what is kept of a call that has
+// ended.
 constexpr std::size_t kMostInAudit = 64 * 1024, kMostInEvents = 4 * 1024,
                       kMostOutputKept = 2 * 1024, kMostOfACall = 16 * 1024;
 constexpr int kMostViolationsKept = 20;
@@ -340,7 +341,8 @@ std::vector<CallSummary> Service::calls(const Caller& caller) const {
   return list;
 }
 
-// `all`: all that a watch can hold. Otherwise so much that a flood of output does not keep everything else waiting; the rest comes next.
+// `all`: all that a watch can hold. Otherwise so much that a flood of output does not keep
+// everything else waiting; the rest comes next.
 void Service::read_events(ServedSandbox& served, bool all) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < kWatchBuffer && (all || bytes < kMostAtOnce); ++i) {
