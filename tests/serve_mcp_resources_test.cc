@@ -88,7 +88,7 @@ TEST(McpFiles, AreToldIfTheyAreTooLargeOrTooMany) {
   const Json many = shell.call(run_line("for i in $(seq 40); do echo x > $i; done"));
   EXPECT_EQ(links_of(many).size(), 16u);
   EXPECT_TRUE(contains(many["content"].dump(),
-                       "24 more files of the workspace are not kept: there are more than 16"))
+                       "24 more files of the workspace were not returned: there are more than 16"))
       << many;
 }
 

@@ -220,14 +220,14 @@ export class CallList {
     const hold = byId('hold');
     const fresh = this.held === null ? 0 : this.store.added - this.held;
     hold.setAttribute('aria-pressed', String(this.held !== null));
-    setText(hold, this.held === null ? 'Hold' : fresh > 0 ? `Go on (${count(fresh)} new)` : 'Go on');
+    setText(hold, this.held === null ? 'Hold' : fresh > 0 ? `Continue (${count(fresh)} new)` : 'Continue');
     setHidden(byId('calls-empty'), all.length > 0);
     const total = this.store.added + this.store.restored;
     const note =
       all.length === 0
         ? ''
         : matching === 0
-          ? 'No call matches.'
+          ? 'No call matches the filter.'
           : total > all.length && this.chip === 'all' && this.text === ''
             ? `The last ${count(all.length)} of ${count(total)} calls.`
             : '';

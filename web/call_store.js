@@ -136,7 +136,7 @@ export class CallStore {
       if (there.has(name)) continue;
       for (const call of known.filter((one) => one.seen < asked)) {
         call.state = 'unknown';
-        call.message = 'it ended while this page was not connected';
+        call.message = 'the call ended while this page was not connected';
         call.ended = now;
         ++call.version;
         this.#end(call);

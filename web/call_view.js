@@ -245,8 +245,8 @@ export class CallView {
       setText(
         this.message,
         error.status === 404
-          ? 'The server has no such call any more.'
-          : `Not cancelled: ${visible(error.message)}`,
+          ? 'The call has already ended.'
+          : `Could not cancel the call: ${visible(error.message)}`,
       );
       setHidden(this.message, false);
     }

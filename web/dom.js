@@ -30,7 +30,7 @@ export function setData(element, name, value) {
 export const byId = (id) => document.getElementById(id);
 
 let announced = 0;
-// Tells those who can't see the page. For what a person waits for, never for what merely happens.
+// Announces a text to screen readers. Use it for what a person waits for, never for what merely happens.
 export function announce(text) {
   const region = byId('announce');
   region.textContent = oneLine(text);

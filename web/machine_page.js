@@ -15,7 +15,7 @@ export class MachinePage {
     this.status = null;
   }
 
-  // What the machine can do does not change: it is asked for once, by who wants to see it.
+  // What the machine can do does not change: the page asks once, when somebody opens this view.
   show() {
     if (this.capabilities) this.setStatus(this.status);
     else this.load();
@@ -31,7 +31,7 @@ export class MachinePage {
           el(
             'p',
             { class: 'empty' },
-            `What the machine enforces could not be read: ${visible(error.message)}`,
+            `Could not read what this machine enforces: ${visible(error.message)}`,
           ),
         );
     }
@@ -54,13 +54,13 @@ export class MachinePage {
       el(
         'section',
         { class: 'machine-head' },
-        el('p', { class: 'verdict' }, 'Isolation: ', el('strong', {}, oneLine(level ?? 'not known', 40))),
+        el('p', { class: 'verdict' }, 'Isolation: ', el('strong', {}, oneLine(level ?? 'unknown', 40))),
         el(
           'p',
           { class: 'note' },
           missing.length === 0
-            ? `All ${count(layers.length)} layers are there.`
-            : `${count(layers.length - missing.length)} of ${count(layers.length)} layers are there.`,
+            ? `All ${count(layers.length)} layers are available.`
+            : `${count(layers.length - missing.length)} of ${count(layers.length)} layers are available.`,
         ),
       ),
       el(
@@ -105,7 +105,7 @@ export class MachinePage {
           el(
             'td',
             {},
-            layer.present ? 'enforced' : layer.required ? 'missing, and the jail needs it' : 'missing',
+            layer.present ? 'enforced' : layer.required ? 'missing; the jail needs it' : 'missing',
           ),
           el(
             'td',
@@ -141,8 +141,8 @@ export class MachinePage {
       ['State', status.draining === true ? 'draining' : status.draining === false && 'serving'],
       ['Tools', count(status.tools)],
       ['Built-in tools', yesNo(status.builtins)],
-      ['Token', status.auth === true ? 'asked for' : status.auth === false && 'not asked for'],
-      ['At once', count(status.concurrency)],
+      ['Token', status.auth === true ? 'required' : status.auth === false && 'not required'],
+      ['Calls at once', count(status.concurrency)],
       ['Queue', count(status.queue)],
       ['Calls so far', count(status.calls_total)],
       ['Connections', count(status.connections)],

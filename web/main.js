@@ -68,7 +68,7 @@ function onState(state, { seconds, error }) {
     connecting: linkState === 'waiting' ? 'connecting again' : 'connecting',
     live: 'live',
     unauthorized: 'token needed',
-    waiting: `again in ${seconds} s`,
+    waiting: `trying again in ${seconds} s`,
   }[state];
   setData(byId('link'), 'state', state);
   setText(byId('link-text'), text);
@@ -78,7 +78,7 @@ function onState(state, { seconds, error }) {
       : error instanceof Problem
         ? oneLine(error.message, 120)
         : "the server can't be reached";
-  // Only changes that matter are told; a countdown is not.
+  // Announce only changes that matter, not a countdown.
   if (state === 'live' && linkState !== '' && linkState !== 'connecting') announce('Connected again');
   if (state === 'waiting' && linkState === 'live') announce('Disconnected');
   if (state !== 'connecting') linkState = state;
@@ -89,13 +89,13 @@ function showBanner() {
   const banner = byId('banner');
   const text =
     linkState === 'waiting'
-      ? `Not connected: ${linkError}. What is below is as of then.`
+      ? `Not connected: ${linkError}. This page shows the last known state.`
       : linkState === 'unauthorized'
-        ? 'The server asks for a token.'
+        ? 'The server asks for a token: enter one with Unlock.'
         : draining
-          ? 'The server is draining: it finishes what runs, and takes no new calls.'
+          ? 'The server is shutting down: it finishes the running calls and accepts no new ones.'
           : lost > 0
-            ? `${count(lost)} events did not reach this page: they came faster than it could take them.`
+            ? `${count(lost)} events did not reach this page: they came faster than the page could receive them.`
             : '';
   setHidden(banner, text === '');
   if (text === '' || banner.dataset.text === text) return;

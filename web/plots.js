@@ -84,7 +84,7 @@ class Plot {
 
   #show(index) {
     this.cursor = index;
-    this.#tell(); // now: who holds a key down would else read of a second that is passed already
+    this.#tell(); // at once: while a key is held down, a later text would describe a second that has passed
     paintSoon(this.repaint);
   }
 

@@ -26,7 +26,7 @@ function imageBlock(block) {
     block.data.length > MOST_IMAGE ||
     !/^[A-Za-z0-9+/]+={0,2}$/.test(block.data)
   ) {
-    return [el('p', { class: 'note' }, `an image that can't be shown (${visible(type ?? 'of no type')})`)];
+    return [el('p', { class: 'note' }, `an image that can't be shown (${visible(type ?? 'no type')})`)];
   }
   const image = el('img', { class: 'picture', alt: 'An image that the tool made' });
   image.addEventListener('error', () =>

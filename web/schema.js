@@ -122,17 +122,17 @@ export function stringFault(text, schema) {
   if (length < (schema.minLength ?? 0))
     return `at least ${schema.minLength} ${schema.minLength === 1 ? 'character' : 'characters'}`;
   if (length > (schema.maxLength ?? Infinity))
-    return `at most ${schema.maxLength} characters; these are ${length}`;
+    return `at most ${schema.maxLength} characters; this has ${length}`;
   if (typeof schema.pattern === 'string' && !matches(schema.pattern, text))
-    return `it must match ${schema.pattern}`;
+    return `must match ${schema.pattern}`;
   return null;
 }
 
 export function numberFault(text, schema, kind) {
-  if (!NUMBER.test(text)) return kind === 'integer' ? 'a whole number, please' : 'a number, please';
+  if (!NUMBER.test(text)) return kind === 'integer' ? 'must be a whole number' : 'must be a number';
   const value = Number(text);
-  if (!Number.isFinite(value)) return 'a number that large does not fit';
-  if (kind === 'integer' && !Number.isInteger(value)) return 'a whole number, please';
+  if (!Number.isFinite(value)) return 'the number is too large';
+  if (kind === 'integer' && !Number.isInteger(value)) return 'must be a whole number';
   if (value < schema.minimum) return `at least ${schema.minimum}`;
   if (value > schema.maximum) return `at most ${schema.maximum}`;
   if (value <= schema.exclusiveMinimum) return `above ${schema.exclusiveMinimum}`;

@@ -97,7 +97,7 @@ class Field {
   empty(faults) {
     if (!this.required) return undefined;
     if (this.nullable) return 'null';
-    return this.fault('this is required', faults);
+    return this.fault('this field is required', faults);
   }
 
   find(pointer) {
@@ -291,7 +291,7 @@ class ArrayField extends GroupField {
       return this.fault(`at least ${this.schema.minItems} items`, faults);
     const texts = this.fields.map((field) => field.read(faults) ?? 'null');
     if (this.schema.uniqueItems && new Set(texts).size < texts.length)
-      return this.fault('no two of them may be the same', faults);
+      return this.fault('all items must be different', faults);
     return `[${texts.join(',')}]`;
   }
   fill(value) {

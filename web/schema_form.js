@@ -43,7 +43,7 @@ export class SchemaForm {
         { class: 'chips modes', role: 'group', 'aria-label': 'How to write the arguments' },
         ...this.modes,
       ),
-      none ? el('p', { class: 'note' }, 'It takes no arguments.') : null,
+      none ? el('p', { class: 'note' }, 'This tool takes no arguments.') : null,
       this.fields.element,
       this.text,
       this.summary,
@@ -60,7 +60,7 @@ export class SchemaForm {
     const faults = [];
     const text = this.fields.read(faults);
     if (faults.length === 0) return text;
-    setText(this.summary, `${plural(faults.length, 'argument')} to look at again.`);
+    setText(this.summary, `${plural(faults.length, 'argument')} to correct.`);
     faults[0].focus();
     return null;
   }

@@ -41,7 +41,7 @@ export async function readEvents(body, onEvent) {
       length += value.length - start;
       if (length > LONGEST_LINE) {
         await reader.cancel();
-        throw new Error('an event longer than the console reads');
+        throw new Error('an event is longer than the console can read');
       }
     }
   }

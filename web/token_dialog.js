@@ -1,4 +1,4 @@
-// Asks for the token when the server wants one.
+// Asks for the token when the server requires one.
 import { hasToken, onUnauthorized, setToken } from './api.js';
 import { byId, setHidden, setText } from './dom.js';
 
@@ -32,7 +32,7 @@ export function setUpToken(onToken) {
     if (!/^[\x21-\x7e]+$/.test(token)) {
       setText(
         fault,
-        token === '' ? 'A token, please.' : 'A token has no spaces and only plain letters, digits and signs.',
+        token === '' ? 'Enter a token.' : 'A token must be printable ASCII characters without spaces.',
       );
       return;
     }

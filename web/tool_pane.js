@@ -143,7 +143,7 @@ export class ToolPane {
     clearInterval(this.clock);
     if (!neverBegan) {
       call.state = 'unknown';
-      call.message = `How it ended is not known: ${error.message}`;
+      call.message = `The console could not see how the call ended: ${error.message}`;
       ++call.version;
       paintSoon(this.paint);
       return;
@@ -194,7 +194,7 @@ function faultsOf(document) {
       .slice(0, 50)
       .map((one) => [
         String(one?.pointer ?? one?.path ?? '').replace(/^#/, ''),
-        visible(one?.detail ?? one?.message ?? 'not accepted'),
+        visible(one?.detail ?? one?.message ?? 'invalid value'),
       ]);
   }
   return [...String(document.detail ?? '').matchAll(/(?:^|[:;] )(\/[^:;\s]*): ([^;]+)/g)]

@@ -28,7 +28,7 @@ export class ToolsPage {
       const { tools } = await getJson('/v1/tools');
       this.tools = Array.isArray(tools) ? tools.filter((tool) => typeof tool?.name === 'string') : [];
     } catch (error) {
-      if (this.tools === null) this.#tell(`The tools could not be read: ${error.message}`);
+      if (this.tools === null) this.#tell(`Could not read the tools: ${error.message}`);
       return;
     }
     this.#list();
@@ -76,10 +76,10 @@ export class ToolsPage {
     );
     if (this.tools.length === 0)
       this.#tell('The server has no tools. Give it a manifest: brig serve --manifest brig.toml');
-    else if (found.length === 0) this.#tell('No tool matches.');
+    else if (found.length === 0) this.#tell('No tool matches the filter.');
     else
       this.#tell(
-        found.length > MOST_LISTED ? `and ${count(found.length - MOST_LISTED)} more: filter them` : '',
+        found.length > MOST_LISTED ? `and ${count(found.length - MOST_LISTED)} more; filter the list to see them` : '',
       );
     this.#mark();
   }
@@ -101,7 +101,7 @@ export class ToolsPage {
           'p',
           { class: 'empty' },
           this.chosen === null
-            ? `${plural(this.tools.length, 'tool')}. Choose one to see what it takes, and to call it.`
+            ? `${plural(this.tools.length, 'tool')}. Choose one to see its arguments and to call it.`
             : `There is no tool called “${oneLine(this.chosen, 80)}”.`,
         ),
       );

@@ -1,4 +1,4 @@
-// Commands, and what stands by itself, in C.
+// The C functions for commands, and those that need no Sandbox.
 #include <brig/capabilities.h>
 #include <brig/runner.h>
 #include <brig/seed.h>

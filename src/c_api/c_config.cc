@@ -203,7 +203,7 @@ void tell_error(char** error, const char* kind, const char* message) noexcept {
     const Json json{{"kind", kind}, {"message", message}};
     *error = text_for_c(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   } catch (const std::exception&) {
-    // No memory to say so: who finds nothing has failed all the same.
+    // There is no memory for the message. A caller that finds none still sees the failure.
   }
 }
 

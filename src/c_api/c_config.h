@@ -1,4 +1,5 @@
-// What C hands over, as JSON, made into brig's own. All of it throws Error(config) for what is not right.
+// Turns the JSON that C hands over into brig's own types. Every function throws Error(config) if
+// the JSON is wrong.
 #pragma once
 
 #include <brig/c.h>
@@ -15,7 +16,7 @@ namespace brig {
 
 Json json_of(const char* text, std::size_t size, std::span<const brig_c_blob> blobs = {});
 
-// `base` with what `json` says, as in a manifest.
+// `base`, changed by what `json` says, as in a manifest.
 Policy policy_of(const Json& json, const Policy& base = {});
 
 struct Config {
@@ -25,12 +26,13 @@ struct Config {
 };
 Config config_of(const Json& json);
 
-// A copy that C can free; null if there is no memory.
+// A copy that C can free; null if memory is short.
 char* text_for_c(std::string_view text, std::size_t* size = nullptr) noexcept;
 
 void tell_error(char** error, const char* kind, const char* message) noexcept;
 
-// action(), or `otherwise` and why in `error`: nothing that C can't catch leaves.
+// Returns action(). If it throws, returns `otherwise` and puts the reason into `error`: no
+// exception reaches C.
 template <typename T, typename Action>
 T guarded(T otherwise, char** error, const Action& action) noexcept {
   try {

@@ -1,4 +1,4 @@
-// Sandboxes in C.
+// The C functions for Sandboxes, queues and watches.
 #include <brig/version.h>
 
 #include <cstdlib>
@@ -66,7 +66,7 @@ Asked asked_of(const char* request, std::size_t size, std::span<const brig_c_blo
   return asked;
 }
 
-// Of a request that can't be understood.
+// The result of a request that can't be understood.
 std::string refusal(const std::string& why) {
   ToolResult result;
   result.error = why;

@@ -43,7 +43,7 @@ std::string read_all(int fd, const std::string& name) {
     if (size == 0) return text;
     text.append(chunk, static_cast<std::size_t>(size));
     if (text.size() > kMaxArguments)
-      throw_error(ErrorKind::config, "reading {}: longer than {}", name,
+      throw_error(ErrorKind::config, "reading {}: it is longer than {}", name,
                   format_size(kMaxArguments));
   }
 }
@@ -64,9 +64,9 @@ std::string unknown(const std::string& name, const Toolbox& tools) {
   names.reserve(all.size());
   for (const auto& tool : all) names.push_back(tool->name);
   const auto meant = nearest(name, names);
-  return fmt::format("unknown tool: {}; {}", in_quotes(name),
-                     meant ? fmt::format("did you mean '{}'?", *meant)
-                           : "`brig tools` lists those that there are");
+  return fmt::format(
+      "unknown tool: {}; {}", in_quotes(name),
+      meant ? fmt::format("did you mean '{}'?", *meant) : "`brig tools` lists the tools");
 }
 
 ToolResult refused(Outcome outcome, std::string message) {
@@ -103,7 +103,8 @@ class Canceller {
   OwnThread thread_;
 };
 
-// Alone, if it is a command: the others' policies would have zygotes too. Else it must be one that is loaded.
+// If the tool is a command, the toolbox holds it alone: the policies of other tools would need
+// zygotes too. Otherwise it must be a tool that is loaded.
 Toolbox toolbox_with(const std::string& name, const Manifest& manifest) {
   const auto command = manifest.tools.find(name);
   if (!command) return loaded_of(manifest);
@@ -149,7 +150,7 @@ int code_of(const ToolResult& result, int signals) {
   return kOwnFailure;
 }
 
-// A result is data: nothing in it may move the cursor of the one who reads it.
+// A result is data: nothing in it may move the cursor of the reader's terminal.
 std::string printable_lines(std::string_view text) {
   std::string lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -206,18 +207,17 @@ void add_call(CLI::App& app, int& exit_code) {
                    "A JSON object, @FILE that holds one, or - for stdin [{}]");
   call->add_option("--manifest", options->manifest, "Manifest [brig.toml]")->type_name("FILE");
   call->add_flag("--json", options->json, "Print the whole result as JSON instead of the output");
-  call->add_flag("--watch", options->watch, "Tell on stderr what happens, as it happens");
+  call->add_flag("--watch", options->watch, "Print events of the call on stderr, as they happen");
   call->footer(
-      "Prints what the tool answers: text as it is, all else as JSON.\n"
+      "Prints the tool's result: text as it is, anything else as JSON.\n"
       "Examples:\n"
       "  brig call greet '{\"who\": \"you\"}'\n"
       "  brig call --manifest tools/brig.toml count_lines @arguments.json --json\n"
       "  echo '{\"who\": \"you\"}' | brig call greet - --watch\n"
-      "Exit codes: 0, 1 the tool failed, 124 its time was over, 125 brig failed or the manifest "
-      "is\n"
-      "wrong, 126 the arguments do not fit, 127 no such tool, 128+N ended by signal N (137: "
-      "memory,\n"
-      "output).");
+      "Exit codes: 0 success, 1 the tool failed, 124 timeout, 125 brig failed or the manifest is\n"
+      "wrong, 126 invalid arguments, 127 unknown tool, 128+N ended by signal N (137: the memory "
+      "or\n"
+      "output limit).");
   call->callback([options, &exit_code] { exit_code = call_tool(*options); });
 }
 

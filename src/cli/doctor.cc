@@ -49,7 +49,7 @@ int show(bool json) {
 void add_doctor(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* doctor =
-      app.add_subcommand("doctor", "Tells what this machine can enforce, by trying it.");
+      app.add_subcommand("doctor", "Shows what this machine can enforce, by trying it.");
   doctor->add_flag("--json", *json, "As JSON");
   doctor->footer(
       "Examples:\n"

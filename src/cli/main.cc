@@ -21,7 +21,8 @@
 
 #include "cli/cli.h"
 
-// A descriptor that the caller closed would be taken by the next file opened, and given to the tool.
+// A descriptor that the caller closed would be taken by the next file opened, and given to the
+// tool.
 static void open_standard_descriptors() {
   for (int fd = 0; fd < 3; ++fd)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
@@ -41,7 +42,8 @@ static int first_of_command(const CLI::App& run, int argc, char** argv) {
   return std::min(at, argc);
 }
 
-// `brig help COMMAND` is `brig COMMAND --help`, and `brig version` is `brig --version`. False: `fault` says why not.
+// `brig help COMMAND` is `brig COMMAND --help`, and `brig version` is `brig --version`. False:
+// `fault` says why not.
 static bool plain_words(const CLI::App& app, int& argc, char** argv, std::string& fault) {
   static char help[] = "--help", version[] = "--version";
   const auto wrong = [&](int at) {
@@ -78,10 +80,9 @@ static int run_program(int argc, char** argv) {
       "  brig call greet '{\"who\": \"you\"}'\n"
       "  brig serve --manifest brig.toml\n"
       "  brig doctor\n"
-      "`brig help COMMAND` tells more, `brig version` which brig this is.\n"
-      "Exit codes: 124 time was over, 125 brig failed, 126 can't be run, 127 not found, 128+N "
-      "ended\n"
-      "by signal N, otherwise the command's own.");
+      "`brig help COMMAND` shows more, `brig version` prints the version.\n"
+      "Exit codes: 124 timeout, 125 brig failed, 126 can't be run, 127 not found, 128+N ended by\n"
+      "signal N, otherwise the command's own.");
   int exit_code = 0;
   std::vector<std::string> command;
   const CLI::App& run = brig::cli::add_run(app, command, exit_code);

@@ -49,17 +49,17 @@ void add_path_options(CLI::App& app, PathOptions& options) {
                         const char* type) {
     app.add_option(name, target, help)->type_name(type)->expected(1)->take_all();
   };
-  list("--read", options.read, "Let it read PATH, at PLACE in the cell (repeatable)",
+  list("--read", options.read, "Let the cell read PATH, and find it at PLACE (repeatable)",
        "PATH[:PLACE]");
-  list("--write", options.write, "Let it write PATH too (repeatable)", "PATH[:PLACE]");
-  list("--read-optional", options.read_optional, "As --read, if PATH exists (repeatable)",
+  list("--write", options.write, "Let the cell read and write PATH (repeatable)", "PATH[:PLACE]");
+  list("--read-optional", options.read_optional, "Same as --read, if PATH exists (repeatable)",
        "PATH[:PLACE]");
-  list("--write-optional", options.write_optional, "As --write, if PATH exists (repeatable)",
+  list("--write-optional", options.write_optional, "Same as --write, if PATH exists (repeatable)",
        "PATH[:PLACE]");
-  list("--noexec", options.noexec, "Nothing below the listed PATH can be executed (repeatable)",
+  list("--noexec", options.noexec, "Let nothing below the listed PATH be executed (repeatable)",
        "PATH");
   list("--protect", options.protect,
-       "Keep PATH below a writable one read-only; @default: .git/hooks, .envrc ... (repeatable)",
+       "Keep PATH read-only inside a writable one; @default: .git/hooks, .envrc ... (repeatable)",
        "PATH");
 }
 

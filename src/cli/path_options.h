@@ -1,4 +1,4 @@
-// Options about paths, the same in every sub-command that has them.
+// The options about paths, which are the same in every sub-command that has them.
 #pragma once
 
 #include <brig/policy.h>
@@ -13,7 +13,8 @@ class App;
 
 namespace brig::cli {
 
-// Paths are relative to the current directory, and become absolute; the policy's own stay.
+// Paths are relative to the current directory and become absolute; those of a policy file stay as
+// they are.
 struct PathOptions {
   std::vector<std::string> read, write, read_optional, write_optional, noexec, protect;
 
@@ -23,7 +24,7 @@ struct PathOptions {
 };
 void add_path_options(CLI::App& app, PathOptions& options);
 
-// What files.protect could not keep, on stderr.
+// Prints on stderr which names files.protect could not keep.
 void tell_what_appeared(const Report& report);
 
 }  // namespace brig::cli

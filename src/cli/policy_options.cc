@@ -76,10 +76,10 @@ void add_word_options(CLI::App& app, WordOptions& options) {
     app.add_option(name, target, help)->type_name("NAME")->expected(1)->take_all();
   };
   list("--preset", options.preset,
-       "What a toolchain needs: node, python, rust, go, java or git (repeatable; see brig "
+       "Add what a toolchain needs: node, python, rust, go, java or git (repeatable; see brig "
        "presets)");
-  list("--unset", options.unset, "Take variable NAME out (repeatable)");
-  app.add_option("--user", options.user, "Its id inside the cell: root or a number [1000]")
+  list("--unset", options.unset, "Remove variable NAME (repeatable)");
+  app.add_option("--user", options.user, "User id inside the cell: root or a number [1000]")
       ->type_name("ID");
 }
 
@@ -108,15 +108,15 @@ Policy PolicyOptions::policy() const {
 
 void add_policy_options(CLI::App& app, PolicyOptions& options) {
   app.add_option("--policy", options.policy_file,
-                 "Policy file (TOML) for run_command and run_python; the options below come on top")
+                 "Policy file (TOML) for run_command and run_python; the options below add to it")
       ->type_name("FILE");
   add_path_options(app, options.paths);
   app.add_option("--net", options.net, "none, loopback or host [none]")
       ->type_name("MODE")
       ->check(CLI::IsMember({"none", "loopback", "host"}));
   add_word_options(app, options.words);
-  app.add_option("--memory", options.memory, "Memory of a call [512M]")->type_name("SIZE");
-  app.add_option("--timeout", options.timeout, "Wall time of a call [30s]")->type_name("TIME");
+  app.add_option("--memory", options.memory, "Memory limit of a call [512M]")->type_name("SIZE");
+  app.add_option("--timeout", options.timeout, "Time limit of a call [30s]")->type_name("TIME");
 }
 
 }  // namespace brig::cli

@@ -46,7 +46,7 @@ void put_preset(const Preset& preset) {
   put(fmt::format("{}  {}\n", styled(preset.name, Style::bold, 1), preset.what));
   put_words("reads", preset.read);
   put_words("caches", preset.caches);
-  put_words("of it here", found_here(preset));
+  put_words("found here", found_here(preset));
   put_words("passes on", preset.passthrough);
   put_words("sets", words_of(preset.set));
   put_words("offline", words_of(preset.offline));
@@ -84,14 +84,12 @@ void add_presets(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("presets", "Lists presets: what toolchains need in a cell, by name.");
-  command->add_option("NAME", options->names, "Only these");
+  command->add_option("NAME", options->names, "Show only these presets");
   command->add_flag("--json", options->json, "As JSON");
   command->footer(
-      "A preset adds files of yours to read, where they are there, and variables. `offline` is set "
-      "unless the\n"
-      "network is the host's. NAME:shared keeps a cache ({cache}) that all cells with this word "
-      "can "
-      "write.\n"
+      "A preset lets the cell read files of yours, if they exist, and sets variables; those of\n"
+      "`offline` are set unless the network is host. NAME:shared keeps a cache ({cache}) that\n"
+      "every cell with this preset can write.\n"
       "Examples:\n"
       "  brig presets\n"
       "  brig presets rust --json\n"

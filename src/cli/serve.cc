@@ -30,7 +30,8 @@ void run_server(char** argv) {
   }
   throw_error(
       ErrorKind::config,
-      "brig-server is neither in ../libexec/brig nor beside this program ({}): install all of brig",
+      "brig-server is missing: it is neither in ../libexec/brig nor beside this program ({}); "
+      "install all of brig",
       own.native());
 }
 

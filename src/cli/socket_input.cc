@@ -34,7 +34,7 @@ SocketInput::SocketInput(int socket) : socket_(socket) {
   if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0) throw_sys("stdin: getsockopt");
   if (type != SOCK_STREAM)
     throw_error(ErrorKind::config,
-                "stdin is a socket that is no stream; give a file, a pipe or nothing");
+                "stdin is a socket, but not a stream socket; use a file or a pipe, or close it");
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw_sys("stdin: pipe2");
   read_.reset(ends[0]);
   write_.reset(ends[1]);
@@ -68,14 +68,15 @@ void SocketInput::take_out(std::size_t unread) {
   }
 }
 
-// What is in the pipe is in the socket, too, and would be seen there once more. That the pipe can be written to does not say that
-// it is empty: the command can make it larger.
+// The bytes in the pipe are also in the socket, and must not be shown twice. A writable pipe need
+// not be empty: the command can make it larger.
 bool SocketInput::await_empty() {
   while (await(write_.get(), POLLOUT, stop_.get())) {
     const std::size_t left = unread();
     take_out(left);
     if (left == 0) return true;
-    // Small again it is waited for by poll. A command that keeps that from being done is looked at now and then.
+    // Once the pipe is small again, poll can wait for it. If the command prevents that, look from
+    // time to time.
     if (fcntl(write_.get(), F_SETPIPE_SZ, kOnePage) < 0 || enlarged_)
       if (!await(-1, 0, stop_.get(), kNap)) return false;
     enlarged_ = true;

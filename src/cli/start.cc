@@ -1,4 +1,4 @@
-// What both programs look at before they do anything.
+// The checks that both programs make before they do anything.
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -11,12 +11,14 @@
 namespace brig::cli {
 
 void refuse_raised_rights() {
-  // Root gains nothing by it, and a service manager under SELinux starts root's services so.
+  // Root gains nothing by it, and under SELinux a service manager starts root's services in this
+  // way.
   if (getauxval(AT_SECURE) == 0 || getuid() == 0) return;
-  throw Error(ErrorKind::permission,
-              "started with more rights than its caller has (a set-user-ID or set-group-ID "
-              "bit, file capabilities, or a security module): whoever may start it would get those "
-              "rights. It needs none: take them away (chmod u-s,g-s; setcap -r)");
+  throw Error(
+      ErrorKind::permission,
+      "started with more rights than its caller has (a set-user-ID or set-group-ID bit, file "
+      "capabilities, or a security module): every user who may start it would get those "
+      "rights. brig needs none of them: remove them with chmod u-s,g-s and setcap -r");
 }
 
 void refuse_empty_values(CLI::App& app, int argc, char** argv) {

@@ -1,4 +1,5 @@
-// Output that never blocks for good, and signals that cancel: what `brig run` and `brig call` share.
+// Output that never blocks forever, and signals that cancel a call. `brig run` and `brig call`
+// share them.
 #pragma once
 
 #include <chrono>
@@ -10,8 +11,9 @@
 
 namespace brig::cli {
 
-// Writes output on. A reader that does not read must not keep the cell past its time, so this never
-// blocks: PIPE_BUF bytes fit once poll says so. After `until`, or once `cancel` is readable, what does not fit is dropped.
+// Passes output on. A reader that does not read must not keep the cell past its time, so this never
+// blocks: PIPE_BUF bytes fit once poll says so. After `until`, or once `cancel` is readable, it
+// drops what does not fit.
 class Passer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -21,7 +23,7 @@ class Passer {
 
   // False if some of it was dropped.
   bool pass(int fd, std::string_view bytes);
-  // Why, the last time: "standard output: No space left on device".
+  // The reason of the last loss: "standard output: No space left on device".
   const std::string& why() const { return why_; }
 
  private:
@@ -32,16 +34,18 @@ class Passer {
   std::string why_;
 };
 
-// Those of Ctrl-C and its like that the program was started with ignored: by nohup, or by a shell's `trap ''` or `&`.
+// The cancelling signals that were ignored when the program started: by nohup, or by a shell's
+// `trap ''` or `&`.
 std::vector<int> ignored_signals();
 
 // Whether two descriptors lead to the same file, pipe or terminal.
 bool is_one_file(int one, int other);
 
-// Ctrl-C and its like, unless they are ignored, and a broken pipe, cancel: they are read from a descriptor, not
-// handled. Before any thread is made, which must inherit that they are blocked.
+// A descriptor to read the signals that cancel a call: Ctrl-C and the like, unless they are
+// ignored, and a broken pipe. Blocks them, so call it before any thread is made: threads must
+// inherit that.
 UniqueFd signals_as_descriptor();
-// The number of one that has come; SIGINT if there is none.
+// The number of a signal that has come; SIGINT if there is none.
 int signal_from(int descriptor);
 
 }  // namespace brig::cli

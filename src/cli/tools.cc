@@ -23,7 +23,7 @@ struct ToolsOptions {
   std::string manifest, query, format = "table";
 };
 
-// "who [times]": those that need not be given in brackets.
+// "who [times]": optional parameters are in brackets.
 std::string parameters_of(const Tool& tool) {
   const Json required = tool.input_schema.value("required", Json::array());
   const Json properties = tool.input_schema.value("properties", Json::object());
@@ -73,13 +73,13 @@ void print_table(const Tools& tools) {
 int list(const ToolsOptions& options) {
   const Manifest manifest = manifest_of(options.manifest);
   Tools tools = manifest.tools.list(options.query);
-  // What shells ask for at every TAB: nobody has said yet that code may run.
+  // Shells ask for this at every TAB: no user has agreed yet that code may run.
   if (options.format == "names") {
     for (const auto& tool : tools) put(tool->name + "\n");
     return 0;
   }
   if (has_loaded(manifest)) {
-    // What a library or a module holds is known when it is loaded: in the jail.
+    // The tools of a library or a module are known once it is loaded, in the jail.
     const Sandbox box(loaded_of(manifest), manifest.policy, {.concurrency = 1, .ready_max = 1});
     for (const auto& tool : box.list_tools(options.query)) tools.push_back(tool);
     std::sort(tools.begin(), tools.end(),
@@ -88,7 +88,7 @@ int list(const ToolsOptions& options) {
   if (options.format == "table") {
     if (tools.empty())
       complain(options.query.empty()
-                   ? fmt::format("{}: there are no tools",
+                   ? fmt::format("{} declares no tools",
                                  options.manifest.empty() ? kManifestName : options.manifest)
                    : fmt::format("no tool has '{}' in its name or description", options.query));
     else
@@ -129,12 +129,15 @@ void add_tools(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ToolsOptions>();
   CLI::App* tools = app.add_subcommand("tools", "Lists the tools that a manifest declares.");
   tools->add_option("--manifest", options->manifest, "Manifest [brig.toml]")->type_name("FILE");
-  tools->add_option("--query", options->query, "Only those with TEXT in name or description")
+  tools
+      ->add_option("--query", options->query,
+                   "List only tools with TEXT in their name or description")
       ->type_name("TEXT");
   tools
-      ->add_option("--format", options->format,
-                   "table, json, openai (Chat Completions), openai-responses, mcp, or names: of "
-                   "the manifest's own tools, with no library or module loaded [table]")
+      ->add_option(
+          "--format", options->format,
+          "table, json, openai (Chat Completions), openai-responses, mcp, or names (of the "
+          "manifest's own tools; loads no library or module) [table]")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json", "openai", "openai-responses", "mcp", "names"}));
   tools->footer(
@@ -142,7 +145,7 @@ void add_tools(CLI::App& app, int& exit_code) {
       "  brig tools\n"
       "  brig tools --manifest tools/brig.toml --query file\n"
       "  brig tools --format openai   # as the \"tools\" of a request to a model\n"
-      "Exit code 0, or 125 if the manifest is wrong: all that is wrong is told, with its line.");
+      "Exit code 0, or 125 if the manifest has errors: each is printed with its line.");
   tools->callback([options, &exit_code] { exit_code = list(*options); });
 }
 

@@ -1,4 +1,4 @@
-// Events of a call as lines for people: when, what, and the text, printable.
+// Prints the events of a call as lines for people: when, what, and the text, made printable.
 #pragma once
 
 #include <brig/watch.h>
@@ -12,8 +12,8 @@
 
 namespace brig::cli {
 
-// One thread at a time. Output is shown line by line, whatever the pieces it came in. Once something could not be
-// written in time nothing more is.
+// Use it on one thread at a time. It shows output line by line, whatever pieces it came in. Once
+// something could not be written in time, it writes nothing more.
 class WatchPrinter {
  public:
   explicit WatchPrinter(Passer& passer) : passer_(passer) {}

@@ -1,4 +1,4 @@
-// The words of a command line: what they should have been, and how they are explained.
+// The words of a command line: suggestions for misspelt ones, and the form of help.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -25,7 +25,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-// "; did you mean --timeout?", or ".". `dashes` stand before each.
+// "; did you mean --timeout?", or ".". `dashes` stand before the suggestion.
 std::string or_nearest(std::string_view word, const std::vector<std::string>& words,
                        std::string_view dashes = "") {
   const std::vector<std::string_view> known(words.begin(), words.end());
@@ -46,11 +46,11 @@ class Formatter : public CLI::Formatter {
 void set_words(CLI::App& app) { app.formatter(std::make_shared<Formatter>()); }
 
 std::string wrong_subcommand(const CLI::App& app, const char* word) {
-  if (!word) return "say what to do: `brig help` lists the sub-commands";
+  if (!word) return "no sub-command given; `brig help` lists them";
   std::vector<std::string> known = subcommands_of(app);
   known.insert(known.end(), {"help", "version"});
   if (word[0] == '-' || std::find(known.begin(), known.end(), word) != known.end()) return "";
-  return fmt::format("there is no sub-command {}{} `brig help` lists them", in_quotes(word),
+  return fmt::format("unknown sub-command {}{} `brig help` lists them", in_quotes(word),
                      or_nearest(word, known));
 }
 
@@ -71,7 +71,7 @@ std::string wrong_words(const CLI::App& app, int argc, char** argv, const std::s
         asked.get_option_no_throw(argv[i - 1])->get_items_expected_max() > 0)
       continue;  // the value of one
     const std::string_view letters = std::string_view(option).substr(option.find_first_not_of('-'));
-    return fmt::format("{}: there is no option {}{}{}", name, in_quotes(option),
+    return fmt::format("{}: unknown option {}{}{}", name, in_quotes(option),
                        or_nearest(letters, options_of(asked), "--"), see);
   }
   return name + ": " + otherwise + "." + see;

@@ -52,12 +52,13 @@ std::string read_private(const std::string& path) {
   const FileRequest request{path, "token file"};
   std::string text = read_trusted(request, kMostFile, [&](mode_t mode) {
     if (mode & 077)
-      throw_error(ErrorKind::config,
-                  "token file {}: others than its owner can read or change it; chmod 600 {}",
-                  in_quotes(path), path);
+      throw_error(
+          ErrorKind::config,
+          "token file {}: users other than its owner can read or change it; run chmod 600 {}",
+          in_quotes(path), path);
   });
   if (text.size() > kMostFile)
-    throw_error(ErrorKind::config, "token file {}: larger than 1 MiB", in_quotes(path));
+    throw_error(ErrorKind::config, "token file {}: the file is larger than 1 MiB", in_quotes(path));
   return text;
 }
 
@@ -121,15 +122,15 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
   const auto checked = [&](std::string_view token) {
     if (token.size() < kLeastToken)
       throw_error(ErrorKind::config,
-                  "{}: a token has {} characters or more; `openssl rand -hex 24` makes one", name,
-                  kLeastToken);
+                  "{}: a token must have at least {} characters; `openssl rand -hex 24` makes one",
+                  name, kLeastToken);
     if (!is_token_text(token))
-      throw_error(ErrorKind::config, "{}: a token is of printable ASCII without spaces", name);
+      throw_error(ErrorKind::config, "{}: a token must be printable ASCII without spaces", name);
     return sha256(token);
   };
   std::string_view line = text;
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
-  if (line.empty()) throw_error(ErrorKind::config, "{}: there is no token in it", name);
+  if (line.empty()) throw_error(ErrorKind::config, "{}: the file holds no token", name);
   if (line.find_first_of("\n=[#") == std::string::npos) {
     auto caller = std::make_shared<Caller>();
     caller->name = "default";
@@ -149,17 +150,21 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
     if (!table.sha256.empty()) {
       const auto given = digest_from(table.sha256);
       if (!given)
-        throw_error(ErrorKind::config, "{}: sha256 of '{}': not 64 lower-case hex digits", name,
+        throw_error(ErrorKind::config,
+                    "{}: sha256 of '{}' must be 64 lower-case hexadecimal digits", name,
                     caller->name);
       digest = *given;
       if (digest == sha256(""))
-        throw_error(ErrorKind::config, "{}: sha256 of '{}': that of nothing", name, caller->name);
+        throw_error(ErrorKind::config,
+                    "{}: sha256 of '{}' is the digest of an empty text; hash the token", name,
+                    caller->name);
     } else {
       digest = checked(table.token);
     }
     add(std::move(caller), digest);
   });
-  if (tokens.entries_.empty()) throw_error(ErrorKind::config, "{}: there is no [[token]]", name);
+  if (tokens.entries_.empty())
+    throw_error(ErrorKind::config, "{}: the file has no [[token]] table", name);
   tokens.entries_[0].caller->alone = tokens.entries_.size() == 1;
   return tokens;
 }

@@ -40,8 +40,8 @@ std::optional<unsigned> weight_of(std::string_view text) {
   return weight > 1000 ? std::optional<unsigned>() : weight;
 }
 
-// Of a header that lists what a client takes: each, and how much it is wanted; one whose weight is none is passed over. False: there is
-// no such header.
+// Of a header that lists what a client takes: each, and how much it is wanted; one whose weight is
+// none is passed over. False: there is no such header.
 template <typename Job>
 bool for_each_weighted(const Request& request, std::string_view header, const Job& job) {
   bool any = false;

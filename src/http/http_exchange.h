@@ -1,4 +1,5 @@
-// How a request that came on a connection is answered. Only for the connection and the server.
+// How a request that came on a connection is answered. Only the connection and the server include
+// this.
 #pragma once
 
 #include <chrono>
@@ -15,23 +16,23 @@ class AnyConnection {
  public:
   virtual ~AnyConnection() = default;
   virtual void start() = 0;
-  // Of the answer to the current request.
+  // Bytes of the answer to the current request.
   virtual void send(std::string bytes) = 0;
   virtual void answered() = 0;
   virtual std::size_t unsent() const = 0;
-  // At once; who waits for the answer to be taken is told.
+  // Closes the connection at once; calls the job of on_gone().
   virtual void drop() = 0;
   virtual void check_deadline(SteadyClock::time_point now) = 0;
   virtual void drain() = 0;
-  // That is being answered; null if none is.
+  // The request that is being answered, or null.
   virtual const Request* request() const = 0;
-  // Null: not known, so far.
+  // The caller, or null while it is not known.
   virtual const Caller* caller() const = 0;
-  // With the head of an answer.
+  // Called when the head of an answer is sent.
   virtual void answers(const Answered& answer) = 0;
 };
 
-// A share of a sum that others have a share of too, for as long as it lives.
+// A share of a sum that several objects add up; it is given back when this object goes.
 class Share {
  public:
   Share() = default;
@@ -73,7 +74,7 @@ class HttpExchange final : public Exchange {
   void on_gone(std::function<void()> job) override {
     if (!answered_) gone_ = std::move(job);
   }
-  // By the connection.
+  // Called by the connection when the client has left.
   void leave() {
     if (const auto job = std::exchange(gone_, nullptr); job && !answered_) job();
   }
@@ -81,7 +82,7 @@ class HttpExchange final : public Exchange {
   bool keep_alive = true;
   bool old = false;        // HTTP/1.0
   bool head_only = false;  // HEAD
-  Share room, own_room;    // of all bodies, and of its caller's, until it is answered
+  Share room, own_room;    // of the sum of all bodies and of its caller's, until it is answered
 
  private:
   std::string head_of(const Response& response, std::optional<std::size_t> length) const;

@@ -70,7 +70,8 @@ std::string origin_of(int socket, const sockaddr_storage& peer) {
   }
   if (peer.ss_family == AF_INET6) {
     in6_addr network = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
-    // Whoever has an IPv6 address has as many as it likes of the same network; not so of an IPv4 address in IPv6's clothes.
+    // Whoever has an IPv6 address has as many as it likes of the same network; not so of an IPv4
+    // address in IPv6's clothes.
     if (!IN6_IS_ADDR_V4MAPPED(&network)) std::fill(network.s6_addr + 8, network.s6_addr + 16, 0);
     inet_ntop(AF_INET6, &network, text, sizeof text);
     return text;

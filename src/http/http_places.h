@@ -1,5 +1,6 @@
-// Places: which connections an HttpServer keeps. There is a bounded number of places. A connection is a stranger's until a
-// request on it has shown who its caller is; strangers are told apart by where they come from. Only on the loop's thread.
+// Places: decides which connections an HttpServer keeps. There is a bounded number of places. A
+// connection belongs to a stranger until a request on it has shown its caller; strangers are
+// distinguished by where they come from. Use it on the loop's thread only.
 #pragma once
 
 #include <sys/socket.h>
@@ -18,7 +19,7 @@ class Places {
  public:
   explicit Places(std::size_t limit);
 
-  // What one connection has, for as long as it is open.
+  // The place of one connection, for as long as it is open.
   struct Place {
     CallerPtr caller;    // null: a stranger's
     std::string origin;  // of a stranger
@@ -28,23 +29,25 @@ class Places {
 
   bool full() const { return strangers_ + known_ >= limit_; }
   void take(Place& place, AnyConnection& connection, std::string origin);
-  // It is that caller's from now on. False: the caller has its share of the places already, and it stays what it was.
+  // Gives the place to that caller. False: the caller has its share of the places already, and the
+  // place stays as it was.
   bool assign(Place& place, const CallerPtr& caller);
   void leave(Place& place);
-  // The connection that makes room for another: of the origin with most strangers the oldest that is idle, or the oldest. Null
-  // if there are only callers.
+  // The connection to close for another one: of the origin with the most strangers, the oldest idle
+  // one, or else the oldest. Null if all connections belong to callers.
   AnyConnection* next_to_go() const;
 
  private:
   const std::size_t limit_;
-  const std::size_t
-      kept_;  // for strangers: a caller is one until its first head is read, and health is asked by them
+  // Places kept for strangers: every caller is one until its first head is read, and so are health
+  // checks.
+  const std::size_t kept_;
   std::size_t strangers_ = 0, known_ = 0;
   std::map<std::string, std::list<AnyConnection*>> origins_;  // oldest first
 };
 
-// Where a connection comes from, as far as nobody can make it up: an address, the network of an IPv6 address (64 bits), or for a
-// Unix socket the user at its other end.
+// Where a connection comes from, as far as it can't be forged: an address, the network of an IPv6
+// address (64 bits), or, for a Unix socket, the user at its other end.
 std::string origin_of(int socket, const sockaddr_storage& peer);
 
 }  // namespace brig::serve

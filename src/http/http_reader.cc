@@ -5,6 +5,8 @@
 #include <boost/beast/core/string.hpp>
 #include <utility>
 
+#include "base/text.h"
+
 namespace brig::serve {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
@@ -13,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kMostSkipped = 64 * 1024;
 
-// Of a target in absolute form ("http://host/path", as to a proxy) the authority is the host that is asked, whatever Host says (RFC 9112,
-// 3.2.2). False: it has no host, or more than that.
+// Of a target in absolute form ("http://host/path", as to a proxy) the authority is the host that
+// is asked, whatever Host says (RFC 9112, 3.2.2). False: it has no host, or more than that.
 bool take_authority(Request& request, std::string& target) {
   const std::string scheme = lower_case(std::string_view(target).substr(0, target.find(':')));
   if ((scheme != "http" && scheme != "https") || target.compare(scheme.size(), 3, "://") != 0)
@@ -67,7 +69,7 @@ HttpReader::Step HttpReader::next() {
     if (error == http::error::need_more) {
       // What stays unused belongs to no body: the head of a chunk, or what follows the last.
       if (head_seen_ && in_.size() > head_limit_)
-        return refuse(431, "what is said of a chunk, or after the last, is too long");
+        return refuse(431, "the extensions of a chunk, or the trailers, are too long");
       break;
     }
   }
@@ -77,18 +79,18 @@ HttpReader::Step HttpReader::next() {
 HttpReader::Step HttpReader::check_head() {
   const auto& head = parser_->get();
   const auto length = parser_->content_length();
-  if (length && *length > body_limit_) return refuse(413, "the body is too large");
-  // Whoever stands in between must see the same end of the body as this does.
+  if (length && *length > body_limit_)
+    return refuse(413, "the body is larger than " + format_size(body_limit_));
+  // A proxy in between must see the same end of the body as this does.
   const auto lengths = head.count(http::field::content_length);
   if (lengths > 1 || head[http::field::content_length].find_first_not_of("0123456789") !=
                          boost::beast::string_view::npos)
-    return refuse(400, "Content-Length: a number, once");
+    return refuse(400, "Content-Length must be one number, sent once");
   const auto encodings = head.count(http::field::transfer_encoding);
   if (encodings > 0 && (encodings > 1 || lengths > 0 || head.version() < 11 ||
                         !boost::beast::iequals(head[http::field::transfer_encoding], "chunked")))
-    return refuse(400,
-                  "Transfer-Encoding: 'chunked', once, without a Content-Length, or not at all");
-  // Now: what comes after the body as trailers is nothing that anybody has checked.
+    return refuse(400, "Transfer-Encoding must be 'chunked', sent once and without Content-Length");
+  // The headers are copied now: trailers that come after the body are not checked.
   message_ = {};
   for (const auto& field : head) {
     const auto name = field.name_string();
@@ -97,7 +99,7 @@ HttpReader::Step HttpReader::check_head() {
   }
   if (const auto expect = head.find(http::field::expect); expect != head.end()) {
     if (!boost::beast::iequals(expect->value(), "100-continue"))
-      return refuse(417, "an expectation that is not known");
+      return refuse(417, "Expect: only 100-continue is supported");
     awaits_continue_ = !parser_->is_done();
   }
   message_.keep_alive = parser_->keep_alive();
@@ -106,10 +108,10 @@ HttpReader::Step HttpReader::check_head() {
   request.method = std::string(head.method_string());
   std::string target(head.target().data(), head.target().size());
   if ((request.count("host") != 1 && !message_.old) || request.count("host") > 1)
-    return refuse(400, "a request has one Host header");
+    return refuse(400, "a request must have exactly one Host header");
   if (!take_authority(request, target) || !target.starts_with('/') ||
       target.find('#') != std::string::npos)
-    return refuse(400, "the target of a request is a path, or http:// with a host and a path");
+    return refuse(400, "the target of a request must be a path, or http:// with a host and a path");
   const std::size_t question = std::min(target.find('?'), target.size());
   request.path = target.substr(0, question);
   request.query = target.substr(std::min(question + 1, target.size()));
@@ -125,7 +127,7 @@ HttpReader::Step HttpReader::check_message() {
 bool HttpReader::can_skip() const {
   if (!parser_ || parser_->is_done()) return true;
   const auto length = parser_->content_length();
-  // A client that waits to be told may send its body or not.
+  // A client that waits for "100 Continue" may or may not send its body.
   return length && *length <= kMostSkipped && !awaits_continue_;
 }
 
@@ -143,10 +145,13 @@ HttpReader::Step HttpReader::refuse(unsigned status, std::string why) {
 }
 
 HttpReader::Step HttpReader::refuse(boost::system::error_code error) {
-  if (error == http::error::header_limit) return refuse(431, "the request's head is too long");
-  if (error == http::error::body_limit) return refuse(413, "the body is too large");
-  if (error == http::error::bad_version) return refuse(505, "only HTTP/1.1 is spoken here");
-  return refuse(400, "the request is not HTTP: " + error.message());
+  if (error == http::error::header_limit)
+    return refuse(431, "the request line and headers are too long");
+  if (error == http::error::body_limit)
+    return refuse(413, "the body is larger than " + format_size(body_limit_));
+  if (error == http::error::bad_version)
+    return refuse(505, "unsupported HTTP version; use HTTP/1.1");
+  return refuse(400, "the request is not valid HTTP: " + error.message());
 }
 
 }  // namespace brig::serve

@@ -60,7 +60,7 @@ std::unique_ptr<asio::ssl::context> tls_of(const TlsFiles& files) {
 }  // namespace
 
 void HttpServer::Impl::accept(Listener& listener) {
-  // A few at a time: who is connected already has its turn too.
+  // Only some at a time, so that open connections have their turn too.
   for (int i = 0; i < 64 && !draining; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
@@ -69,7 +69,7 @@ void HttpServer::Impl::accept(Listener& listener) {
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         if (make_room()) continue;
-        // Readable it stays: without a pause nothing else would happen here.
+        // The socket stays readable: without a pause the loop would do nothing else.
         listener.readable.reset();
         pause = loop.after(kPause, [this] {
           for (Listener& each : listeners)
@@ -101,7 +101,7 @@ void HttpServer::Impl::accept(Listener& listener) {
     if (error) continue;
     (void)fd.release();
     std::shared_ptr<AnyConnection> connection;
-    // The connection keeps what it shares with the others, which these listeners are part of.
+    // The connection keeps what all connections share; these listeners are part of that.
     const std::shared_ptr<Impl> self = shared_from_this();
     if (listener.tls)
       connection = std::make_shared<Connection<TlsStream>>(

@@ -1,5 +1,5 @@
-// What one client can hold of a server that others want to use. Times are a second here: the sweep for those who are late
-// is as often.
+// What one client can hold of a server that others want to use. Times are a second here: the sweep
+// for those who are late is as often.
 #include "http/http_server.h"
 
 #include <gtest/gtest.h>

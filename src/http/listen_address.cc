@@ -49,12 +49,13 @@ void remove_stale(const sockaddr_un& name) {
   struct stat info;
   if (lstat(name.sun_path, &info) != 0) return;
   if (!S_ISSOCK(info.st_mode))
-    throw_error(ErrorKind::config, "--listen unix:{}: there is something that is not a socket",
+    throw_error(ErrorKind::config, "--listen unix:{}: the path exists and is not a socket",
                 name.sun_path);
   const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0 ||
       errno == EAGAIN)
-    throw_error(ErrorKind::config, "--listen unix:{}: another server listens there", name.sun_path);
+    throw_error(ErrorKind::config, "--listen unix:{}: another server is already listening there",
+                name.sun_path);
   if (errno == ECONNREFUSED) unlink(name.sun_path);
 }
 
@@ -141,7 +142,7 @@ ListenAddress address_of(const UniqueFd& socket) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&storage), &size) != 0)
-    throw_sys("the socket that was given: getsockname");
+    throw_sys("the listening socket: getsockname");
   ListenAddress address;
   char text[INET6_ADDRSTRLEN] = "";
   if (storage.ss_family == AF_INET) {
@@ -156,7 +157,8 @@ ListenAddress address_of(const UniqueFd& socket) {
     const auto& name = reinterpret_cast<const sockaddr_un&>(storage);
     address.unix_path = name.sun_path[0] ? name.sun_path : "@";
   } else {
-    throw_error(ErrorKind::config, "the socket that was given is neither TCP nor Unix");
+    throw_error(ErrorKind::config,
+                "the socket that the service manager passed is neither TCP nor Unix");
   }
   return address;
 }

@@ -17,11 +17,12 @@ struct ListenAddress {
   bool is_local() const;  // loopback or a Unix socket
   std::string url(bool tls) const;
 };
-// Throw Error.
+// Both functions throw Error.
 ListenAddress parse_listen_address(const std::string& text);
-// A Unix socket that nobody serves any more is replaced; its mode is 0600. `address` gets the port that was found.
+// Replaces a Unix socket that no server listens on any more; the new one has mode 0600. Sets the
+// port in `address`.
 UniqueFd listen_on(ListenAddress& address);
-// What the socket given by a service manager listens on.
+// The address that a socket from a service manager listens on.
 ListenAddress address_of(const UniqueFd& socket);
 
 }  // namespace brig::serve

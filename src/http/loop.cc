@@ -81,8 +81,9 @@ void next_signal(Loop::Impl& impl, const std::shared_ptr<std::function<void(int)
   });
 }
 
-// Asio does not look whether the kernel took its own descriptors to be watched, and it may not have: it counts what all programs
-// of a user watch. Without signals or timers a server would serve, and not end.
+// Asio does not look whether the kernel took its own descriptors to be watched, and it may not
+// have: it counts what all programs of a user watch. Without signals or timers a server would
+// serve, and not end.
 void check(Loop::Impl& impl) {
   bool timer_heard = false, signal_heard = false;
   asio::steady_timer timer(impl.context, std::chrono::milliseconds(0));
@@ -101,9 +102,10 @@ void check(Loop::Impl& impl) {
   impl.context.restart();
   impl.signals.clear();
   if (timer_heard && signal_heard) return;
-  throw Error(ErrorKind::resource,
-              "signals and timers can't be waited for: the kernel lets this user watch no more "
-              "descriptors, or has no memory for it (fs.epoll.max_user_watches)");
+  throw Error(
+      ErrorKind::resource,
+      "can't wait for signals and timers: the kernel is out of memory, or lets this user watch "
+      "no more descriptors (fs.epoll.max_user_watches)");
 }
 
 }  // namespace
@@ -142,7 +144,7 @@ Loop::Timer Loop::every(std::chrono::milliseconds time, std::function<void()> jo
 }
 
 std::shared_ptr<void> Loop::when_readable(int fd, std::function<void()> job) {
-  // Asio does not say so of files, and never calls.
+  // For a file Asio reports no error, and never calls the job.
   const UniqueFd probe(epoll_create1(EPOLL_CLOEXEC));
   if (!probe) throw_sys("waiting for descriptor {}: epoll_create1", fd);
   epoll_event event{.events = EPOLLIN, .data = {}};

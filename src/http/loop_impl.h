@@ -1,4 +1,4 @@
-// What a Loop is made of. Only for the files that use Boost.Asio, which takes long to compile.
+// The parts of a Loop. Only the files that use Boost.Asio include this; it takes long to compile.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

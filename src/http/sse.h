@@ -1,5 +1,5 @@
-// SseStream: an answer of server-sent events that stays open. Kept alive by comments; a client that is too slow loses events
-// and is told how many, rather than the connection.
+// SseStream: an answer of server-sent events that stays open. Comments keep it alive. A client that
+// is too slow loses events, and receives their number, rather than the connection.
 #pragma once
 
 #include <brig/json.h>
@@ -16,7 +16,7 @@ class SseStream {
   // Begins the answer.
   SseStream(Loop& loop, ExchangePtr exchange, std::vector<Header> headers = {});
 
-  // `must`: is sent however much is unsent.
+  // `must`: the event is sent however much is unsent.
   void send(std::string_view name, const std::string& data, bool must = false);
   void send(std::string_view name, const Json& data, bool must = false);
   void end() { exchange_->end(); }

@@ -43,7 +43,8 @@ TokenTable read_one(const ConfigTable& table, std::size_t line, TomlReader& read
       if (const auto tools = reader.strings(entry, "names of tools")) {
         one.tools = *tools;
         // None would otherwise mean all.
-        if (tools->empty()) reader.fault(entry, "allows none; leave the token out instead");
+        if (tools->empty())
+          reader.fault(entry, "lists no tool; to allow nothing, remove the token");
       }
     } else if (entry.key == "admin") {
       one.admin = reader.boolean(entry).value_or(false);
@@ -52,18 +53,18 @@ TokenTable read_one(const ConfigTable& table, std::size_t line, TomlReader& read
       if (rate && *rate > 0 && *rate <= 1e6)
         one.rate = *rate;
       else
-        reader.expected(entry, "calls per second, above 0");
+        reader.expected(entry, "a number of calls per second above 0");
     } else {
       const auto count = number_of(*entry.node);
       if (count && *count > 0 && *count <= 10'000 && *count == std::floor(*count))
         one.concurrency = static_cast<unsigned>(*count);
       else
-        reader.expected(entry, "1 to 10000 calls at once");
+        reader.expected(entry, "a number of calls at once from 1 to 10000");
     }
   }
-  if (!table.contains("name")) reader.faults().add(line, "token: has no name");
+  if (!table.contains("name")) reader.faults().add(line, "token: name is missing");
   if (table.contains("token") == table.contains("sha256"))
-    reader.faults().add(line, "token: has either a token or the sha256 of one");
+    reader.faults().add(line, "token: give either token or sha256");
   return one;
 }
 

@@ -16,7 +16,7 @@ struct TokenTable {
   bool admin = false;
 };
 
-// Throws Error(config) that tells all that is wrong, with its line.
+// Throws Error(config) that lists all mistakes, with their lines.
 void read_token_tables(std::string_view text, const std::string& name,
                        const std::function<void(TokenTable)>& take);
 

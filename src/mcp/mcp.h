@@ -1,5 +1,6 @@
-// Mcp: the Model Context Protocol, whatever carries it. Two eras of it: with a handshake and sessions (2024-11-05 to 2025-11-25),
-// and stateless (2026-07-28). A request says itself which one it is of.
+// Mcp: the Model Context Protocol, over any transport. It has two eras: one with a handshake and
+// sessions (2024-11-05 to 2025-11-25), and one without state (2026-07-28). A request says itself
+// which era it belongs to.
 #pragma once
 
 #include <brig/json.h>
@@ -21,11 +22,11 @@ namespace brig::serve {
 
 inline constexpr const char* kModern = "2026-07-28";
 inline constexpr const char* kLatestLegacy = "2025-11-25";
-inline constexpr const char* kWithBatches = "2025-03-26";  // the one version that has them
+inline constexpr const char* kWithBatches = "2025-03-26";  // the only version with batches
 bool is_legacy_version(std::string_view version);
-// All versions that this server speaks, the newest first.
+// All supported versions, the newest first.
 Json spoken_versions();
-// A string that may be kept and sent back: up to 1024 bytes.
+// Whether this is a string of at most 1024 bytes, so that it may be kept and sent back.
 bool is_short_text(const Json& value);
 
 namespace rpc {
@@ -35,33 +36,34 @@ inline constexpr int kParse = -32700, kInvalidRequest = -32600, kUnknownMethod =
                      kNoResource = -32002;
 Json error(const Json& id, int code, const std::string& message, Json data = nullptr);
 Json result(const Json& id, Json value);
-// The same as a line, of a value that is JSON text already: to read it into values takes far longer, and more memory.
+// The same as a line, for a value that is JSON text already: parsing it would take far longer, and
+// more memory.
 std::string result_line(const Json& id, std::string_view value);
 Json notification(const char* method, Json params);
 }  // namespace rpc
 
-// The way back to who sent a request.
+// The way back to the client that sent a request.
 class McpReply {
  public:
   virtual ~McpReply() = default;
-  // Not if the client has left kMostUntaken untaken: a tool can tell more than any client takes, who is to have the answer
-  // nevertheless.
+  // Drops the message if the client has more than kMostUntaken bytes still to read: a tool can
+  // report more than any client reads, and the client must get its answer nevertheless.
   virtual void notify(const Json& message) = 0;
   static constexpr std::size_t kMostUntaken = std::size_t{1} << 20;
-  // Once, and last. `status`: of HTTP.
+  // Sends the answer: once, and last. `status` is that of HTTP.
   void answer(const Json& message, unsigned status = 200);
-  // The same, as the line that it is on the wire. `id`: the request's, or null.
+  // The same, with the line as it goes over the wire. `id`: the request's, or null.
   virtual void answer_text(const Json& id, std::string line, unsigned status = 200) = 0;
-  // Whether notify() can reach anybody.
+  // Whether notify() can reach the client.
   virtual bool can_notify() const { return true; }
-  // In place of an answer, if the request was cancelled: nothing follows.
+  // Ends a request that was cancelled, in place of an answer: nothing follows.
   virtual void close() = 0;
 };
 using McpReplyPtr = std::shared_ptr<McpReply>;
 
 enum class LogLevel { debug, info, notice, warning, error, critical, alert, emergency };
 
-// Of the era with a handshake; and, on stdio, what runs for either.
+// A session of the era with a handshake; on stdio, also the running requests of both eras.
 struct McpSession {
   std::string id;
   CallerPtr caller;
@@ -74,7 +76,7 @@ struct McpSession {
     std::function<void()> stop;
   };
   std::map<std::string, Running> running;  // by the request's id, as JSON
-  std::set<std::string> cancelled;         // of those: they get no answer
+  std::set<std::string> cancelled;         // those of `running` that get no answer
   std::chrono::steady_clock::time_point used;
 };
 using McpSessionPtr = std::shared_ptr<McpSession>;
@@ -89,18 +91,19 @@ struct McpOrigin {
 
 class Mcp {
  public:
-  // `jobs`: its tasks are among them.
+  // `jobs` also holds the tasks of MCP.
   Mcp(Loop& loop, Service& service, Jobs& jobs);
 
-  // A request: it has a method and an id. The answer may come later. Returns a handle to stop it, where leaving means that
-  // (or nothing to stop).
+  // Handles a request, which has a method and an id. The answer may come later. Returns a function
+  // that stops it, for transports where a client that leaves cancels; it is empty if there is
+  // nothing to stop.
   using Stop = std::function<void()>;
   Stop request(Json message, const McpOrigin& origin, const McpReplyPtr& reply);
   void notification(const Json& message, const McpOrigin& origin);
-  // A JSON-RPC batch, in a session of 2025-03-26: the answers come together, as one array. False: there is nothing to answer, and
-  // `reply` is not used.
+  // Handles a JSON-RPC batch, in a session of 2025-03-26: the answers come together, as one array.
+  // False: there is nothing to answer, and `reply` is not used.
   bool batch(Json messages, const McpOrigin& origin, const McpReplyPtr& reply);
-  // What ends with its session.
+  // Ends everything that runs in a session.
   void end(McpSession& session);
 
   Service& service() { return service_; }
@@ -121,13 +124,14 @@ class Mcp {
   struct ToolCall;  // a tools/call that has no answer yet, or is a task
   using ToolCallPtr = std::shared_ptr<ToolCall>;
   Stop call_tool(Request& request);
-  // What the request says of how it is to be answered. False: it is malformed, and has been told so.
+  // Reads how the request wants to be answered. False: it is malformed, and has been answered with
+  // an error.
   bool prepare(Request& request, ToolCall& call);
   bool prepare_commentary(Request& request, ToolCall& call);
   Stop start_call(Request& request, CallRequest call_request, const ToolCallPtr& call);
   CallObserver observer_of(const ToolCallPtr& call);
   Json result_of(const ToolCall& call, ToolResult result) const;
-  // False: there is no room, or nobody wants it any more.
+  // False: there is no room for a task, or the call was cancelled.
   bool become_task(ToolCall& call);
   Stop ask_task(Request& request);
   void cancel_task(Request& request, const std::string& task, const Job& job);
@@ -140,9 +144,10 @@ class Mcp {
   McpResources resources_;
 };
 
-// A fault in the shape of a message: not JSON-RPC, or no id that can be answered to. Nothing if there is none.
+// The error for a message that is not JSON-RPC, or whose id can't be used for an answer. Nothing if
+// the message is fine.
 std::optional<Json> shape_fault(const Json& message);
-// The same of a batch as a whole, in a session (or none) of that version.
+// The same for a batch as a whole, in that session (or without one).
 std::optional<Json> batch_fault(const Json& messages, const McpSession* session);
 
 }  // namespace brig::serve

@@ -1,5 +1,6 @@
-// JSON-RPC batches, which the protocol had in 2025-03-26 and took back in the next version. A server of that version must take
-// them; it need not send any. They are taken in sessions of that version alone, so that no other has a second way to say a thing.
+// JSON-RPC batches, which the protocol had in 2025-03-26 and dropped in the next version. A server
+// of that version must accept them; it need not send any. They are accepted only in sessions of
+// that version, so that no other version has two ways to send a request.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +12,11 @@
 namespace brig::serve {
 namespace {
 
-// Each request of a batch is a call like any other, and counts as one against a caller's rate; this bounds what one line can ask.
+// Each request of a batch counts as a call against the caller's rate, like any other. This bounds
+// what one line can ask for.
 constexpr std::size_t kMostInBatch = 100;
-// Bytes of the answers of one batch, which wait for the last of them, and batches of one caller that wait so.
+// The bytes of the answers of one batch, which are kept until the last one is there; and how many
+// batches of one caller may wait for that.
 constexpr std::size_t kMostAnswers = std::size_t{4} << 20, kMostBatches = 16;
 
 // The answers of a batch, until the last has come.

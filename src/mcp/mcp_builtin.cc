@@ -33,7 +33,7 @@ ResultContent::Text stream_text(const char* label, const char* name, const Outpu
   return text;
 }
 
-// A name for a resource that its type suits.
+// A name for a resource, with an ending that suits its type.
 std::string display_name(std::size_t number, std::string_view type) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kEndings = {
       {{"text/html", "html"},
@@ -47,7 +47,8 @@ std::string display_name(std::size_t number, std::string_view type) {
   return fmt::format("display-{}", number);
 }
 
-// Of what was displayed, what a model can use: an image; or a text, and a richer form of it as a resource.
+// The forms of a display that a model can use: an image; or a text, and a richer form of it as a
+// resource.
 Part display_part(const Json& forms, std::size_t number) {
   Part part;
   const auto has = [&](const char* type) { return forms.contains(type); };
@@ -74,7 +75,8 @@ struct Shown {
   bool value = false;  // forms of the value were among it
 };
 
-// What was written to stdout and what was displayed, in request. `pieces` holds what the parts refer to.
+// What was written to stdout and what was displayed, in order. `pieces` holds what the parts refer
+// to.
 Shown add_shown(std::vector<Part>& parts, const Report& report, const Json& displays,
                 bool name_stdout, std::vector<Output>& pieces) {
   std::vector<std::uint64_t> places;
@@ -133,11 +135,12 @@ void add_files(ResultContent& content, const Json& output) {
   if (const Json* more = list_in(output, "files_left_out"))
     for (const Json& each : *more)
       if (const std::string* why = text_in(each, "why"))
-        content.add_note(fmt::format("[{} of the workspace are not kept: {}]",
-                                     each.value("count", 0u) == 1
-                                         ? "1 more file"
-                                         : fmt::format("{} more files", each.value("count", 0u)),
-                                     *why));
+        content.add_note(fmt::format(
+            "[{} not returned: {}]",
+            each.value("count", 0u) == 1
+                ? "1 more file of the workspace was"
+                : fmt::format("{} more files of the workspace were", each.value("count", 0u)),
+            *why));
 }
 
 }  // namespace
@@ -147,7 +150,7 @@ std::vector<Output> pieces_of(const Output& stream, const std::vector<std::uint6
   const std::size_t cut = stream.truncated ? std::min(stream.cut, all.size()) : all.size();
   const std::uint64_t gap = stream.truncated ? stream.total - all.size() : 0;
   std::vector<Output> pieces(places.size() + 1);
-  if (!is_valid_utf8(all)) {  // it is told as one thing: what was displayed comes after it
+  if (!is_valid_utf8(all)) {  // it is shown as one note: the displays come after it
     pieces[0] = stream;
     return pieces;
   }
@@ -166,7 +169,8 @@ std::vector<Output> pieces_of(const Output& stream, const std::vector<std::uint6
     Output& piece = pieces[i];
     piece.bytes = all.substr(from, to - from);
     piece.total = piece.bytes.size();
-    // The gap belongs to the piece that ends at it or behind it, if its end was a place of the stream behind its beginning.
+    // The gap belongs to the piece that ends at it or behind it, if its end was a place of the
+    // stream behind its beginning.
     if (before_gap && (i == places.size() || (to >= cut && places[i] > cut))) {
       before_gap = false;
       piece.truncated = true;
@@ -180,12 +184,13 @@ std::vector<Output> pieces_of(const Output& stream, const std::vector<std::uint6
 
 std::vector<Part> failure_parts(ToolResult& result) {
   const Report& report = result.report;
-  // Of a command's error the rest is the beginning of its stderr, which comes below.
+  // The rest of a command's error is the beginning of its stderr, which comes below.
   const bool twice = report.outcome == Outcome::exit && report.err.total > 0;
   std::vector<Part> parts;
   add_part(parts, plain_text(fmt::format("{}: ", to_string(report.outcome)), "error",
                              twice && !report.message.empty() ? report.message : result.error));
-  // Its error begins with the message, unless that is the tool's own words: of those no violation is taken as told.
+  // The error begins with the message, unless it is the tool's own words: those mention no
+  // violation.
   parts.back().text->message = parts.back().text->text.starts_with(report.message);
   if (!result.traceback.empty())
     add_part(parts, plain_text("", "traceback", std::move(result.traceback)));
@@ -223,7 +228,7 @@ void add_builtin(ResultContent& content, ToolResult& result) {
   if (output.is_object())
     if (const auto more = output.find("displays_left_out");
         more != output.end() && more->is_number_unsigned())
-      content.add_note(fmt::format("[{} more displays are not kept]", more->get<std::uint64_t>()));
+      content.add_note(fmt::format("[{} more displays were not kept]", more->get<std::uint64_t>()));
   add_files(content, output);
   if (content.empty()) content.add_note("[no output]");
 }

@@ -1,4 +1,4 @@
-// tools/call: a call, and what is told of it while it runs.
+// tools/call: a call, and the notifications about it while it runs.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -27,7 +27,7 @@ struct Mcp::ToolCall {
   std::size_t size = 0;  // of the arguments, as text
   AcceptedCall accepted;
   bool runs = false;     // or it waits for its turn
-  bool left = false;     // nobody waits for the answer
+  bool left = false;     // the client does not wait for the answer any more
   Loop::Timer patience;  // until it becomes a task
   std::string task;      // its id, once it is one
 
@@ -37,7 +37,8 @@ struct Mcp::ToolCall {
 
 namespace {
 
-// The model is to read it, and may act on it: a result, not an error of the protocol.
+// A refusal is a result, not an error of the protocol, so that the model reads it and can act on
+// it.
 Json refusal_result(const Refusal& refusal) {
   Json answer{{"isError", true},
               {"content",
@@ -62,7 +63,7 @@ bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
   if (call.wish) return true;  // its request is answered before anything can be told
   if (const Json* token = request.meta("progressToken"); token) {
     if (token->is_string() && !is_short_text(*token)) {  // each message has it
-      request.fail(rpc::kInvalidParams, "progressToken: longer than 1024 bytes");
+      request.fail(rpc::kInvalidParams, "progressToken must not be longer than 1024 bytes");
       return false;
     }
     if (token->is_string() || token->is_number_integer())
@@ -93,7 +94,8 @@ bool Mcp::prepare(Request& request, ToolCall& call) {
       !request.modern && request.has_tasks() && task != request.params.end()) {
     call.wish = task_wish_of(*task);
     if (!call.wish) {
-      request.fail(rpc::kInvalidParams, "task: an object; its ttl: milliseconds");
+      request.fail(rpc::kInvalidParams,
+                   "task must be an object, and its ttl a number of milliseconds");
       return false;
     }
   }
@@ -166,7 +168,7 @@ bool Mcp::become_task(ToolCall& call) {
 Mcp::Stop Mcp::call_tool(Request& request) {
   const auto name = request.params.find("name");
   if (name == request.params.end() || !name->is_string()) {
-    request.fail(rpc::kInvalidParams, "name: a string");
+    request.fail(rpc::kInvalidParams, "name must be a string");
     return {};
   }
   CallRequest call_request;
@@ -177,7 +179,7 @@ Mcp::Stop Mcp::call_tool(Request& request) {
   if (const auto arguments = request.params.find("arguments");
       arguments != request.params.end() && !arguments->is_null()) {
     if (!arguments->is_object()) {
-      request.fail(rpc::kInvalidParams, "arguments: an object");
+      request.fail(rpc::kInvalidParams, "arguments must be an object");
       return {};
     }
     call_request.arguments = std::move(*arguments);
@@ -217,7 +219,7 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
   if (refusal) {
     call->commentary->finish();
     Json answer = refusal_result(*refusal);
-    // Who asked for a task can read nothing but a task, or an error.
+    // A client that asked for a task expects a task, or an error.
     if (call->wish)
       request.fail(rpc::kInternal, fmt::format("{}: {}", refusal->name, refusal->detail), 200,
                    std::move(answer["_meta"]));
@@ -231,7 +233,7 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
   }
   if (call->session)
     call->session->running[request.id.dump()] = {call->accepted.number, request.reply, {}};
-  // Without room for it the call goes on, and is answered as if there were no tasks.
+  // If there is no room for a task, the call goes on and is answered as if there were no tasks.
   if (may_become_task)
     call->patience = loop_.after(kTaskPatience, [this, weak = std::weak_ptr(call)] {
       if (const auto held = weak.lock()) become_task(*held);

@@ -9,7 +9,7 @@
 namespace brig::serve {
 namespace {
 
-// Clients give up on a request of which they hear nothing for a minute.
+// Clients give up on a request after a minute without a message about it.
 constexpr std::chrono::seconds kHeartbeat{10};
 constexpr std::size_t kLongestLogLine = 8 * 1024;
 
@@ -33,7 +33,7 @@ void McpCommentary::finish() {
   if (log_ && !line_.empty()) send_line();
 }
 
-// It must grow: what a tool says twice, or takes back, is not passed on.
+// Progress must grow: a value that a tool repeats or takes back is not passed on.
 void McpCommentary::progress(double fraction, const std::string& text) {
   if (token_.is_null() || !(fraction > last_)) return;
   last_ = fraction;

@@ -1,5 +1,5 @@
-// McpCommentary: what a client is sent about a call before its answer: progress, if it asked for it, and what the tool logs. Only on the
-// loop's thread.
+// McpCommentary: the notifications about a call before its answer: progress, if the client asked
+// for it, and what the tool logs. Use it on the loop's thread only.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@ class McpCommentary {
   McpCommentary(McpReplyPtr reply, std::string tool)
       : reply_(std::move(reply)), tool_(std::move(tool)) {}
 
-  // Progress under that token, and a heartbeat where there is none.
+  // Sends progress under that token, and a heartbeat while the tool reports none.
   void want_progress(Json token, Loop& loop);
-  // Each line that the tool writes to stderr.
+  // Sends each line that the tool writes to stderr.
   void want_log() { log_ = true; }
 
   void receive(const Event& event);
-  // Nothing is told any more; a line that has not ended is told now.
+  // Sends nothing more after this; sends a line that has not ended yet.
   void finish();
 
  private:

@@ -10,7 +10,7 @@
 namespace brig::serve {
 namespace {
 
-// A model looks at images of that size; larger ones are linked.
+// Images up to this size are shown to the model; larger ones are linked.
 constexpr std::size_t kLargestInline = std::size_t{1} << 20;
 constexpr std::size_t kLongestType = 100, kAroundImage = 200;
 

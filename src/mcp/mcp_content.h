@@ -1,5 +1,5 @@
-// The content of one result of MCP, as it grows: text, images, links. What does not fit is kept and linked, or told: nothing goes in
-// silence.
+// The content of one MCP result, as it grows: text, images, links. What does not fit is kept as a
+// resource and linked, or a note says that it is missing: nothing is dropped in silence.
 #pragma once
 
 #include <brig/json.h>
@@ -14,16 +14,16 @@
 namespace brig::serve {
 
 Json text_block(std::string text);
-// A member that is a string, or null.
+// The member of that name if it is a string, or null.
 const std::string* text_in(const Json& object, const char* key);
-// A string itself; anything else as JSON.
+// A string as it is; any other value as JSON.
 std::string as_text(const Json& value);
 
 class ResultContent {
  public:
   explicit ResultContent(const McpView& view) : view_(view) {}
 
-  // A text of the result; its room is decided when all are known.
+  // A text of the result. How much of it is shown is decided when all texts are known.
   struct Text {
     std::string label = {};  // "stderr:\n"
     std::string name = {};   // of the resource that has all of it
@@ -32,13 +32,13 @@ class ResultContent {
     std::string mime_type = "text/plain";
     bool link = true;      // if it is cut
     bool message = false;  // the report's
-    // A part of that stream: if it is cut, that is linked, once.
+    // The stream of which this is a part: if the part is cut, the whole stream is linked, once.
     const Output* part_of = nullptr;
   };
   struct Resource {
     std::string name, mime_type, bytes;
   };
-  // Of several that come in this order: an image, or a text, and what belongs to it.
+  // One of several parts, in order: an image, or a text with a resource that belongs to it.
   struct Part {
     std::optional<Text> text = {};
     std::optional<Resource> image = {};  // its bytes as base64
@@ -54,9 +54,9 @@ class ResultContent {
   void add_block(Json block);
   void add_note(std::string text) { blocks_.push_back(text_block(std::move(text))); }
 
-  // Room beside the text.
+  // Takes room beside the text; false if there is not enough.
   bool take(std::size_t bytes);
-  // False: it could not be kept, and a text says so.
+  // Keeps a resource and links it. False: it could not be kept, and a text says so.
   bool link(const std::string& name, std::string mime_type, std::string bytes) {
     return link(name, std::move(mime_type), std::move(bytes), blocks_);
   }

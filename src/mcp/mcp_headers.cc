@@ -7,7 +7,8 @@
 namespace brig::serve {
 namespace {
 
-// A value that no header can hold comes as "=?base64?...?=". Nothing: it claims to, and doesn't.
+// A value that no header can hold comes as "=?base64?...?=". Returns nothing if such a value is
+// malformed.
 std::optional<std::string> value_of(std::string_view header) {
   header = trimmed(header);
   constexpr std::string_view kBegin = "=?base64?", kEnd = "?=";
@@ -44,7 +45,7 @@ std::optional<std::string> parameter_mismatch(const Request& request, const Json
     if (!given && request.count(field) == 0) continue;
     const auto value = one(request, field);
     if (!given || !value || *value != text_of((*arguments)[name]))
-      return fmt::format("{} does not say what arguments.{} says", field, name);
+      return fmt::format("{} does not match arguments.{}", field, name);
   }
   return {};
 }
@@ -54,8 +55,7 @@ std::optional<std::string> parameter_mismatch(const Request& request, const Json
 std::optional<std::string> header_mismatch(const Request& request, const Json& message,
                                            const Tool* tool) {
   const std::string method = message["method"].get<std::string>();
-  if (one(request, "mcp-method") != method)
-    return "Mcp-Method does not say what the body's method is";
+  if (one(request, "mcp-method") != method) return "Mcp-Method does not match the body's method";
   const auto params = message.find("params");
   if (params == message.end()) return {};
   const char* key = method == "tools/call" || method == "prompts/get" ? "name"
@@ -65,7 +65,7 @@ std::optional<std::string> header_mismatch(const Request& request, const Json& m
                         : nullptr;
   if (key && params->contains(key) && (*params)[key].is_string() &&
       one(request, "mcp-name") != (*params)[key].get<std::string>())
-    return fmt::format("Mcp-Name does not say what the body's params.{} is", key);
+    return fmt::format("Mcp-Name does not match the body's params.{}", key);
   return tool ? parameter_mismatch(request, *params, *tool) : std::nullopt;
 }
 

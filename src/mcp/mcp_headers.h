@@ -1,5 +1,5 @@
-// The headers that say again what a modern MCP request says in its body, so that those in between need not read it: they must
-// agree.
+// The headers that repeat what the body of a modern MCP request says, so that proxies need not read
+// the body. They must agree with it.
 #pragma once
 
 #include <brig/json.h>
@@ -12,7 +12,8 @@
 
 namespace brig::serve {
 
-// What does not agree, in a sentence; nothing if all does. `tool`: that of tools/call, if there is one.
+// A sentence about the first header that does not agree, or nothing. `tool`: the tool of a
+// tools/call, or null.
 std::optional<std::string> header_mismatch(const Request& request, const Json& message,
                                            const Tool* tool);
 

@@ -1,6 +1,7 @@
-// MCP over HTTP: /mcp. A session of the eras that have them holds nothing but what runs in it, so an id that is not known (the
-// server was started again, or the session was idle for long) is taken as a new session of that name: clients that are told 404
-// rarely initialize anew. Sessions are found by caller and id: what one caller sends as an id never reaches another's.
+// MCP over HTTP: /mcp. A session, in the era that has them, holds nothing but what runs in it. So
+// an unknown id (the server was restarted, or the session was idle for long) becomes a new session
+// of that name: clients that receive a 404 rarely initialize again. Sessions are found by caller
+// and id: an id that one caller sends never reaches another's session.
 #pragma once
 
 #include <deque>
@@ -31,7 +32,7 @@ class McpHttp {
   void get(const ExchangePtr& exchange, const CallerPtr& caller);
   void listen(const ExchangePtr& exchange, const McpSessionPtr& session);
   void remove(const ExchangePtr& exchange, const CallerPtr& caller);
-  // Null: answered.
+  // Null: it has answered with an error.
   McpSessionPtr session_of(Exchange& exchange, const CallerPtr& caller, const Json& id);
   McpSessionPtr make_session(const CallerPtr& caller, std::string id);
   McpReplyPtr reply_to(const ExchangePtr& exchange, const McpSessionPtr& session,
@@ -43,8 +44,9 @@ class McpHttp {
   Mcp& mcp_;
   McpStreams streams_;
   Sessions sessions_;
-  std::deque<Key> ended_;  // by DELETE, the last of them: these ids are not taken again
-  // The version of the list of tools, as the id of an event: who comes back with another has missed a change.
+  std::deque<Key> ended_;  // the last ids that DELETE has ended: they are not accepted again
+  // The version of the list of tools, as the id of an event: a client that comes back with another
+  // id has missed a change.
   const std::string list_;
   std::uint64_t changes_ = 0;
   std::string list_id() const { return list_ + "-" + std::to_string(changes_); }

@@ -1,4 +1,4 @@
-// The parts of an MCP request. Only for mcp*.cc.
+// A parsed request of MCP. Only mcp*.cc include this.
 #pragma once
 
 #include "base/text.h"
@@ -30,7 +30,7 @@ struct Mcp::Request {
     }
     answer(std::move(value));
   }
-  // In the modern era `status` is HTTP's; in the other era an error is an answer like any other.
+  // In the modern era `status` is the HTTP status; in the other, an error is sent with status 200.
   void fail(int code, const std::string& message, unsigned status = 400,
             Json data = nullptr) const {
     reply->answer(rpc::error(id, code, message, std::move(data)), modern ? status : 200);

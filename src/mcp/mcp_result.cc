@@ -30,7 +30,8 @@ bool is_block(const Json& block) {
          (text_in(*resource, "text") || text_in(*resource, "blob"));
 }
 
-// An output that is MCP content already: {"content": [blocks]}, with "structuredContent" and "_meta" at most.
+// An output that is MCP content already: {"content": [blocks]}, with "structuredContent" and
+// "_meta" at most.
 bool is_content(const Json& output) {
   if (!output.is_object()) return false;
   const auto blocks = output.find("content");
@@ -92,9 +93,9 @@ void add_content(ResultContent& content, Json& answer, Json& meta, Json output,
   for (Json& block : output["content"]) content.add_block(std::move(block));
   if (const auto own = output.find("_meta"); own != output.end()) {
     if (json_line(*own).size() > kMostMeta)
-      return content.add_note("[_meta of the tool is too large and left out]");
+      return content.add_note("[the tool's _meta is too large and was left out]");
     for (const auto& [key, value] : own->items())
-      if (!key.starts_with("brig/")) meta[key] = value;  // those are the server's word
+      if (!key.starts_with("brig/")) meta[key] = value;  // only the server may set those
   }
 }
 
@@ -125,8 +126,8 @@ Json mcp_result(ToolResult result, const Tool* tool, bool builtin, const McpView
   } else {
     add_value(content, answer, result, tool, view);
   }
-  // What the tool coped with is listed in _meta, and is not in the way of its result.
-  // Behind all that may be cut.
+  // Violations that the tool handled are listed in _meta only, so that they are not in the way of
+  // its result. The list comes after everything that may be cut.
   if (const auto lines = violation_lines(result.report, content.message_is_shown());
       !result.ok() && !lines.empty()) {
     std::string text = "violations:";

@@ -49,12 +49,13 @@ McpStdio::McpStdio(Mcp& mcp, CallerPtr caller, int in, int out, std::function<vo
   origin_.peer = "stdio";
   origin_.session = std::make_shared<McpSession>();
   origin_.session->caller = origin_.caller;
-  // Only after a handshake: the stateless era hears of nothing that it has not asked for.
+  // Only after a handshake: in the stateless era the server sends nothing that a client has not
+  // asked for.
   tools_ = mcp_.service().on_tools_changed([this] {
     if (origin_.session->ready)
       write(rpc::notification("notifications/tools/list_changed", Json::object()));
   });
-  // A file is always readable, and epoll takes none.
+  // A file is always readable, and epoll does not accept files.
   try {
     readable_ = mcp_.loop().when_readable(in_, [this] { read(); });
   } catch (const std::exception&) {
@@ -63,7 +64,7 @@ McpStdio::McpStdio(Mcp& mcp, CallerPtr caller, int in, int out, std::function<vo
 }
 
 McpStdio::~McpStdio() {
-  // They may be another's too: a shell's.
+  // Another process, such as a shell, may use the same descriptions.
   if (in_flags_ >= 0) fcntl(in_, F_SETFL, in_flags_);
   if (out_flags_ >= 0) fcntl(out_, F_SETFL, out_flags_);
 }
@@ -111,7 +112,7 @@ void McpStdio::take(std::string line) {
     return;
   }
   if (const auto wrong = shape_fault(*message)) return write(*wrong);
-  if (!message->contains("method")) return;  // an answer, to nothing that was asked
+  if (!message->contains("method")) return;  // an answer, though the server asked nothing
   if (!message->contains("id")) return mcp_.notification(*message, origin_);
   mcp_.request(std::move(*message), origin_, std::make_shared<Reply>(*this));
 }
@@ -121,7 +122,7 @@ void McpStdio::write(const Json& message) { write_line(json_line(message)); }
 void McpStdio::write_line(const std::string& line) {
   unsent_ += line;
   unsent_ += '\n';
-  if (unsent_.size() > kMostUnsent) return end();  // nobody reads
+  if (unsent_.size() > kMostUnsent) return end();  // the client does not read
   flush();
 }
 

@@ -11,7 +11,8 @@ namespace brig::serve {
 
 class McpStdio {
  public:
-  // Both non-blocking from now on, as far as they can be. `on_end`: once, when there is nothing more to read, or nobody to write to.
+  // Makes both descriptors non-blocking, if they can be. `on_end` is called once, when there is
+  // nothing more to read, or the client does not read any more.
   McpStdio(Mcp& mcp, CallerPtr caller, int in, int out, std::function<void()> on_end);
   ~McpStdio();
   McpStdio(const McpStdio&) = delete;

@@ -1,6 +1,7 @@
-// McpStreams: the answers that were begun as event streams, for clients of the session era that lose their connection. Each event
-// has an id; a GET with Last-Event-ID gets what came after it, and what is still to come. A stream belongs to its session, and a
-// session to its caller. What is kept is bounded for each stream, each caller and in all, and goes two minutes after the answer.
+// McpStreams: the answers that were begun as event streams, for clients of the session era that
+// lose their connection. Each event has an id; a GET with Last-Event-ID gets what came after it,
+// and what is still to come. A stream belongs to its session, and a session to its caller. What is
+// kept is bounded for each stream, each caller and in all, and goes two minutes after the answer.
 #pragma once
 
 #include <chrono>
@@ -31,7 +32,8 @@ class McpStream : public std::enable_shared_from_this<McpStream> {
  public:
   McpStream(McpStreams& owner, Loop& loop, McpSessionPtr session);
 
-  // Begins the exchange's answer and sends all that came after the event of that number. A connection that had it before loses it.
+  // Begins the exchange's answer and sends all that came after the event of that number. A
+  // connection that had it before loses it.
   void attach(const ExchangePtr& exchange, const std::vector<Header>& headers,
               std::uint64_t after = 0);
   void notify(const Json& message);
@@ -73,7 +75,8 @@ class McpStreams {
 
   // Null: the caller has its share; the answer is then a stream that can't be resumed.
   McpStreamPtr open(const McpSessionPtr& session);
-  // The stream of an event id that `session` was given, and the event's number. Null: it has none such.
+  // The stream of an event id that `session` was given, and the event's number. Null: it has none
+  // such.
   McpStreamPtr find(const McpSession& session, std::string_view event_id,
                     std::uint64_t& number) const;
   // All of a session that has ended.
@@ -91,7 +94,8 @@ class McpStreams {
     std::size_t count = 0, bytes = 0;
   };
   using Streams = std::map<std::string, McpStreamPtr>;
-  // Whether that much more is the caller's to keep; to make room, its own streams go that have ended, the oldest first.
+  // Whether that much more is the caller's to keep; to make room, its own streams go that have
+  // ended, the oldest first.
   bool make_room(const CallerPtr& caller, std::size_t bytes);
   bool drop_oldest_ended_of(const CallerPtr& caller);
   Streams::iterator forget(Streams::iterator stream);

@@ -14,10 +14,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A client asks again after half of the time that the call has taken so far: short calls are not waited for longer than they take, and
-// long ones are not asked for often.
+// A client should ask again after half of the time that the call has taken so far: so it does not
+// wait long for the result of a short call, and does not ask often about a long one.
 constexpr milliseconds kShortestPoll{100}, kLongestPoll{2000};
-// Of one task: requests for its result that wait for its end.
+// How many requests for the result of one task may wait for its end.
 constexpr std::size_t kMostWaiting = 4;
 constexpr std::chrono::hours kLongestResultWait{24};
 
@@ -26,8 +26,9 @@ milliseconds age_of(const Job& job, std::chrono::steady_clock::time_point now) {
   return std::chrono::duration_cast<milliseconds>(end - job.began);
 }
 
-// In 2025-11-25 a task is cancelled once that was asked for, and one whose result is an error has failed. In 2026-07-28 it is cancelled when
-// nothing of it runs any more, and `failed` is for errors of the protocol, which no tool can make.
+// In 2025-11-25 a task is cancelled as soon as the client asks for that, and has failed if its
+// result is an error. In 2026-07-28 it is cancelled when nothing of it runs any more, and `failed`
+// is for errors of the protocol, which no tool can cause.
 const char* status_of(const Job& job) {
   const bool legacy = job.kind == JobKind::legacy_task;
   const bool done = job.status == Job::Status::done;
@@ -41,7 +42,8 @@ std::string message_of(const Job& job) {
   if (job.status == Job::Status::done) return job.message;
   if (job.asked_to_end) return "The call is being ended.";
   if (!job.message.empty()) return job.message;
-  return job.status == Job::Status::queued ? "The call waits for its turn." : "The call runs.";
+  return job.status == Job::Status::queued ? "The call is waiting for its turn."
+                                           : "The call is running.";
 }
 
 }  // namespace
@@ -61,7 +63,7 @@ std::optional<TaskWish> task_wish_of(const Json& task) {
   if (!ttl->is_number()) return {};
   const double wanted = ttl->get<double>();
   if (!(wanted >= 0)) return {};
-  // Whatever is longer than a day is longer than anything is kept.
+  // Nothing is kept for longer than a day.
   constexpr double kDay = 86'400'000;
   return TaskWish{milliseconds(std::max(1LL, static_cast<long long>(std::min(wanted, kDay))))};
 }
@@ -74,7 +76,8 @@ Json task_told(const std::string& id, const Job& job, std::chrono::steady_clock:
     told["statusMessage"] = message;
   told["createdAt"] = time_text(job.created);
   told["lastUpdatedAt"] = time_text(job.changed);
-  // The protocol counts it from the creation. A task is kept while it runs, and for `kept` after its end.
+  // The protocol counts it from the creation. A task is kept while it runs, and for `kept` after
+  // its end.
   told[legacy ? "ttl" : "ttlMs"] = (age + job.kept).count();
   told[legacy ? "pollInterval" : "pollIntervalMs"] =
       std::clamp(age / 2, kShortestPoll, kLongestPoll).count();
@@ -96,15 +99,17 @@ Mcp::Stop Mcp::ask_task(Request& request) {
   }
   const auto id = request.params.find("taskId");
   if (id == request.params.end() || !id->is_string()) {
-    request.fail(rpc::kInvalidParams, "taskId: a string");
+    request.fail(rpc::kInvalidParams, "taskId must be a string");
     return {};
   }
   const Job* job = is_short_text(*id) ? jobs_.look(id->get_ref<const std::string&>(),
                                                    request.task_kind(), request.caller())
                                       : nullptr;
-  // The same for what is another's, what has expired and what never was.
+  // The answer is the same for a task of another caller, one that has expired, and one that never
+  // existed.
   if (!job) {
-    request.fail(rpc::kInvalidParams, "There is no such task, or no longer.", 200);
+    request.fail(rpc::kInvalidParams, "No such task: it does not exist, or it is no longer kept.",
+                 200);
     return {};
   }
   const std::string task = id->get<std::string>();
@@ -112,10 +117,10 @@ Mcp::Stop Mcp::ask_task(Request& request) {
   if (method == "tasks/cancel") {
     cancel_task(request, task, *job);
   } else if (method == "tasks/update") {
-    // A task asks for nothing: there is nothing that an answer could be to.
+    // Tasks never ask for input, so there is no question that this could answer.
     const auto responses = request.params.find("inputResponses");
     if (responses == request.params.end() || !responses->is_object())
-      request.fail(rpc::kInvalidParams, "inputResponses: an object");
+      request.fail(rpc::kInvalidParams, "inputResponses must be an object");
     else
       request.answer(Json::object());
   } else {
@@ -156,7 +161,7 @@ Mcp::Stop Mcp::answer_result(Request& request, const std::string& task) {
     reply->answer_text(id, rpc::result_line(id, job->result));
   };
   const Job* job = jobs_.look(task, JobKind::legacy_task, request.caller());
-  // The oldest may be of a connection that was lost.
+  // The oldest one may belong to a lost connection.
   if (job->waiting.size() >= kMostWaiting) jobs_.wake_oldest(task);
   const std::uint64_t key = jobs_.wait(task, kLongestResultWait, answer);
   if (key == 0) return {};

@@ -93,9 +93,9 @@ TEST_F(TaskAsTold, ACallThatSomebodyElseEndedIsCancelledToo) {
 }
 
 TEST_F(TaskAsTold, WhatTheToolSaysIsTheMessage) {
-  EXPECT_EQ(told()["statusMessage"], "The call waits for its turn.");
+  EXPECT_EQ(told()["statusMessage"], "The call is waiting for its turn.");
   job.status = Job::Status::running;
-  EXPECT_EQ(told()["statusMessage"], "The call runs.");
+  EXPECT_EQ(told()["statusMessage"], "The call is running.");
   job.message = "half of it";
   EXPECT_EQ(told()["statusMessage"], "half of it");
   job.message.clear();

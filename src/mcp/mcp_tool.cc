@@ -13,7 +13,7 @@
 namespace brig::serve {
 namespace {
 
-// The older era's schema of schemas has no true and false.
+// The older era does not allow true and false as schemas.
 void no_booleans(Json& schema) {
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return;
@@ -23,7 +23,7 @@ void no_booleans(Json& schema) {
 
 Json wrapped_schema(Json schema) {
   Json whole{{"type", "object"}, {"required", {"result"}}};
-  // What it refers to by "#/$defs/..." must stand at the top.
+  // Definitions that it refers to by "#/$defs/..." must be at the top.
   for (const char* key : {"$defs", "definitions", "$schema"})
     if (const auto found = schema.is_object() ? schema.find(key) : schema.end();
         schema.is_object() && found != schema.end()) {
@@ -34,7 +34,7 @@ Json wrapped_schema(Json schema) {
   return whole;
 }
 
-// What a cell of that policy can reach beyond itself. (The floor `process` restricts no files.)
+// What a cell under that policy can reach outside. (The floor `process` restricts no files.)
 bool can_write(const Policy& policy) {
   const Files files = with_presets(policy).files;
   return !files.write.empty() || !files.write_optional.empty() ||
@@ -42,7 +42,8 @@ bool can_write(const Policy& policy) {
 }
 bool can_connect(const Policy& policy) { return policy.network == Network::host; }
 
-// `told`: what the tool says of itself. A built-in does whatever its caller says: MCP's defaults.
+// `told`: the tool's own hints. A built-in tool does whatever its caller says, so it has MCP's
+// defaults.
 Json hints_of(const ToolAnnotations& told, const Policy& policy) {
   const bool changes = can_write(policy) || can_connect(policy);
   return {{"readOnlyHint", told.read_only || !changes},
@@ -53,7 +54,7 @@ Json hints_of(const ToolAnnotations& told, const Policy& policy) {
 
 constexpr std::size_t kMostPaths = 3;
 
-// As the tool finds them: at their places in the cell.
+// The paths as the tool finds them: at their places in the cell.
 std::string paths_of(const std::vector<std::string>& listed,
                      const std::vector<std::string>& optional) {
   std::vector<std::string> paths;
@@ -108,7 +109,8 @@ Json mcp_tool(const Tool& tool, const Policy& policy, bool modern, bool builtin)
   const std::string what = builtin                    ? builtin_description(tool.name)
                            : tool.description.empty() ? fmt::format("The tool {}.", tool.name)
                                                       : tool.description;
-  // A model that knows them does not try what can't be. The author's text may be long, or end anyhow.
+  // A model that knows the limits does not try what can't work. The author's text may be long, or
+  // end without a period.
   form["description"] = what + (builtin ? " " : "\n") + limits_sentence(policy);
   form["annotations"] = hints_of(builtin ? ToolAnnotations{} : tool.options.annotations, policy);
   if (modern) return form;

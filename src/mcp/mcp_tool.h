@@ -1,4 +1,4 @@
-// Tools as MCP lists them.
+// Tools in the form of tools/list.
 #pragma once
 
 #include <brig/tool.h>
@@ -10,12 +10,13 @@
 namespace brig::serve {
 
 bool is_object_schema(const Json& schema);
-// Of tools/list. The older era wants an object's schema as outputSchema: another is listed as that of {"result": ...}, which
-// is how its output then is sent. Hints are what the policy makes of those that the tool declares: what a cell can't do, its tool
-// does not do.
-// `builtin`: it is run_command or run_python, and described by brig.
+// An entry of tools/list. The older era requires the schema of an object as outputSchema: another
+// schema is listed as that of {"result": ...}, and the output is sent in that form. The policy
+// limits the hints that the tool declares: what its cell can't do, the tool does not do. `builtin`:
+// it is run_command or run_python, which brig itself describes.
 Json mcp_tool(const Tool& tool, const Policy& policy, bool modern, bool builtin = false);
-// What a call under that policy may use, in a sentence: "Limits: 30 s, 512 MiB of memory, no network; ..."
+// A sentence about what a call under that policy may use: "Limits: 30 s, 512 MiB of memory, no
+// network; ..."
 std::string limits_sentence(const Policy& policy);
 
 std::optional<LogLevel> log_level_of(const Json& name);

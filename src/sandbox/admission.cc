@@ -29,7 +29,7 @@ std::uint64_t Admission::enter(const Caller& caller, Clock::time_point deadline,
   return ticket;
 }
 
-// Under the lock, as the next two.
+// Call this, and the next two, under the lock.
 bool Admission::may_wait(const std::string& caller) const {
   if (caller.empty()) return waiting_count_ < queue_;
   const auto own = waiting_.find(caller);
@@ -54,7 +54,7 @@ bool Admission::try_enter(const Caller& caller) {
   return true;
 }
 
-// One that has its share is passed over, and stays where it is.
+// Passes over a caller that has its share; it keeps its turn.
 bool Admission::next(Decide& decide) {
   const std::lock_guard lock(mutex_);
   const auto turn = std::ranges::find_if(turns_, [&](const std::string& caller) {

@@ -1,6 +1,7 @@
-// Admission: which call may run. A bounded number at once, a bounded queue behind them, and turns:
-// callers are served round robin, so that one with many calls can't starve another with few; and one that shares
-// leaves places free, so that another finds one even while all of its calls take long.
+// Admission: decides which call may run. A bounded number of calls runs at once, and a bounded
+// queue waits behind them. Callers take turns (round robin), so one with many calls can't starve
+// another with few. A caller that shares leaves some places free, so another finds one even while
+// all of its calls take long.
 #pragma once
 
 #include <chrono>
@@ -13,35 +14,38 @@
 
 namespace brig {
 
-// Thread-safe. Every ticket that was admitted must be given back by leave().
+// Thread-safe. Every admitted call must be followed by one leave().
 class Admission {
  public:
   using Clock = std::chrono::steady_clock;
   enum class Verdict { admitted, overloaded, timeout, cancelled };
-  // Called once, in whichever thread decides; must not call back into this, but for leave().
+  // Called once, on the thread that decides. It must not call back into this object, except
+  // leave().
   using Decide = std::function<void(Verdict)>;
 
   Admission(unsigned concurrency, unsigned queue) : concurrency_(concurrency), queue_(queue) {}
 
   struct Caller {
-    // Who has one has a share of the queue (is_fair), so that none can fill it; without one, all of it.
+    // A caller with a name has a share of the queue (is_fair) and can't fill it; one without a name
+    // may use all of it.
     std::string name;
-    // Has a share of the places, too: some stay free for callers that come later.
+    // The caller has a share of the places too: some stay free for callers that come later.
     bool shares = false;
   };
 
-  // Asks for a turn; `decide` may be called at once. The ticket is for cancel(), `owner` for close().
+  // Asks for a turn; `decide` may be called at once. Returns a ticket for cancel(). `owner` is for
+  // close().
   std::uint64_t enter(const Caller& caller, Clock::time_point deadline, Decide decide,
                       const void* owner = nullptr);
-  // A turn at once, if there is room for this caller, and none of its calls waits.
+  // Takes a turn at once, if there is room for this caller and none of its calls waits.
   bool try_enter(const Caller& caller);
-  // A call of that caller is over: the next ones, if there are any.
+  // A call of that caller is over: admits the next ones, if any wait.
   void leave(const Caller& caller);
-  // One that still waits. False if it doesn't.
+  // Cancels a call that still waits. False if it doesn't wait any more.
   bool cancel(std::uint64_t ticket);
-  // Those whose deadline has passed while they waited; when to ask again.
+  // Ends the wait of calls whose deadline has passed. Returns when to ask again.
   Clock::time_point expire(Clock::time_point now);
-  // All of that owner's that wait are cancelled.
+  // Cancels all waiting calls of that owner.
   void close(const void* owner = nullptr);
 
   unsigned running() const;
@@ -58,7 +62,7 @@ class Admission {
   bool may_wait(const std::string& caller) const;
   bool may_run(const std::string& caller, bool shares) const;
   void begin(const std::string& caller);
-  // The next to be admitted, if there is room.
+  // Takes the next call to be admitted; false if there is none, or no room.
   bool next(Decide& decide);
   template <typename Predicate>
   std::deque<Decide> take_if(Predicate predicate, bool all);

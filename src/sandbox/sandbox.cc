@@ -18,7 +18,7 @@ SandboxOptions checked(SandboxOptions options) {
   if (options.queue > 1'000'000)
     throw Error(ErrorKind::config, "sandbox: queue must be at most 1000000");
   if (options.ready_max < options.ready_min || options.ready_max > 1024)
-    throw Error(ErrorKind::config, "sandbox: ready_max must be ready_min to 1024");
+    throw Error(ErrorKind::config, "sandbox: ready_max must be from ready_min to 1024");
   return options;
 }
 
@@ -57,7 +57,7 @@ Sandbox::Impl::~Impl() {
 }
 
 void Sandbox::Impl::later(std::function<void()> job, bool is_long) {
-  if (is_long && long_jobs_.post(job)) return;  // else someone has to wait
+  if (is_long && long_jobs_.post(job)) return;  // without that thread, other jobs wait for it
   const std::lock_guard lock(mutex_);
   jobs_.push_back(std::move(job));
   wake_.notify_all();
@@ -81,7 +81,7 @@ void Sandbox::Impl::work() {
     lock.unlock();
     for (std::function<void()>& job : jobs) {
       job();
-      job = nullptr;  // what it held may be a Warden: it goes here, not under the lock
+      job = nullptr;  // it may hold a Warden, which must be destroyed here and not under the lock
     }
     until = admission_->expire(Clock::now());
     lock.lock();

@@ -33,10 +33,10 @@ struct PreparedTool {
   std::optional<CommandTemplate> command;
   std::shared_ptr<Warden> warden;
   Limits limits;
-  std::vector<std::string> unset;  // variables that no call's arguments bring back
+  std::vector<std::string> unset;  // variables that no argument of a call can bring back
 };
 
-// One call, from the question to the result.
+// One call, from the request to the result.
 struct SandboxCall {
   std::string tool_name, call_id;
   Admission::Caller caller;
@@ -46,7 +46,7 @@ struct SandboxCall {
   bool own_time = false;  // the arguments say how long it may take
   ToolResult result;
   Clock::time_point asked;
-  Clock::time_point deadline;               // for who waits for a cell
+  Clock::time_point deadline;               // while the call waits for a cell
   std::function<void(ToolResult)> on_done;  // of call_async
 
   // For cancel(), under the Sandbox's lock.
@@ -62,7 +62,7 @@ struct Sandbox::Impl {
   ~Impl();
   static SandboxOptions as_beside(SandboxOptions options);
 
-  // Null if the result is there already: no such tool, or arguments that it does not take.
+  // Null if `result` is already set: there is no such tool, or the arguments do not fit it.
   std::shared_ptr<SandboxCall> begin(const std::string& tool, Json arguments, CallOptions options,
                                      ToolResult& result);
   ToolResult call(const std::shared_ptr<SandboxCall>& call);
@@ -79,14 +79,14 @@ struct Sandbox::Impl {
   UniqueFd take_event();
   void set_ticket(SandboxCall& call, std::uint64_t ticket);
   static void stop(SandboxCall& call,
-                   bool at_once);  // under the lock; one that waits is the admission's to cancel
+                   bool at_once);  // under the lock; the admission cancels a call that waits
 
   static Event event_of(const SandboxCall& call, Event::Kind kind);
-  // Both for as long as the call is.
+  // Both are valid for as long as the call exists.
   void request_progress(SandboxCall& call);
   OutputCallback output_publisher(const SandboxCall& call);
 
-  // sandbox_tools.cc: what there is to call.
+  // sandbox_tools.cc: the tools that can be called.
   using Tools = std::map<std::string, std::shared_ptr<const Tool>>;
   void install(Tools tools);
   void set_policy(Policy policy);
@@ -95,14 +95,16 @@ struct Sandbox::Impl {
   void load(const Tool& any, const std::string& title, Tools& tools);
   void load_all(const Toolbox& toolbox);
 
-  void work();  // the Sandbox's own thread: results of call_async, deadlines of who waits
+  void work();  // the Sandbox's own thread: results of call_async, deadlines of waiting calls
   void later(std::function<void()> job, bool is_long);
-  // While a thread, maybe another Sandbox's, starts a call: that may be over, and off the list, before the thread is done with this.
+  // Held while a thread, perhaps another Sandbox's, starts a call: the call may be over, and off
+  // the list, before the thread is done with this object.
   struct Deciding;
 
   const SandboxOptions options_;
   Watchers watchers_;
-  // Shared with the Sandboxes beside it: a thread of another's may decide over a call of this one.
+  // Shared with the Sandboxes beside this one: a thread of theirs may decide about a call of this
+  // one.
   const std::shared_ptr<Admission> admission_;
 
   std::mutex changing_;  // one change of toolbox or policy at a time
@@ -120,14 +122,14 @@ struct Sandbox::Impl {
   std::vector<UniqueFd> idle_events_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
-  bool deadlines_ = false;  // someone waits with one
+  bool deadlines_ = false;  // a call with a deadline waits
   bool stopping_ = false;
   unsigned deciding_ = 0;
   OwnThread thread_;
-  Worker long_jobs_;  // so that they keep nobody waiting
+  Worker long_jobs_;  // their own thread, so that they delay no other job
 };
 
-// sandbox_result.cc: what a cell's result means as a tool's. The cell's workspace is let go of.
+// sandbox_result.cc: turns a cell's result into a tool's. Lets go of the cell's workspace.
 void read_result(const SandboxCall& call, CellResult cell, ToolResult& result);
 
 }  // namespace brig

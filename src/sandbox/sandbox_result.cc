@@ -8,7 +8,7 @@
 namespace brig {
 namespace {
 
-// Other words than the cell's, or the tool's own, take the place of the message: it tells of no violation any more.
+// Replaces the message by words that are not the cell's: it no longer mentions any violation.
 void set_message(Report& report, std::string message) {
   report.message = std::move(message);
   for (Violation& each : report.violations) each.told = false;
@@ -20,7 +20,7 @@ void fail(ToolResult& result, Outcome outcome, std::string message) {
   result.error = std::move(message);
 }
 
-// What a function threw, as the tool told it: text, nothing more.
+// What a function threw, as the tool reported it: text, nothing more.
 void read_thrown(const std::string& bytes, ToolResult& result) {
   std::string fault;
   const std::optional<Json> error = json_from(bytes, fault);
@@ -38,7 +38,7 @@ void read_thrown(const std::string& bytes, ToolResult& result) {
   result.error = message.empty() ? result.error_type : result.error_type + ": " + message;
 }
 
-// At most that many bytes, cut between characters.
+// The beginning of a text: at most that many bytes, cut between characters.
 std::string beginning_of(const std::string& text, std::size_t most) {
   std::string beginning = text.substr(0, most);
   if (text.size() > most) beginning.resize(most - utf8_cut_at_end(beginning));
@@ -50,8 +50,7 @@ void read_output(ToolResult& result) {
   std::string text = result.report.out.bytes;
   if (result.report.out.truncated)
     return fail(result, Outcome::output_limit,
-                fmt::format("the command wrote {}, more than the {} that are kept; raise "
-                            "limits.output",
+                fmt::format("the command wrote {}, but only {} are kept; raise limits.output",
                             format_size(result.report.out.total), format_size(text.size())));
   if (!is_valid_utf8(text))
     return fail(result, Outcome::tool_error, "the command's output is not UTF-8 text");
@@ -63,7 +62,7 @@ void read_output(ToolResult& result) {
 
 namespace {
 
-// The time that a call was given by its arguments is theirs to change, not the policy's.
+// If the arguments set the time limit, the message names them and not the policy.
 void use_own_words(std::string& message) {
   constexpr std::string_view kPolicys = "limits.timeout";
   if (const std::size_t at = message.find(kPolicys); at != std::string::npos)
@@ -82,7 +81,7 @@ void read_result(const SandboxCall& call, CellResult cell, ToolResult& result) {
     set_message(result.report, result.error);
   } else if (result.report.outcome != Outcome::ok) {
     result.error = result.report.message;
-    // What a command says of its failure is worth more than its exit code.
+    // What a command says about its failure is worth more than its exit code.
     if (tool.command && result.report.outcome == Outcome::exit &&
         is_valid_utf8(result.report.err.bytes) && !result.report.err.bytes.empty())
       result.error += ": " + beginning_of(result.report.err.bytes, 2000);
@@ -102,18 +101,20 @@ void read_result(const SandboxCall& call, CellResult cell, ToolResult& result) {
     const auto faults = tool.output->check(result.output);
     if (!faults.empty())
       fail(result, Outcome::tool_error,
-           fmt::format("the tool's result is not what its schema says: {}: expected {}",
+           fmt::format("the tool's result does not match its output schema: {}: expected {}",
                        faults[0].path.empty() ? "the result" : faults[0].path, faults[0].expected));
   }
   if (!result.ok()) result.output = nullptr;
-  // Of a call that failed there is something to say if it was run; of one that was cancelled nobody wants to know.
+  // A failed call has an output if it was run. A cancelled one has none: its caller does not wait
+  // for it.
   if (!call.output || !(result.ok() || cell.workspace) ||
       result.report.outcome == Outcome::cancelled)
     return;
   const bool was_ok = result.ok();
   call.output(result, cell.workspace.get());
   if (!was_ok || result.ok() || !cell.made) return;
-  // It said so itself: the cell knew of no failure, and has not looked for what stood in the way.
+  // The output maker found the failure: the cell knew of none, and has not looked for its cause
+  // yet.
   conclude(result.report, tool.warden->settings(), cell.made->view, tool.limits.scratch, {},
            result.error);
   set_message(result.report, result.error);
@@ -121,7 +122,7 @@ void read_result(const SandboxCall& call, CellResult cell, ToolResult& result) {
 
 namespace {
 
-// All but the report, without the brace that ends it.
+// Everything except the report, without the closing brace.
 std::string head_of(const ToolResult& result) {
   const auto quoted = [](const std::string& text, bool is_there = true) {
     return is_there ? Json(text).dump(-1, ' ', false, Json::error_handler_t::replace) : "null";

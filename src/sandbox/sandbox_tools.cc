@@ -1,4 +1,4 @@
-// What a Sandbox has to call: tools, their schemas, and a zygote for each policy and runtime.
+// The tools of a Sandbox: their schemas, and a zygote for each policy and runtime.
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kFunction = "function";
 
-// Plain paths, among those of a policy.
+// Adds plain paths to a list of a policy.
 void list_paths(std::vector<std::string>& list, const std::vector<std::string>& more) {
   for (const std::string& each : more)
     if (const std::string text = listed_text(each);
@@ -29,7 +29,7 @@ void add_missing(std::vector<std::string>& list, const std::vector<std::string>&
     if (std::find(list.begin(), list.end(), each) == list.end()) list.push_back(each);
 }
 
-// As a Toolbox takes it.
+// The tool, if a Toolbox accepts it; throws Error otherwise.
 std::shared_ptr<const Tool> checked(Tool tool) {
   const std::string name = tool.name;
   Toolbox box;
@@ -45,7 +45,7 @@ std::set<std::string> parameters_of(const Tool& tool) {
   return names;
 }
 
-// Of a command's parameters. A function has its own.
+// The defaults of a command's parameters. A function has its own defaults.
 Json defaults_of(const Tool& tool) {
   Json defaults = Json::object();
   for (const std::string& name : parameters_of(tool)) {
@@ -111,8 +111,8 @@ std::shared_ptr<const PreparedTool> Sandbox::Impl::prepare(
   return std::make_shared<const PreparedTool>(std::move(made));
 }
 
-// All of them anew. Zygotes that still fit are kept; the others go when their last call has ended.
-// What was there stays as it is if this throws.
+// Replaces all tools. Zygotes that still fit are kept; the others go when their last call has
+// ended. If this throws, the old tools stay.
 void Sandbox::Impl::install(Tools tools) {
   const auto functions = std::make_shared<Functions>();
   for (const auto& [name, tool] : tools)
@@ -125,7 +125,7 @@ void Sandbox::Impl::install(Tools tools) {
       return functions_ && found != functions_->end() && found->second == each.second;
     };
     if (std::all_of(functions->begin(), functions->end(), is_known)) {
-      if (functions_) *functions = *functions_;  // those that the copy has, used or not
+      if (functions_) *functions = *functions_;  // all functions of the copy, used or not
     } else {
       // The copy is made before anything here starts a thread.
       host_copy_ = std::make_shared<HostCopy>([&] { serve_functions(*functions); });
@@ -150,19 +150,19 @@ void Sandbox::Impl::install(Tools tools) {
   }
 }
 
-// What a library or a module holds is known when a zygote has loaded it: that zygote stays, for its calls.
+// The tools of a library or a module are known once a zygote has loaded it. That zygote stays, for
+// their calls.
 void Sandbox::Impl::load(const Tool& any, const std::string& title, Tools& tools) {
   const auto warden = warden_for(any, any.options.policy ? *any.options.policy : policy_);
   for (Tool& tool : tools_of(warden->catalog(), any, title)) {
     if (tool.maker && tool.maker->adapt) tool.maker->adapt(tool);
     const auto added = checked(std::move(tool));
     if (!tools.emplace(added->name, added).second)
-      throw_error(ErrorKind::config, "{}: there is another tool of the name '{}'", title,
-                  added->name);
+      throw_error(ErrorKind::config, "{}: another tool is already called '{}'", title, added->name);
   }
 }
 
-// All that a toolbox has, its libraries and modules loaded.
+// Loads the libraries and modules of a toolbox, and installs all of its tools.
 void Sandbox::Impl::load_all(const Toolbox& toolbox) {
   Tools all;
   std::vector<std::string> sources;
@@ -171,7 +171,7 @@ void Sandbox::Impl::load_all(const Toolbox& toolbox) {
     all.emplace(tool->name, tool);
     functions |= static_cast<bool>(tool->call);
   }
-  if (functions) {  // first: it has to fork; what is there beside them can be called meanwhile
+  if (functions) {  // first, since this must fork; the other tools can be called meanwhile
     Tools first = all;
     first.insert(tools_.begin(), tools_.end());
     install(std::move(first));
@@ -230,8 +230,7 @@ void Sandbox::add(Tool tool) {
   const std::lock_guard lock(impl_->changing_);
   auto tools = impl_->tools_;
   if (!tools.emplace(added->name, added).second)
-    throw_error(ErrorKind::config, "tool '{}': there is one of that name; use replace()",
-                added->name);
+    throw_error(ErrorKind::config, "tool '{}' already exists; use replace()", added->name);
   impl_->install(std::move(tools));
   impl_->watchers_.publish(tool_event(Event::Kind::tool_added, added->name));
 }
@@ -242,7 +241,7 @@ void Sandbox::replace(Tool tool) {
   auto tools = impl_->tools_;
   const auto found = tools.find(added->name);
   if (found == tools.end())
-    throw_error(ErrorKind::config, "tool '{}': there is none of that name; use add()", added->name);
+    throw_error(ErrorKind::config, "tool '{}' does not exist; use add()", added->name);
   found->second = added;
   impl_->install(std::move(tools));
   impl_->watchers_.publish(tool_event(Event::Kind::tool_updated, added->name));
@@ -252,7 +251,8 @@ bool Sandbox::remove(const std::string& name) {
   const std::lock_guard lock(impl_->changing_);
   const auto found = impl_->tools_.find(name);
   if (found == impl_->tools_.end()) return false;
-  // The copy of this process that its functions run in need not be made anew: it is not called.
+  // The copy of this process that runs its functions need not be made anew: nothing calls the
+  // function there.
   impl_->tools_.erase(found);
   std::set<std::shared_ptr<Warden>> used;
   {
@@ -267,7 +267,7 @@ bool Sandbox::remove(const std::string& name) {
 
 namespace {
 
-// For who is told of changes; what a function does is not seen.
+// Whether clients see no difference. What a function does can't be compared.
 bool is_same(const Tool& a, const Tool& b) {
   const auto told = [](const Tool& tool) {
     const ToolAnnotations& is = tool.options.annotations;

@@ -65,7 +65,7 @@ class Watchers::Buffered : public Watch {
     if (readable_ && !ended_ && events_.size() + (dropped_ > 0) <= 1) clear_event(readable_);
     if (events_.empty() && !dropped_) return std::nullopt;
     if (events_.empty()) {
-      // Nothing may ever come to tell it with.
+      // There may never be another event that could carry the count.
       Event lost;
       lost.kind = Event::Kind::lost;
       lost.at = std::chrono::system_clock::now();
@@ -92,7 +92,7 @@ class Watchers::Buffered : public Watch {
   std::deque<std::pair<std::shared_ptr<const Event>, std::uint64_t>> events_;
   std::uint64_t dropped_ = 0;
   bool ended_ = false;
-  UniqueFd readable_;  // if it was asked for
+  UniqueFd readable_;  // made by descriptor()
 };
 
 void Watchers::publish(Event event) {

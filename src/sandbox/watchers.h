@@ -1,4 +1,4 @@
-// Watchers: hands events to every Watch of a Sandbox. Never waits for one.
+// Watchers: hands events to every Watch of a Sandbox. It never waits for one of them.
 #pragma once
 
 #include <brig/watch.h>
@@ -15,12 +15,12 @@ class Watchers {
  public:
   ~Watchers() { end(); }
 
-  // Someone may be watching: an event is worth putting together.
+  // Whether there may be a Watch, so that it is worth putting an event together.
   bool any() const { return count_ > 0; }
   void publish(Event event);
   std::shared_ptr<Watch> watch(std::size_t buffer);
   std::shared_ptr<void> watch(std::function<void(const Event&)> callback, std::size_t buffer);
-  // Every Watch has ended when what it holds is read.
+  // Ends every Watch, once the events that it holds have been read.
   void end();
 
  private:

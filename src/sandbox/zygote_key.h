@@ -1,5 +1,5 @@
-// What tells one zygote of a Sandbox from another. Two tools share a zygote only if both parts are the same:
-// the comparison is the compiler's, so that no field of a policy can be left out of it.
+// ZygoteKey: distinguishes the zygotes of a Sandbox. Two tools share a zygote only if both parts
+// are equal. The compiler makes the comparison, so it can't leave out a field of a policy.
 #pragma once
 
 #include <brig/policy.h>

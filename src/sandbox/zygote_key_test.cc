@@ -29,7 +29,8 @@ void add_flips(Flips& flips, Fields&... fields) {
   (flips.emplace_back([&fields] { flip(fields); }), ...);
 }
 
-// One change for each field of `policy`. A field that is new does not compile until it is bound here.
+// One change for each field of `policy`. A field that is new does not compile until it is bound
+// here.
 Flips flips_of(Policy& policy) {
   Flips flips;
   auto& [limits, files, network, environment, syscalls, isolation, user, preset] = policy;

@@ -47,7 +47,7 @@ std::vector<Process> all_processes() {
   return processes;
 }
 
-// Adds to `tree` the children of its members, and theirs. True if there were any new ones.
+// Adds to `tree` all descendants of its members. True if there were new ones.
 bool add_descendants(const std::vector<Process>& processes, std::set<pid_t>& tree,
                      std::vector<pid_t>& added) {
   added.clear();
@@ -62,7 +62,7 @@ bool add_descendants(const std::vector<Process>& processes, std::set<pid_t>& tre
   return !added.empty();
 }
 
-// Whether no member was still at work: stopped, or dead.
+// Whether every member is stopped or dead.
 bool all_stopped(const std::vector<Process>& processes, const std::set<pid_t>& tree) {
   return std::none_of(processes.begin(), processes.end(), [&](const Process& process) {
     return tree.contains(process.pid) && !strchr("TtZX", process.state);
@@ -74,9 +74,9 @@ bool all_stopped(const std::vector<Process>& processes, const std::set<pid_t>& t
 void kill_process_tree(pid_t pid) noexcept {
   try {
     if (pid < 2 || pid == getpid()) return;
-    // Stopped first, until no new ones turn up: a stopped process can't fork away. One that is in the midst
-    // of a fork stops after it, so that counts only once all were seen to have stopped. Then all are killed.
-    // Bounded: a tree that outgrows this needs a cell, not this function.
+    // Stopped first, until no new ones turn up: a stopped process can't fork away. One that is in
+    // the midst of a fork stops after it, so that counts only once all were seen to have stopped.
+    // Then all are killed. Bounded: a tree that outgrows this needs a cell, not this function.
     std::set<pid_t> tree{pid};
     std::vector<pid_t> added{pid};
     bool stopped = false;
@@ -117,7 +117,7 @@ SandboxResult run_sandboxed(const std::string& command, const SandboxedOptions& 
     result.timed_out = report.outcome == Outcome::timeout;
     result.killed = result.timed_out || report.outcome == Outcome::memory_limit;
     if (result.timed_out) result.returncode = -1;
-    // What was not run says why, as the seed does.
+    // A command that was not run says why on stderr, as the original function does.
     if (report.outcome == Outcome::internal ||
         (report.outcome == Outcome::invalid_arguments && !report.exit_code)) {
       result.stderr_ = "Execution error: " + report.message;

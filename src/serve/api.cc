@@ -21,13 +21,14 @@ namespace {
 constexpr std::chrono::seconds kLongestWait{60};
 constexpr std::size_t kMostEnded = 1000;
 
-Response not_found() { return problem(404, "", "there is nothing at this path"); }
+Response not_found() { return problem(404, "", "this path does not exist"); }
 
-// Answers what the path does not know. `others`: methods that were looked for before.
+// Answers a method that the path does not have. `others`: methods that were checked before.
 bool is_method(Exchange& exchange, std::string_view allowed, std::string_view others = "") {
   const std::string& method = exchange.request.method;
   if (method == allowed || (allowed == "GET" && method == "HEAD")) return true;
-  Response response = problem(405, "", fmt::format("the method here is {}{}", allowed, others));
+  Response response =
+      problem(405, "", fmt::format("method not allowed; use {}{}", allowed, others));
   response.headers.push_back(
       {"Allow", fmt::format("{}{}{}", allowed, allowed == "GET" ? ", HEAD" : "", others)});
   exchange.respond(std::move(response));
@@ -43,7 +44,7 @@ CallRequest request_of(const ExchangePtr& exchange, const CallerPtr& caller, con
   return request;
 }
 
-// Takes a member of that type from a body; answers if it has another.
+// Takes a member of that type from a body; answers if the member has another type.
 bool take(Exchange& exchange, Json& body, const char* key, Json::value_t type, Json& value) {
   const auto found = body.find(key);
   if (found == body.end()) return true;
@@ -61,8 +62,8 @@ bool take(Exchange& exchange, Json& body, const char* key, Json::value_t type, J
 
 bool nothing_else(Exchange& exchange, const Json& body) {
   if (body.empty()) return true;
-  exchange.respond(problem(422, "invalid-arguments",
-                           fmt::format("{}: no such member here", in_quotes(body.begin().key()))));
+  exchange.respond(
+      problem(422, "invalid-arguments", "unknown member " + in_quotes(body.begin().key())));
   return false;
 }
 
@@ -125,7 +126,7 @@ void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   }
 }
 
-// The machine does not change; and to look takes a while, so that is done elsewhere.
+// The machine does not change, and probing takes a while: another thread does it, once.
 void Api::show_capabilities(const ExchangePtr& exchange) {
   const auto answer = [this, exchange] {
     exchange->respond({200, "application/json", capabilities_, {}});
@@ -138,7 +139,8 @@ void Api::show_capabilities(const ExchangePtr& exchange) {
       answer();
     });
   };
-  if (!worker_.post(job)) exchange->respond(problem(503, "", "there can be no thread for it now"));
+  if (!worker_.post(job))
+    exchange->respond(problem(503, "", "Could not start a worker thread; try again."));
 }
 
 void Api::list_tools(const ExchangePtr& exchange, const CallerPtr& caller) {
@@ -172,7 +174,7 @@ void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!service_.has_builtins())
     return exchange->respond(
         problem(403, "no-commands",
-                "this server offers no commands; start it with --builtins if it should"));
+                "this server does not run commands; its operator can start it with --builtins"));
   CallRequest request = request_of(exchange, caller, "run");
   request.tool = kRunCommand;
   Json id, limits;
@@ -191,7 +193,7 @@ void Api::start(const ExchangePtr& exchange, CallRequest request) {
                  events = exchange->request.quality_of("text/event-stream");
   if (json == 0 && events == 0)
     return exchange->respond(
-        problem(406, "", "a call is answered as application/json or text/event-stream"));
+        problem(406, "", "Accept must allow application/json or text/event-stream"));
   if (events > json) return stream(exchange, std::move(request));
   const std::string trace = request.trace.traceparent();
   CallObserver observer;
@@ -205,12 +207,13 @@ void Api::start(const ExchangePtr& exchange, CallRequest request) {
   auto started = service_.start(std::move(request), std::move(observer));
   if (const auto* refusal = std::get_if<Refusal>(&started))
     return exchange->respond(problem(*refusal));
-  // Nobody is left to read the result.
+  // If the client leaves, nothing will read the result.
   exchange->on_gone(
       [this, number = std::get<AcceptedCall>(started).number] { service_.cancel(number, true); });
 }
 
-// The stream begins with the first event: until then a call that is none is answered as a problem.
+// The stream begins with the first event. Until then, a refused call is answered with a problem
+// document.
 void Api::stream(const ExchangePtr& exchange, CallRequest request) {
   struct Answer {
     std::vector<Header> headers;
@@ -252,7 +255,8 @@ void Api::list_calls(const ExchangePtr& exchange, const CallerPtr& caller) {
     const auto [end, fault] = std::from_chars(asked->data(), asked->data() + asked->size(), ended);
     if (fault != std::errc() || end != asked->data() + asked->size() || ended > kMostEnded)
       return exchange->respond(
-          problem(422, "invalid-arguments", fmt::format("ended: a number up to {}", kMostEnded)));
+          problem(422, "invalid-arguments",
+                  fmt::format("ended must be a number from 0 to {}", kMostEnded)));
   }
   Json list = Json::array();
   const auto now = std::chrono::system_clock::now();
@@ -280,11 +284,12 @@ void Api::cancel_call(const ExchangePtr& exchange, const CallerPtr& caller, cons
     case Service::Cancelled::yes:
       return exchange->respond(json_response({{"cancelled", true}}, 202));
     case Service::Cancelled::none:
-      return exchange->respond(problem(404, "unknown-call", "no such call is running"));
+      return exchange->respond(
+          problem(404, "unknown-call", "no call with this call_id is running"));
     case Service::Cancelled::several:
       return exchange->respond(
           problem(409, "several-calls",
-                  "several callers have a call with this call_id; say whose: ?caller=NAME"));
+                  "several callers have a call with this call_id; choose one with ?caller=NAME"));
   }
 }
 
@@ -299,7 +304,7 @@ void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
       !nothing_else(*exchange, *body))
     return;
   if (!tool.is_string())
-    return exchange->respond(problem(422, "invalid-arguments", "tool: is missing"));
+    return exchange->respond(problem(422, "invalid-arguments", "tool is missing"));
   request.tool = tool.get<std::string>();
   if (request.caller->may_call(request.tool) && !service_.find(request.tool, *caller))
     return exchange->respond(
@@ -319,14 +324,16 @@ void Api::show_job(const ExchangePtr& exchange, const CallerPtr& caller, const s
   if (const auto wait = exchange->request.parameter("wait")) {
     const auto parsed = parse_duration(*wait);
     if (!parsed)
-      return exchange->respond(problem(422, "invalid-arguments", "wait: a number of seconds"));
+      return exchange->respond(
+          problem(422, "invalid-arguments", "wait must be a number of seconds"));
     time = std::min<std::chrono::milliseconds>(*parsed, kLongestWait);
   }
   const auto answer = [this, exchange, caller, id] {
     if (auto job = jobs_.find(id, *caller))
       exchange->respond({200, "application/json", std::move(*job), {}});
     else
-      exchange->respond(problem(404, "unknown-job", "there is no such job, or no longer"));
+      exchange->respond(
+          problem(404, "unknown-job", "no such job: it does not exist, or it is no longer kept"));
   };
   if (!jobs_.has(id, *caller)) return answer();
   jobs_.wait(id, time, answer);
@@ -335,7 +342,8 @@ void Api::show_job(const ExchangePtr& exchange, const CallerPtr& caller, const s
 void Api::remove_job(const ExchangePtr& exchange, const CallerPtr& caller, const std::string& id) {
   switch (jobs_.remove(id, *caller)) {
     case Jobs::Removal::none:
-      return exchange->respond(problem(404, "unknown-job", "there is no such job, or no longer"));
+      return exchange->respond(
+          problem(404, "unknown-job", "no such job: it does not exist, or it is no longer kept"));
     case Jobs::Removal::cancelled:
       return exchange->respond(
           {202, "application/json", jobs_.find(id, *caller).value_or("null"), {}});

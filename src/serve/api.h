@@ -34,11 +34,12 @@ class Api {
   Service& service_;
   Jobs& jobs_;
   std::function<Json(const Caller&)> status_;
-  std::string capabilities_;  // once they are known
+  std::string capabilities_;  // JSON, once they are known
   Worker worker_;
 };
 
-// What a result of a call means to HTTP: a problem, or nothing if it was a call.
+// The problem document for a result of a request that never became a call; nothing if there was a
+// call.
 std::optional<Response> problem_of(const ToolResult& result);
 
 }  // namespace brig::serve

@@ -9,9 +9,9 @@ namespace brig::serve {
 std::string_view openapi_text();
 
 struct EmbeddedFile {
-  std::string_view name, type, bytes, packed;  // the last by gzip
+  std::string_view name, type, bytes, packed;  // `packed` is the file in gzip format
 };
-// The console's, by name; "index.html" is its page.
+// The files of the console, by name; "index.html" is its page.
 std::span<const EmbeddedFile> console_files();
 
 }  // namespace brig::serve

@@ -23,7 +23,7 @@ bool is_address(const std::string& name) {
   return inet_pton(AF_INET, name.c_str(), bytes) == 1;
 }
 
-// What a page may read of an answer, and send with a request, beside what any page may.
+// What a page may read of an answer, and send with a request, in addition to what every page may.
 constexpr const char* kReadable =
     "Brig-Call-Id, Date, ETag, Location, Mcp-Session-Id, Mcp-Protocol-Version, Retry-After, "
     "traceparent, "
@@ -31,7 +31,7 @@ constexpr const char* kReadable =
 constexpr std::string_view kSendable[] = {"accept",        "authorization", "content-type",
                                           "last-event-id", "traceparent",   "tracestate"};
 
-// Of the names that a browser lists, those that a page may send.
+// The names, of those that a browser lists, that a page may send.
 std::string sendable_of(std::string_view names) {
   std::string allowed;
   while (!names.empty()) {
@@ -65,7 +65,8 @@ Gate::Gate(GateOptions options, Tokens& tokens) : options_(std::move(options)), 
   for (std::string& name : options_.origins) name = lower_case(name);
 }
 
-// A page that had its own name point here asks by that name. No name can be made to look like an address.
+// A page that made its own name point here uses that name as Host. No name can look like an
+// address.
 bool Gate::is_host(std::string_view host) const {
   const std::string_view port = host.substr(name_of(host).size());
   if (!port.empty() &&
@@ -76,7 +77,7 @@ bool Gate::is_host(std::string_view host) const {
          std::find(options_.hosts.begin(), options_.hosts.end(), name) != options_.hosts.end();
 }
 
-// A page of an origin that the operator has named. Its answer is for that origin alone.
+// For a page of an origin that the operator has named. The answer is for that origin alone.
 void Gate::allow_page(Exchange& exchange, const std::string& origin) const {
   exchange.headers.push_back({"Access-Control-Allow-Origin", origin});
   exchange.headers.push_back({"Access-Control-Expose-Headers", kReadable});
@@ -88,12 +89,14 @@ bool Gate::admit(Exchange& exchange) const {
   const std::string* host = request.header("host");
   if (host && !host->empty() && !is_host(*host)) {
     exchange.respond(problem(403, "host-not-allowed",
-                             "the server is not asked by the name " + in_quotes(*host) +
-                                 "; if it should be: --allow-host NAME"));
+                             "Host " + in_quotes(*host) +
+                                 " is not allowed. Start the server with --allow-host " +
+                                 printable(name_of(*host)) + "."));
     return false;
   }
   if (request.count("origin") > 1) {
-    exchange.respond(problem(403, "origin-not-allowed", "a request has one Origin"));
+    exchange.respond(
+        problem(403, "origin-not-allowed", "a request must have at most one Origin header"));
     return false;
   }
   const std::string* origin = request.header("origin");
@@ -105,7 +108,7 @@ bool Gate::admit(Exchange& exchange) const {
     const std::string* asked = request.header("access-control-request-headers");
     if (request.method != "OPTIONS" || !request.header("access-control-request-method"))
       return true;
-    // It comes without a token, and tells nothing but this.
+    // This request has no token, and the answer says nothing else.
     Response response{204,
                       "",
                       "",
@@ -118,8 +121,9 @@ bool Gate::admit(Exchange& exchange) const {
   }
   if (lower_case(*origin) == own) return true;
   exchange.respond(problem(403, "origin-not-allowed",
-                           "pages of " + in_quotes(*origin) +
-                               " may not ask this server; if they should: --allow-origin ORIGIN"));
+                           "Origin " + in_quotes(*origin) +
+                               " is not allowed. Start the server with --allow-origin " +
+                               printable(*origin) + "."));
   return false;
 }
 
@@ -128,11 +132,10 @@ CallerPtr Gate::identify(Exchange& exchange) const {
   CallerPtr caller =
       request.count("authorization") > 1 ? nullptr : tokens_.find(request.header("authorization"));
   if (!caller) {
-    Response response =
-        problem(401, "token-needed",
-                request.header("authorization")
-                    ? "the token is not one of this server's"
-                    : "the server wants a token: send 'Authorization: Bearer TOKEN'");
+    Response response = problem(401, "token-needed",
+                                request.header("authorization")
+                                    ? "the token is not valid for this server"
+                                    : "a token is required: send 'Authorization: Bearer TOKEN'");
     response.headers.push_back({"WWW-Authenticate", "Bearer realm=\"brig\""});
     exchange.respond(std::move(response));
   }

@@ -1,5 +1,5 @@
-// Gate: who gets in. The Host and the Origin of a request, against web pages that talk to servers of the machine they are
-// read on (DNS rebinding), and its token.
+// Gate: decides which requests may pass. It checks Host and Origin, against web pages that talk to
+// servers on the machine they are shown on (DNS rebinding), and the token.
 #pragma once
 
 #include <string>
@@ -12,22 +12,24 @@ namespace brig::serve {
 
 struct GateOptions {
   std::vector<std::string>
-      hosts;  // names by which the server may be asked, beside localhost and IP addresses
+      hosts;  // host names that requests may use, besides localhost and IP addresses
   std::vector<std::string>
-      origins;  // of pages that may ask it, beside its own: "https://example.org"
+      origins;  // of pages that may send requests, besides its own: "https://example.org"
 };
 
-// Whether it is written as browsers send it: "https://example.org", "http://localhost:3000"; not "*", and without a path.
+// Whether the text is an origin as browsers send it: "https://example.org",
+// "http://localhost:3000"; not "*", and without a path.
 bool is_origin(std::string_view text);
 
 class Gate {
  public:
   Gate(GateOptions options, Tokens& tokens);
 
-  // Answers a request from nowhere it should come from, and what a browser asks before it lets a page ask (CORS): false then. Pages of
-  // the origins that are named may read the answers; nobody's cookies or other credentials are ever taken for a page's.
+  // Answers a request that comes from a place that is not allowed, and a browser's question before
+  // it lets a page send a request (CORS). Returns false then. Pages of the configured origins may
+  // read the answers. Cookies and other credentials of a browser are never used.
   bool admit(Exchange& exchange) const;
-  // Null: answered with 401.
+  // Null: it has answered with 401.
   CallerPtr identify(Exchange& exchange) const;
 
  private:

@@ -19,18 +19,18 @@ constexpr const char* kContentPolicy =
 
 bool is_get(Exchange& exchange) {
   if (exchange.request.method == "GET" || exchange.request.method == "HEAD") return true;
-  Response response = problem(405, "", "the method here is GET");
+  Response response = problem(405, "", "method not allowed; use GET");
   response.headers.push_back({"Allow", "GET, HEAD"});
   exchange.respond(std::move(response));
   return false;
 }
 
-// A body that is packed would be read as what it is not.
+// An encoded body would be read as if it were plain.
 bool is_plain(Exchange& exchange) {
   const std::string* coding = exchange.request.header("content-encoding");
   if (!coding || lower_case(trimmed(*coding)) == "identity") return true;
   Response response = problem(415, "encoding-not-taken",
-                              "bodies are taken as they are: leave out Content-Encoding");
+                              "encoded bodies are not supported; remove Content-Encoding");
   response.headers.push_back({"Accept-Encoding", "identity"});
   exchange.respond(std::move(response));
   return false;
@@ -71,7 +71,8 @@ void Server::replace_tokens(Tokens next) {
   });
 }
 
-// What needs no token needs no body either: all of it is answered here, and no stranger's body is ever read.
+// Requests that need no token need no body either. They are answered here, so the body of a request
+// without a token is never read.
 bool Server::admit(const ExchangePtr& exchange) {
   const std::string& path = exchange->request.path;
   if (path == "/healthz") {
@@ -92,7 +93,7 @@ bool Server::admit(const ExchangePtr& exchange) {
 
 void Server::handle(const ExchangePtr& exchange) {
   const std::string& path = exchange->request.path;
-  // Its token may have been taken back while the body came.
+  // The token may have been revoked while the body came.
   const CallerPtr caller = gate_.identify(*exchange);
   if (!caller) return;
   if (path == "/mcp")
@@ -104,7 +105,7 @@ void Server::handle(const ExchangePtr& exchange) {
   else if (path == "/metrics")
     show_metrics(*exchange, *caller);
   else
-    exchange->respond(problem(404, "", "there is nothing at this path"));
+    exchange->respond(problem(404, "", "this path does not exist"));
 }
 
 void Server::show_console(Exchange& exchange) const {
@@ -127,7 +128,7 @@ void Server::show_console(Exchange& exchange) const {
     if (packed && response.status == 200) response.headers.push_back({"Content-Encoding", "gzip"});
     return exchange.respond(std::move(response));
   }
-  exchange.respond(problem(404, "", "there is nothing at this path"));
+  exchange.respond(problem(404, "", "this path does not exist"));
 }
 
 void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
@@ -136,12 +137,13 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
     return exchange->respond({200, "text/event-stream", "", {}});
   if (caller->alone ? streams_ >= kMostStreams
                     : !is_fair(caller->holds.streams, 1, streams_, kMostStreams))
-    return exchange->respond(
-        problem({503, "too-many-streams", "too many watch already", std::chrono::seconds(10)}));
+    return exchange->respond(problem(
+        {503, "too-many-streams", "too many event streams are open; close one, or try again later",
+         std::chrono::seconds(10)}));
   const auto only = exchange->request.parameter("call_id"),
              of = exchange->request.parameter("caller");
   const auto stream = std::make_shared<SseStream>(loop_, exchange);
-  // Both hold the stream, and are let go of when its client leaves.
+  // Both hold the stream, and are released when its client leaves.
   struct Held {
     std::shared_ptr<void> watch;
     Loop::Timer status;
@@ -151,7 +153,7 @@ void Server::show_events(const ExchangePtr& exchange, const CallerPtr& caller) {
     if (!notice.is_for(caller)) return;
     if (only && notice.call_id != *only) return;
     if (of && (!notice.caller || notice.caller->name != *of)) return;
-    // A slow watcher loses what a call says, not that there is one.
+    // A slow watcher loses output and progress of a call, never the call itself.
     stream->send(notice.kind, notice.data, notice.kind != "output" && notice.kind != "progress");
   });
   if (!only && !of) {
@@ -185,7 +187,7 @@ void Server::show_metrics(Exchange& exchange, const Caller& caller) {
                 .audit_failures = service_.audit().failures(),
                 .audit_lost = service_.audit().lost(),
                 .audit_unwritten = service_.audit().unwritten()};
-  // The name of a tool that a token may not call is not for its holder.
+  // A caller does not see the names of tools that it may not call.
   const auto shows = [&](const std::string& tool) { return caller.admin || caller.may_call(tool); };
   exchange.respond({200,
                     "text/plain; version=0.0.4; charset=utf-8",

@@ -1,4 +1,4 @@
-// Server: all of `brig serve` but its options: the paths, and who answers them.
+// Server: all of `brig serve` except its options: the paths, and what answers them.
 #pragma once
 
 #include <map>
@@ -16,21 +16,21 @@ class Server {
   Server(Loop& loop, Service& service, Tokens& tokens, GateOptions gate, HttpLimits limits = {});
 
   HttpServer& http() { return http_; }
-  // Who has a token that is no longer one is out at once: their connections are closed, and, if there is no other token of
-  // that name, all their calls end.
+  // A token that is no longer valid stops working at once: its connections are closed and, if no
+  // other token has its name, all its calls end.
   void replace_tokens(Tokens next);
 
  private:
-  // At the end of a request's head. False: it is answered.
+  // Called at the end of a request's head. False: the request is answered.
   bool admit(const ExchangePtr& exchange);
   void handle(const ExchangePtr& exchange);
-  // For the audit log and the counts.
+  // Records an answer in the audit log and the counts.
   void note(const Answered& answer);
   void show_console(Exchange& exchange) const;
   void show_events(const ExchangePtr& exchange, const CallerPtr& caller);
   void show_metrics(Exchange& exchange, const Caller& caller);
   Json status(const Caller& caller) const;
-  // As an event, no older than a second: many may watch.
+  // The state as an event, at most a second old, since many clients may watch.
   const std::string& status_event(const CallerPtr& caller);
 
   Loop& loop_;
@@ -41,7 +41,7 @@ class Server {
   std::map<CallerPtr, std::string> status_events_;
   std::chrono::steady_clock::time_point status_at_{};
   Gate gate_;
-  Jobs jobs_;  // of both ways in
+  Jobs jobs_;  // of the HTTP API and of MCP
   Api api_;
   Mcp mcp_;
   McpHttp mcp_http_;

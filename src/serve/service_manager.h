@@ -1,4 +1,4 @@
-// What systemd gives and wants: sockets that it listens on, and word of how things are.
+// The protocol with systemd: sockets that it passes on, and notifications of the server's state.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace brig::serve {
 
-// Those given by socket activation; none if there are none. They are then no longer offered to children.
+// The sockets of socket activation, if there are any. Child processes do not inherit them.
 std::vector<UniqueFd> inherited_sockets();
-// Whether somebody wants to know.
+// Whether a service manager wants notifications.
 bool has_manager();
-// "READY=1" and the like; nothing happens where nobody wants to know.
+// Sends "READY=1" and the like; does nothing without a service manager.
 void notify_manager(const std::string& state);
 
 }  // namespace brig::serve

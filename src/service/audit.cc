@@ -30,15 +30,16 @@ Audit::Audit(const std::string& where) {
   path_ = where;
   own_ = open_log(path_);
   if (!own_)
-    throw_sys("audit log {}: open (another place: --audit FILE; none: --audit none)",
-              in_quotes(path_));
+    throw_sys(
+        "audit log {}: open (choose another place with --audit FILE, or no log with --audit none)",
+        in_quotes(path_));
   fd_ = own_.get();
 }
 
 Audit::~Audit() {
   if (flush()) return;
   std::fprintf(stderr,
-               "brig: the audit log can't be written (%s); these lines are missing in it:\n",
+               "brig: the audit log can't be written (%s); these lines are missing from it:\n",
                errno_text(errno).c_str());
   for (const std::string& line : unwritten_)
     std::fputs((printable_json(line.substr(0, line.size() - 1)) + "\n").c_str(), stderr);
@@ -48,7 +49,7 @@ bool Audit::write(std::string line) {
   if (fd_ < 0) return true;
   if (path_.empty()) line = printable_json(line);  // stderr may be a terminal
   line.push_back('\n');
-  // When nothing can be written, calls that are already running still end: those are kept for later.
+  // While nothing can be written, running calls still end: their lines are kept for later.
   const bool kept = unwritten_.size() < kMostUnwritten && bytes_ + line.size() <= kMostBytes;
   if (kept) {
     bytes_ += line.size();
@@ -66,14 +67,15 @@ bool Audit::works() { return flush(); }
 bool Audit::flush() {
   const bool works = try_flush();
   const int reason = errno;
-  if (path_.empty() || works == !failing_) return works;  // of stderr nobody could be told
+  if (path_.empty() || works == !failing_) return works;  // a failing stderr can't be reported
   failing_ = !works;
   if (failing_)
     std::fprintf(stderr,
-                 "brig: the audit log %s can't be written (%s); no call is taken until it can\n",
+                 "brig: the audit log %s can't be written (%s); calls are refused until it can\n",
                  in_quotes(path_).c_str(), errno_text(reason).c_str());
   else
-    std::fprintf(stderr, "brig: the audit log is written again; %llu lines are missing in it\n",
+    std::fprintf(stderr,
+                 "brig: the audit log can be written again; %llu lines are missing from it\n",
                  static_cast<unsigned long long>(lost_ - std::exchange(lost_told_, lost_)));
   errno = reason;
   return works;

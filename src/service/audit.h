@@ -1,4 +1,5 @@
-// Audit: lines of JSON for every call and every refusal, appended to a file. What is written is never changed or read again.
+// Audit: appends lines of JSON to a file, for every call and every refusal. It never changes or
+// reads what it has written.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +12,26 @@ namespace brig::serve {
 
 class Audit {
  public:
-  // "none": nothing is kept. "-": stderr. Else a file, made with mode 0600 if it is not there. Throws Error.
+  // `where`: "none" keeps no log, "-" is stderr, anything else is a file, made with mode 0600 if it
+  // does not exist. Throws Error.
   explicit Audit(const std::string& where);
-  // Tries once more to write what could not be written; what still can't be goes to stderr.
+  // Tries once more to write the waiting lines; those that still can't be written go to stderr.
   ~Audit();
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
-  // Without its newline. False: it can't be written now, and is kept for later (up to a bound); stderr is told once.
+  // Writes a line, given without its newline. False: it can't be written now, and is kept for later
+  // (up to a bound); one message on stderr says so.
   bool write(std::string line);
-  // False while lines could not be written (a full disk): calls that would leave no trace are not to be taken. Tries again.
+  // Tries again to write waiting lines. False while that fails (a full disk): then no call may be
+  // made, since it would leave no trace.
   bool works();
-  // After a log rotation: the file of that name anew. False: stays with the old one, errno is set.
+  // Opens the file of that name anew, after a log rotation. False: it stays with the old one, and
+  // errno is set.
   bool reopen();
 
-  // Lines that could not be written when they should have been; of those, how many wait, and how many are lost for good.
+  // How many lines could not be written at the first attempt; how many of them wait, and how many
+  // are lost.
   std::uint64_t failures() const { return failures_; }
   std::size_t unwritten() const { return unwritten_.size(); }
   std::uint64_t lost() const { return lost_; }

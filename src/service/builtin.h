@@ -1,4 +1,4 @@
-// The tools that a server has when it is given no others: run_command and run_python.
+// The built-in tools of a server that has no manifest: run_command and run_python.
 #pragma once
 
 #include <brig/sandbox.h>
@@ -13,10 +13,10 @@ namespace brig::serve {
 inline constexpr const char* kRunCommand = "run_command";
 inline constexpr const char* kRunPython = "run_python";
 
-// Both of them, or run_command alone. `preload`: modules that run_python's interpreter imports ahead.
+// Both tools, or run_command alone. `preload`: modules that run_python's interpreter imports ahead.
 Toolbox builtin_tools(bool python, const std::vector<std::string>& preload);
 
-// Those of the command line, then those of a manifest, each once.
+// The modules of the command line, then those of a manifest, each once.
 std::vector<std::string> preload_of(std::vector<std::string> named,
                                     const std::vector<std::string>& of_manifest);
 
@@ -26,14 +26,14 @@ struct Builtins {
   Policy policy;
 };
 
-// Throws Error, also if a module of `preload` can't be imported. The cells are made by programs that are executed for it: none is a copy
-// of this process.
+// Throws Error, also if a module of `preload` can't be imported. Programs that are executed for it
+// make the cells: no cell is a copy of this process.
 Builtins make_builtins(const Policy& policy, const SandboxOptions& options,
                        const std::vector<std::string>& preload = {});
 
 bool is_builtin(std::string_view tool);
 
-// What was written to stdout and stderr, as members of an output.
+// Adds what was written to stdout and stderr, as members of an output.
 void add_streams(Json& output, const Report& report);
 
 }  // namespace brig::serve

@@ -12,18 +12,21 @@
 namespace brig::serve {
 namespace {
 
-// The kernel's limit for one variable; and in all so much that words and variables fit into a request.
+// The kernel's limit for one variable; and in all so much that words and variables fit into a
+// request.
 constexpr std::size_t kLargestVariable = 128 << 10, kMostVariables = std::size_t{1} << 20;
 
 }  // namespace
 
 Json timeout_schema(const char* what) {
-  return {{"type", {"number", "string"}},
-          {"exclusiveMinimum", 0},
-          {"description",
-           fmt::format("seconds that the {} may take, or such as \"500ms\", if less than the limit "
-                       "of the tool; it is ended then, and what it has written comes back",
-                       what)}};
+  return {
+      {"type", {"number", "string"}},
+      {"exclusiveMinimum", 0},
+      {"description",
+       fmt::format("time limit for the {}, in seconds or as a text such as \"500ms\", at most the "
+                   "limit of the tool; when the time is over the {} is ended, and what it has "
+                   "written comes back",
+                   what, what)}};
 }
 
 std::optional<std::chrono::milliseconds> taken_timeout(Json& arguments) {
@@ -33,14 +36,14 @@ std::optional<std::chrono::milliseconds> taken_timeout(Json& arguments) {
                                        : duration_from_seconds(found->get<double>());
   if (!time)
     throw Error(ErrorKind::config,
-                "timeout: not a time that a call can have; give seconds, or such as \"500ms\"");
+                "timeout: give a number of seconds, or a text such as \"500ms\"");
   arguments.erase("timeout");
   return time;
 }
 
 Json env_schema() {
   return {{"type", "object"},
-          {"description", "environment variables to set, by name, beside those of the cell"},
+          {"description", "environment variables to set, by name, in addition to the cell's own"},
           {"maxProperties", 1000},
           {"additionalProperties", {{"type", "string"}}}};
 }
@@ -60,12 +63,12 @@ std::map<std::string, std::string> env_of(const Json& arguments) {
     if (name.find('\0') != std::string::npos || text.find('\0') != std::string::npos)
       refuse("a NUL byte is not allowed");
     if (name.size() + text.size() + 2 > kLargestVariable)
-      refuse("longer than 128 KiB, the kernel's limit for one variable; use a file");
+      refuse("it is longer than 128 KiB, the kernel's limit for one variable; use a file");
     all += name.size() + text.size() + 2;
     variables.emplace(name, text);
   }
   if (all > kMostVariables)
-    throw Error(ErrorKind::config, "env: longer than 1 MiB in all; use a file");
+    throw Error(ErrorKind::config, "env: the variables are longer than 1 MiB in all; use a file");
   return variables;
 }
 
@@ -74,18 +77,18 @@ Json cwd_schema() {
       {"type", "string"},
       {"minLength", 1},
       {"description",
-       "the directory to start in; a relative one begins in the workspace, where files are put"}};
+       "the directory to start in; a relative path begins in the workspace, where files are put"}};
 }
 
 std::string cwd_of(const Json& arguments) {
   const auto found = arguments.find("cwd");
   if (found == arguments.end()) return "";
   const std::string& path = found->get_ref<const std::string&>();
-  if (path.empty()) throw Error(ErrorKind::config, "cwd: is empty");
+  if (path.empty()) throw Error(ErrorKind::config, "cwd: the path is empty");
   if (path.find('\0') != std::string::npos)
-    throw Error(ErrorKind::config, "cwd: a NUL byte is not allowed");
+    throw Error(ErrorKind::config, "cwd: the path holds a NUL byte");
   if (path.size() >= PATH_MAX)
-    throw_error(ErrorKind::config, "cwd: longer than {} bytes", PATH_MAX - 1);
+    throw_error(ErrorKind::config, "cwd: the path is longer than {} bytes", PATH_MAX - 1);
   return path;
 }
 

@@ -1,5 +1,6 @@
-// Arguments that run_command and run_python share, or that are read with care: how long a call may take, its variables, where it
-// starts. Each within the policy. What is wrong throws Error(config), in a sentence that begins with the argument's name.
+// The arguments that run_command and run_python share: how long a call may take, its variables, its
+// files, where it starts. All of them stay within the policy. A wrong one throws Error(config),
+// with a sentence that begins with its name.
 #pragma once
 
 #include <brig/json.h>
@@ -17,7 +18,8 @@ namespace brig::serve {
 
 // "timeout", in seconds or as "500ms". `what`: "command" or "code".
 Json timeout_schema(const char* what);
-// Takes it out of the arguments: the host keeps the time, and the cell need not know. Nothing if it is not there.
+// Takes it out of the arguments: the host keeps the time, and the cell need not know. Returns
+// nothing if it is missing.
 std::optional<std::chrono::milliseconds> taken_timeout(Json& arguments);
 
 // "env": variables by name.
@@ -30,7 +32,8 @@ std::string cwd_of(const Json& arguments);
 
 // "files": by path, a text, or bytes as {"base64": ...}.
 std::vector<InputFile> files_of(const Json& arguments);
-// As far as the words tell: each inside the workspace, none twice or below another.
+// Checks what the paths alone show: each is inside the workspace, none is given twice or lies below
+// another file.
 void check_that_all_can_be_made(std::span<const InputFile> files);
 
 }  // namespace brig::serve

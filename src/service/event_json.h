@@ -1,4 +1,4 @@
-// What is told of calls, as JSON.
+// Events and results of calls as JSON.
 #pragma once
 
 #include <brig/sandbox.h>
@@ -10,7 +10,7 @@
 namespace brig::serve {
 
 double milliseconds_of(std::chrono::microseconds time);
-// Of a tool's: what is not UTF-8 as "base64" in place of "text".
+// The data of a tool's event. Text that is not UTF-8 is "base64" in place of "text".
 Json data_of(const Event& event);
 Json data_of(const ToolResult& result);
 Json data_of(const std::vector<Violation>& violations);

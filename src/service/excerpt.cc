@@ -92,12 +92,12 @@ std::string kept_of(const Output& output) {
 }
 
 std::vector<std::size_t> shares_of(const std::vector<std::size_t>& sizes, std::size_t total) {
-  std::vector<std::size_t> request(sizes.size()), shares(sizes.size());
-  std::iota(request.begin(), request.end(), std::size_t{0});
-  std::sort(request.begin(), request.end(),
+  std::vector<std::size_t> order(sizes.size()), shares(sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return sizes[a] < sizes[b]; });
   std::size_t left = sizes.size();
-  for (const std::size_t each : request) {
+  for (const std::size_t each : order) {
     shares[each] = std::min(sizes[each], total / left--);
     total -= shares[each];
   }

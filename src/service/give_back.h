@@ -1,5 +1,6 @@
-// GiveBack: gives memory that nothing uses any more back to the kernel. The values of a large request or result are small pieces,
-// which the C library keeps for the next one: so a server stayed as large as the largest that it ever had.
+// GiveBack: returns unused memory to the kernel. The values of a large request or result are many
+// small pieces, which the C library keeps for the next one. Without this a server would stay as
+// large as the largest request that it ever had.
 #pragma once
 
 #include <malloc.h>
@@ -13,13 +14,13 @@
 
 namespace brig::serve {
 
-// On the loop's thread.
+// Use it on the loop's thread only.
 class GiveBack {
  public:
   explicit GiveBack(Loop& loop) : timer_(loop.every(std::chrono::seconds(2), [this] { look(); })) {}
 
  private:
-  // What is needed again soon is not worth it, nor is what was not given back the last time.
+  // Less is not worth it: it is needed again soon, or could not be given back the last time.
   static constexpr std::size_t kWorthIt = std::size_t{32} << 20;
 
   void look() {

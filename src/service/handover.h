@@ -1,5 +1,6 @@
-// Handover: how large results come from a sandbox's thread to the loop: one at a time. While one is on its way the sandbox reads
-// no other, and a call whose result is not read keeps its place, so that no more than a few can pile up.
+// Handover: passes large results from a sandbox's thread to the loop, one at a time. Meanwhile the
+// sandbox reads no other result, and a call whose result is not read keeps its place, so only a few
+// results can pile up.
 #pragma once
 
 #include <brig/json.h>
@@ -12,7 +13,8 @@ namespace brig::serve {
 
 class Handover {
  public:
-  // Waits until no other result is on its way; this one is for as long as the handle is. Null after close().
+  // Waits until no other result is on its way. This one is on its way as long as the handle exists.
+  // Null after close().
   std::shared_ptr<void> begin() {
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [&] { return !state_->busy || state_->closed; });
@@ -24,15 +26,16 @@ class Handover {
               state->changed.notify_one();
             }};
   }
-  // Nobody waits any more: the loop does not run, and takes nothing.
+  // Ends all waiting: the loop does not run any more and receives nothing.
   void close() {
     const std::lock_guard lock(state_->mutex);
     state_->closed = true;
     state_->changed.notify_all();
   }
 
-  // Whether there are so many values that their text is long. A sandbox reads such a result in a thread of its own, which may
-  // wait here; those of short ones may not. Long strings take no more memory than their text.
+  // Whether there are so many values that their text is long. A sandbox reads such a result on a
+  // thread of its own, which may wait here; the thread for short results must not wait. Long
+  // strings take no more memory than their text.
   static bool is_for(const Json& value) {
     std::size_t left = kFew;
     return !has_few(value, left);

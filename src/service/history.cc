@@ -16,7 +16,7 @@ void History::add(const CallerPtr& caller, std::string text) {
 }
 
 void History::forget_one() {
-  // By number or by bytes, whichever is too much: who has most of that.
+  // Finds the caller with the most calls, or with the most bytes if those are too many.
   const bool by_bytes = bytes_ > limits_.bytes;
   const auto most = std::ranges::max_element(of_, {}, [&](const auto& each) {
     return by_bytes ? each.second.bytes : each.second.entries.size();

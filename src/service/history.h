@@ -1,5 +1,5 @@
-// History: the last calls that ended, for who looks later. Bounded in number and bytes, and shared out: of the caller that has most, the
-// oldest go first. Only on the loop's thread.
+// History: the last calls that ended. It is bounded in number and bytes, and shared by the callers:
+// the oldest calls of the caller with the most go first. Use it on the loop's thread only.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class History {
 
   // `text`: JSON.
   void add(const CallerPtr& caller, std::string text);
-  // A list, as JSON text, the newest first: the caller's own; an admin's is of all.
+  // A list as JSON text, the newest first: the caller's own calls; for an admin, all calls.
   std::string list(const CallerPtr& caller, std::size_t most) const;
   void forget(const Caller& caller);
   std::size_t size() const { return count_; }

@@ -26,7 +26,7 @@ Jobs::Jobs(Loop& loop, Service& service, JobLimits limits)
 }
 
 Refusal Jobs::no_room() {
-  return {503, "too-many-jobs", "too many jobs are kept; forget some, or try again later",
+  return {503, "too-many-jobs", "too many jobs are kept; delete some, or try again later",
           std::chrono::seconds(10)};
 }
 
@@ -36,7 +36,7 @@ std::variant<std::string, Refusal> Jobs::submit(CallRequest request, std::size_t
   job.tool = request.tool;
   job.size = size;
   job.caller = request.caller;
-  // The id is known when the call has been taken; no event of it comes before.
+  // The id is known once the call is accepted; no event of the call comes before that.
   const auto id = std::make_shared<std::string>();
   CallObserver observer;
   observer.on_event = [this, id](const Event& event) { receive(*id, event); };
@@ -98,7 +98,7 @@ void Jobs::finish(const std::string& id, End end) {
   expire();
 }
 
-// A call that runs never makes room.
+// A running call is never ended to make room.
 bool Jobs::has_room(const Caller& caller, std::size_t size) {
   if (caller.alone) return jobs_.size() < limits_.count && arguments_ + size <= limits_.arguments;
   const auto is_fair_count = [&] {
@@ -135,7 +135,7 @@ Json Jobs::json_of(const std::string& id, const Job& job) {
           {"created_at", time_text(job.created)}};
 }
 
-// The result is text already: its values would take many times as much, each time that somebody asks.
+// The result is text already: parsing it at every request would take many times as much memory.
 std::optional<std::string> Jobs::find(const std::string& id, const Caller& caller) const {
   if (!has(id, caller)) return {};
   const Job& job = jobs_.at(id);

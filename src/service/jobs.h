@@ -1,5 +1,5 @@
-// Jobs: calls whose results are kept for a while: those of /v1/jobs, and tasks of MCP. A job is found by an id of 128 random bits, by
-// its caller, and as the kind of job that it is. Only on the loop's thread.
+// Jobs: calls whose results are kept for a while, those of /v1/jobs and the tasks of MCP. To find a
+// job takes its id of 128 random bits, its caller and its kind. Use it on the loop's thread only.
 #pragma once
 
 #include <brig/json.h>
@@ -17,18 +17,19 @@
 
 namespace brig::serve {
 
-// Of all callers together: each has a share (is_fair).
+// The limits of all callers together; each has a share (is_fair).
 struct JobLimits {
   std::chrono::milliseconds kept = std::chrono::seconds(600);  // after the end
   std::size_t count = 10'000;                                  // running and kept
   std::size_t arguments = std::size_t{256} << 20;              // bytes, of those that are not done
   std::size_t bytes = std::size_t{256}
-                      << 20;  // of kept results; of the caller that has most, the oldest go first
+                      << 20;  // of kept results; the oldest of the caller with the most go first
 };
 
-// Whose words a job is told in. An admin sees the `api` jobs of others, and nobody's tasks but its own.
+// The protocol that a job belongs to. An admin sees the `api` jobs of others, but only its own
+// tasks.
 enum class JobKind {
-  api,          // /v1/jobs; its result is that of to_json()
+  api,          // /v1/jobs; its result has the form of to_json()
   task,         // MCP 2026-07-28
   legacy_task,  // MCP 2025-11-25
 };
@@ -44,9 +45,9 @@ struct Job {
   std::chrono::steady_clock::time_point began, ended;
   enum class Status { queued, running, done } status = Status::queued;
   bool asked_to_end = false;                // by end()
-  bool was_cancelled = false;               // and so it ended, whoever asked for it
+  bool was_cancelled = false;               // it ended by a cancellation
   bool has_failed = false;                  // the result is an error
-  std::string message;                      // what it told last, or why it failed; may be empty
+  std::string message;                      // its last progress, or why it failed; may be empty
   std::string result;                       // JSON, once it is done
   std::vector<std::uint64_t> waiting = {};  // keys of wait()
 };
@@ -55,23 +56,25 @@ class Jobs {
  public:
   Jobs(Loop& loop, Service& service, JobLimits limits = {});
 
-  // Makes the call, as a job of the kind `api`, and returns the job's id.
-  // `size`: of the request, which is held until the job is done.
+  // Makes the call as a job of the kind `api`, and returns the job's id. `size`: that of the
+  // request, which is held until the job is done.
   std::variant<std::string, Refusal> submit(CallRequest request, std::size_t size);
-  // As JSON text, with the result once it is done; nothing if the caller has no such job. Kind `api`, as the next three.
+  // The job as JSON text, with the result once it is done; nothing if the caller has no such job.
+  // This and the next three are for the kind `api`.
   std::optional<std::string> find(const std::string& id, const Caller& caller) const;
   bool has(const std::string& id, const Caller& caller) const;
   std::vector<Json> list(const Caller& caller) const;
   enum class Removal { none, cancelled, forgotten };
   Removal remove(const std::string& id, const Caller& caller);
 
-  // Whether a caller may have one more job, of a request of that size. Results that are kept make room for it, if they are of a
-  // caller that has more of them.
+  // Whether a caller may have one more job, with a request of that size. To make room, it drops
+  // kept results of a caller that has more of them.
   bool has_room(const Caller& caller, std::size_t size);
   static Refusal no_room();
-  // Makes a job of a call that its maker has started and observes; the maker passes on its events by receive(). `job`: kind, tool, call, caller,
-  // size, status and, unless `kept` is 0, how long its result is wanted, which is kept no longer than others. Returns its id, or nothing if there
-  // is no room.
+  // Makes a job of a call that its maker has started and observes; the maker passes on its events
+  // by receive(). `job` has kind, tool, call, caller, size, status and, unless it is 0, `kept`: how
+  // long the result is wanted, which is at most as long as for other jobs. Returns its id, or
+  // nothing if there is no room.
   std::optional<std::string> adopt(Job job);
   void receive(const std::string& id, const Event& event);
   struct End {
@@ -81,27 +84,31 @@ class Jobs {
   };
   void finish(const std::string& id, End end);
 
-  // The caller's own, of that kind; null if there is none. Until the next call of anything here.
+  // The caller's own job of that kind, or null. The pointer is valid until the next call of any
+  // function here.
   const Job* look(const std::string& id, JobKind kind, const Caller& caller) const;
-  // Ends the call of a job that look() finds, with SIGTERM and the grace period. A job that is done stays as it is.
+  // Ends the call of a job that look() finds, with SIGTERM and the grace period. A job that is done
+  // stays as it is.
   void end(const std::string& id);
 
-  // Calls `job` when it is done, or after that time. Returns a key for stop_waiting(); 0: it has been called already.
+  // Calls `job` when the job is done, or after that time. Returns a key for stop_waiting(); 0:
+  // `job` was already called.
   std::uint64_t wait(const std::string& id, std::chrono::milliseconds time,
                      std::function<void()> job);
   void stop_waiting(const std::string& id, std::uint64_t key);
-  // Calls the job that has waited longest, as if its time were over.
+  // Ends the longest wait for this job, as if its time were over.
   void wake_oldest(const std::string& id);
 
   std::size_t size() const { return jobs_.size(); }
 
  private:
-  // Without its result.
+  // The job without its result.
   static Json json_of(const std::string& id, const Job& job);
   std::string add(Job job);
   void expire();
   void forget(std::map<std::string, Job>::iterator job);
-  // Forgets the oldest result of the caller for which `measure` is largest. False: no result is kept.
+  // Forgets the oldest result of the caller for which `measure` is largest. False: no result is
+  // kept.
   bool forget_oldest_of(const std::function<std::size_t(const Caller&)>& measure);
 
   Loop& loop_;
@@ -109,7 +116,7 @@ class Jobs {
   const JobLimits limits_;
   std::map<std::string, Job> jobs_;
   std::map<CallerPtr, std::list<std::string>> done_;  // oldest first; never empty
-  // Of those that are done: when each is forgotten, the next first.
+  // For jobs that are done: when each is forgotten, the next one first.
   std::set<std::pair<std::chrono::steady_clock::time_point, std::string>> expiries_;
   std::size_t bytes_ = 0, arguments_ = 0;
   Loop::Timer timer_;

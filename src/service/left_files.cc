@@ -154,10 +154,11 @@ void show_files(Json& output) {
     if (fits)
       file["data"] = std::move(data);
     else
-      file["left_out"] = is_large ? fmt::format("the files are larger than {} in all; MCP has them",
-                                                format_size(kMostShown))
-                                  : fmt::format("the output is larger than {} in all; MCP has it",
-                                                format_size(kMostOutputText));
+      file["left_out"] = is_large
+                             ? fmt::format("the files are larger than {} in all; MCP returns them",
+                                           format_size(kMostShown))
+                             : fmt::format("the output is larger than {} in all; MCP returns it",
+                                           format_size(kMostOutputText));
   }
 }
 

@@ -23,7 +23,8 @@ bool is_source(const fs::path& path) {
   return path.extension() == ".py" || path.extension() == ".so";
 }
 
-// The Python files and libraries in a directory and below it, and the directories that were looked at.
+// The Python files and libraries in a directory and below it, and the directories that were looked
+// at.
 void collect(const fs::path& top, std::set<std::string>& files,
              std::set<std::string>& directories) {
   std::error_code error;
@@ -96,7 +97,8 @@ ManifestWatch::Files ManifestWatch::look(std::set<std::string>* directories) con
       collect(path, names, around);
     else
       names.insert(path);
-    // Where the name is, and where links lead to: either may get another file. What is not there may come.
+    // Where the name is, and where links lead to: either may get another file. What is not there
+    // may come.
     around.insert(fs::path(path).parent_path());
     if (const fs::path real = fs::canonical(path, error); !error) around.insert(real.parent_path());
   }
@@ -115,7 +117,7 @@ ManifestWatch::Files ManifestWatch::look(std::set<std::string>* directories) con
   return found;
 }
 
-// A directory that another has taken the place of is another one to the kernel, so all are named each time.
+// If a directory was replaced, the kernel sees another one. So all names are added anew each time.
 std::string ManifestWatch::follow(const std::set<std::string>& directories) {
   std::set<int> now;
   std::string fault;

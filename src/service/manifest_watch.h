@@ -1,8 +1,9 @@
-// ManifestWatch: notices that a manifest, or a file that its tools were loaded from, has changed, however programs
-// write it: in place, as compilers do, or as a new file in the old one's place, as editors, git and linkers do.
+// ManifestWatch: notices when a manifest, or a file that its tools were loaded from, has changed.
+// It does not matter how programs write it: in place, as compilers do, or as a new file in the old
+// one's place, as editors, git and linkers do.
 //
-// The kernel's word that something happened in a directory is only a hint: what a file is (device, inode, size,
-// time) tells whether it has changed. Only on the loop's thread.
+// An event from the kernel is only a hint: a file has changed if its device, inode, size or time
+// has changed. Use it on the loop's thread only.
 #pragma once
 
 #include <sys/types.h>
@@ -23,15 +24,17 @@ namespace brig::serve {
 
 class ManifestWatch {
  public:
-  // `job`: some of the files have changed, this one among them, and then all stayed as they are for a moment. A row
-  // of changes is one, but it waits for the end of it no longer than 2 s. Throws Error.
+  // Calls `job` with the path of a changed file, once all files have stayed unchanged for a moment.
+  // So a series of changes counts as one, but it waits for the end of a series for at most 2 s.
+  // Throws Error.
   ManifestWatch(Loop& loop, std::function<void(const std::string& path)> job);
 
-  // From now on these: files, and directories, of which the Python files and libraries in them are meant. One that
-  // was changed after `loaded` counts as changed now. Returns why some can't be watched, or "".
+  // Watches these paths from now on: files, and directories, where it watches the Python files and
+  // libraries below. A file that was changed after `loaded` counts as changed now. Returns why a
+  // path can't be watched, or "".
   std::string watch(const std::vector<std::string>& paths, const timespec& loaded);
 
-  // For `loaded`: before anything is read.
+  // The time for `loaded`: take it before anything is read.
   static timespec now();
 
  private:
@@ -47,7 +50,7 @@ class ManifestWatch {
   void read();
   void check();
   void later();
-  // As they are now; `directories` gets where to look for changes.
+  // The files as they are now; `directories` gets the directories to watch.
   Files look(std::set<std::string>* directories) const;
   std::string follow(const std::set<std::string>& directories);
   static std::string changed(const Files& before, const Files& after);
@@ -60,7 +63,7 @@ class ManifestWatch {
   Files loaded_, seen_;
   std::set<int> watched_;
   bool checking_ = false;
-  std::chrono::steady_clock::time_point since_;  // of the first change that is not told yet
+  std::chrono::steady_clock::time_point since_;  // of the first change that is not reported yet
   Loop::Timer soon_;
 };
 

@@ -53,57 +53,60 @@ struct Metrics::Impl {
   // Of calls.
   prometheus::Family<Counter>& calls =
       counters("brig_calls_total", "Calls that ended, by tool and outcome");
-  prometheus::Family<Histogram>& durations =
-      histograms("brig_call_duration_seconds",
-                 "How long calls took, from the question to the result, by tool");
+  prometheus::Family<Histogram>& durations = histograms(
+      "brig_call_duration_seconds", "Duration of calls, from request to result, by tool");
   prometheus::Family<Histogram>& steps = histograms(
-      "brig_call_step_seconds", "Where the time of calls went: queue, dispatch, run, teardown");
-  prometheus::Family<Counter>& refusals = counters(
-      "brig_refused_total", "What was asked for and refused before it was a call, by reason");
+      "brig_call_step_seconds", "Duration of the steps of calls: queue, dispatch, run, teardown");
+  prometheus::Family<Counter>& refusals =
+      counters("brig_refused_total", "Requests for calls that were refused, by reason");
   prometheus::Family<Counter>& bytes =
       counters("brig_output_bytes_total", "Bytes that tools wrote, by stream");
   prometheus::Family<Counter>& kills =
-      counters("brig_kills_total", "Calls that brig ended: time, memory, output, cancellation");
-  Counter& ooms = counter("brig_oom_kills_total", "Calls that the kernel ended for memory");
+      counters("brig_kills_total",
+               "Calls that brig ended, by reason: timeout, memory, output, cancellation");
+  Counter& ooms =
+      counter("brig_oom_kills_total", "Calls that the kernel ended at their memory limit");
   prometheus::Family<Counter>& violations =
-      counters("brig_violations_total", "What cells tried and were refused, by code");
-  Gauge& running = gauge("brig_calls_running", "Calls that run now");
-  Gauge& waiting = gauge("brig_calls_waiting", "Calls that wait for a place now");
-  Gauge& ready = gauge("brig_cells_ready", "Cells that are ready for a call now");
-  Gauge& jobs = gauge("brig_jobs_kept", "Jobs that run, or whose result is kept, now");
+      counters("brig_violations_total", "Refused actions of tools in their cells, by code");
+  Gauge& running = gauge("brig_calls_running", "Calls that are running");
+  Gauge& waiting = gauge("brig_calls_waiting", "Calls that are waiting for a place");
+  Gauge& ready = gauge("brig_cells_ready", "Cells that are ready for a call");
+  Gauge& jobs = gauge("brig_jobs_kept", "Jobs that are running or whose result is kept");
   std::uint64_t ended = 0;
 
   // Of HTTP.
   prometheus::Family<Counter>& requests =
-      counters("brig_http_requests_total", "Answers over HTTP, by method, route and status");
+      counters("brig_http_requests_total", "HTTP responses, by method, route and status");
   Counter& http_refused =
       counter("brig_http_refused_total",
-              "Connections and messages that were refused before they were requests");
-  Counter& received = counter("brig_http_received_bytes_total", "Bytes that came over HTTP");
-  Counter& sent = counter("brig_http_sent_bytes_total", "Bytes that were sent over HTTP");
-  Gauge& connections = gauge("brig_http_connections", "Connections that are open now");
-  Gauge& streams = gauge("brig_http_event_streams", "Watchers of /events now");
+              "HTTP connections and messages that were refused before a request was read");
+  Counter& received = counter("brig_http_received_bytes_total", "Bytes received over HTTP");
+  Counter& sent = counter("brig_http_sent_bytes_total", "Bytes sent over HTTP");
+  Gauge& connections = gauge("brig_http_connections", "Open HTTP connections");
+  Gauge& streams = gauge("brig_http_event_streams", "Open streams of /events");
 
-  // Of what an operator has to look after.
+  // What an operator should look after.
   prometheus::Family<Counter>& reloads = counters(
       "brig_reloads_total",
-      "Reloads of manifest and tools, by result; after one that failed the old ones are in use");
+      "Reloads of manifest and tools, by result; after a failed reload the old ones stay in use");
   Counter& reloads_well = reloads.Add({{"result", "ok"}});
   Counter& reloads_failed = reloads.Add({{"result", "failed"}});
-  Counter& audit_failures = counter("brig_audit_failures_total",
-                                    "Lines of the audit log that could not be written at once");
-  Counter& audit_lost =
-      counter("brig_audit_lost_lines_total", "Lines of the audit log that are lost for good");
+  Counter& audit_failures =
+      counter("brig_audit_failures_total",
+              "Audit log lines that could not be written at the first attempt");
+  Counter& audit_lost = counter("brig_audit_lost_lines_total", "Audit log lines that are lost");
   Gauge& audit_unwritten =
-      gauge("brig_audit_unwritten_lines", "Lines of the audit log that wait to be written now");
+      gauge("brig_audit_unwritten_lines", "Audit log lines that are waiting to be written");
 
   // Of the process, by the names that every exporter has.
   Counter& cpu = counter("process_cpu_seconds_total", "CPU time of the server itself, in seconds");
   Gauge& resident = gauge("process_resident_memory_bytes", "Resident memory of the server itself");
-  Gauge& virtual_memory = gauge("process_virtual_memory_bytes", "Its virtual memory");
-  Gauge& open_fds = gauge("process_open_fds", "Descriptors that it has open");
-  Gauge& max_fds = gauge("process_max_fds", "Descriptors that it may have open");
-  Gauge& start_time = gauge("process_start_time_seconds", "When it started, in seconds since 1970");
+  Gauge& virtual_memory =
+      gauge("process_virtual_memory_bytes", "Virtual memory of the server itself");
+  Gauge& open_fds = gauge("process_open_fds", "Open file descriptors of the server itself");
+  Gauge& max_fds = gauge("process_max_fds", "Limit of open file descriptors of the server itself");
+  Gauge& start_time =
+      gauge("process_start_time_seconds", "Start time of the server, in seconds since 1970");
 
   Histogram& step(const char* name) { return steps.Add({{"step", name}}, buckets()); }
   Histogram& queue = step("queue");
@@ -114,7 +117,7 @@ struct Metrics::Impl {
   Counter& err = bytes.Add({{"stream", "stderr"}});
 
   std::set<std::string> tools;
-  // Tools come and go with manifests; of so many the series stay apart.
+  // Tools come and go with manifests; only this many have series of their own.
   std::string label_of(const std::string& tool) {
     if (tool.empty()) return "(unknown)";
     if (!tools.contains(tool) && tools.size() >= kMostTools) return "(other)";
@@ -153,7 +156,7 @@ struct Metrics::Impl {
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   prometheus::BuildGauge()
       .Name("brig_info")
-      .Help("The version that runs")
+      .Help("Version of the server")
       .Register(impl_->registry)
       .Add({{"version", BRIG_VERSION}})
       .Set(1);

@@ -1,4 +1,4 @@
-// Metrics: counts and times for Prometheus. Only on the loop's thread.
+// Metrics: counts and times for Prometheus. Use it on the loop's thread only.
 #pragma once
 
 #include <brig/sandbox.h>
@@ -11,7 +11,7 @@
 
 namespace brig::serve {
 
-// What is looked up when it is asked for.
+// Values that are read when /metrics is asked for.
 struct Gauges {
   unsigned ready = 0, running = 0, waiting = 0, connections = 0, streams = 0, jobs = 0;
   std::uint64_t http_refused = 0, http_bytes_in = 0, http_bytes_out = 0;
@@ -24,15 +24,16 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // `tool`: one that is there, or "", so that nobody can make up names.
+  // `tool`: an existing tool, or "", so that clients can't invent names.
   void called(const std::string& tool, const ToolResult& result);
-  // Before it was a call: "rate-limited", "not-allowed", ...
+  // A refusal before there was a call: "rate-limited", "not-allowed", ...
   void refused(const char* why);
-  // An answer of HTTP. Whatever a client sends as a method or a path, there are few of each here.
+  // An HTTP response. Unknown methods and paths are counted together, so clients can't add labels.
   void answered(std::string_view method, std::string_view path, unsigned status);
-  // The manifest was read again, or could not be.
+  // The manifest was reloaded, or the reload failed.
   void reloaded(bool well);
-  // Prometheus's text format. Counts of a tool that `shows` is false of are left out; null: of none.
+  // The metrics in Prometheus's text format, without the counts of tools for which `shows` returns
+  // false; null: all tools.
   std::string text(const Gauges& gauges,
                    const std::function<bool(const std::string& tool)>& shows = {}) const;
   std::uint64_t calls() const;
@@ -42,7 +43,7 @@ class Metrics {
   std::unique_ptr<Impl> impl_;
 };
 
-// "/v1/tools/{name}/call" of a path; "other" of one that is nobody's.
+// The route of a path, such as "/v1/tools/{name}/call"; "other" for an unknown path.
 std::string_view route_of(std::string_view path);
 
 }  // namespace brig::serve

@@ -1,5 +1,5 @@
-// How much an output of run_command or run_python may be, as the JSON text that it becomes: there an escape counts for what it
-// takes, and bytes as base64. The value and the streams have limits of the policy's; what is shown beside them gets the rest.
+// The size limit of an output of run_command or run_python, measured as JSON text, with escapes and
+// base64. The policy limits the value and the streams; what is shown beside them gets the rest.
 #pragma once
 
 #include <brig/json.h>
@@ -23,7 +23,7 @@ inline std::size_t text_size(std::string_view text) {
   return size;
 }
 
-// Bytes (Json::binary) count for nothing: they have no text.
+// Bytes (Json::binary) are not counted: they have no text.
 inline std::size_t text_size(const Json& value) {
   std::size_t size = 2;
   switch (value.type()) {
@@ -43,7 +43,7 @@ inline std::size_t text_size(const Json& value) {
 
 inline std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
 
-// What is left of it.
+// What is left of that limit.
 inline std::size_t room_in(const Json& output) {
   return kMostOutputText - std::min(kMostOutputText, text_size(output));
 }

@@ -31,7 +31,7 @@ Response json_response(const Json& body, unsigned status) {
 std::optional<Json> body_of(Exchange& exchange) {
   Request& request = exchange.request;
   if (!request.body.empty() && !request.is_json()) {
-    exchange.respond(problem(415, "", "the body of a request is application/json"));
+    exchange.respond(problem(415, "", "Content-Type must be application/json"));
     return {};
   }
   std::string fault;
@@ -40,7 +40,7 @@ std::optional<Json> body_of(Exchange& exchange) {
   if (!body || !body->is_object()) {
     exchange.respond(problem(400, "malformed",
                              !body ? json_refusal("the body is not JSON: ", fault)
-                                   : std::string("the body is not a JSON object")));
+                                   : std::string("the body must be a JSON object")));
     return {};
   }
   return body;

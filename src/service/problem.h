@@ -1,4 +1,4 @@
-// Problems: errors of the HTTP API, as RFC 9457 has them.
+// Problems: errors of the HTTP API, in the form of RFC 9457.
 #pragma once
 
 #include <brig/json.h>
@@ -10,12 +10,13 @@
 
 namespace brig::serve {
 
-// `name`: of its type, "rate-limited"; empty: the status says it all.
+// `name`: that of its type, such as "rate-limited"; empty if the status says enough.
 Response problem(unsigned status, std::string_view name, const std::string& detail);
 Response problem(const Refusal& refusal);
 Response json_response(const Json& body, unsigned status = 200);
 
-// The JSON object of a request's body; else a problem is answered, and there is none.
+// The JSON object of a request's body. If there is none, it answers with a problem and returns
+// nothing.
 std::optional<Json> body_of(Exchange& exchange);
 
 }  // namespace brig::serve

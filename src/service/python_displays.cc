@@ -17,7 +17,7 @@ bool is_json(std::string_view type) {
          (type.starts_with("application/") && type.ends_with("+json"));
 }
 
-// The size of a form that may be shown, as text, or nothing.
+// The size of a form as text; nothing if it may not be shown.
 std::optional<std::size_t> size_of_form(const std::string& type, Json& form) {
   if (is_picture(type)) {
     if (!form.is_string()) return {};
@@ -31,7 +31,7 @@ std::optional<std::size_t> size_of_form(const std::string& type, Json& form) {
   return text_size(form);
 }
 
-// The forms that are what they say; an empty object if there are none, or no room is left for them.
+// The forms whose content matches their type, as far as there is room for them.
 Json checked_forms(Json& data, std::size_t& room) {
   Json forms = Json::object();
   std::size_t all = 0;

@@ -1,5 +1,6 @@
-// RefusalLog: what was refused, as lines of the audit log. However many come, there are few lines: of each caller, and of each address
-// of a stranger, so many in a second, and then one that counts the rest. Only on the loop's thread.
+// RefusalLog: writes refusals to the audit log. Many refusals make few lines: a limited number per
+// second for each caller, and for each address of a client without a known token, and then one line
+// that counts the rest. Use it on the loop's thread only.
 #pragma once
 
 #include <brig/json.h>
@@ -17,19 +18,20 @@ class RefusalLog {
  public:
   using Write = std::function<void(const Json& line)>;
   RefusalLog(Loop& loop, Write write);
-  // Writes what is still to be counted.
+  // Writes the counts that are still open.
   ~RefusalLog();
   RefusalLog(const RefusalLog&) = delete;
   RefusalLog& operator=(const RefusalLog&) = delete;
 
-  // `caller`: its name; empty: nobody is known by that request, and `peer` ("127.0.0.1:4711") is who counts.
+  // `caller`: its name. If it is empty, the request had no known token, and the address in `peer`
+  // ("127.0.0.1:4711") counts.
   void note(const std::string& caller, const std::string& peer, const Json& line);
-  // The second is over.
+  // Called at the end of each second.
   void flush();
 
   static constexpr unsigned kOfOne = 5;          // lines in a second, of one caller or address
   static constexpr unsigned kOfStrangers = 50;   // of all strangers together
-  static constexpr std::size_t kAddresses = 50;  // that are told apart
+  static constexpr std::size_t kAddresses = 50;  // that are counted apart
 
  private:
   struct Count {

@@ -31,7 +31,7 @@ std::string percent_encoded(std::string_view text) {
   return encoded;
 }
 
-// Text that does not grow out of bounds when it is written as JSON.
+// Whether it is text that does not become much longer as JSON.
 bool is_plain_text(std::string_view bytes) {
   if (!is_valid_utf8(bytes)) return false;
   const auto odd = std::count_if(bytes.begin(), bytes.end(), [](char c) {
@@ -156,7 +156,7 @@ std::optional<Json> McpResources::read(const CallerPtr& owner, const std::string
   const std::string base = uri.substr(0, query);
   const Entry* entry = find(owner, base);
   if (!entry) {
-    fault = "There is no such resource, or it is not kept any more.";
+    fault = "No such resource: it does not exist, or it is no longer kept.";
     return {};
   }
   std::size_t offset = 0;
@@ -166,13 +166,14 @@ std::optional<Json> McpResources::read(const CallerPtr& owner, const std::string
     const auto read = std::from_chars(digits, end, offset);
     if (digits == end || read.ec != std::errc() || read.ptr != end ||
         offset > entry->bytes.size()) {
-      fault = fmt::format("offset: a number from 0 to {}, the size.", entry->bytes.size());
+      fault = fmt::format("offset must be a number from 0 to {}, the size of the resource.",
+                          entry->bytes.size());
       return {};
     }
   } else if (entry->bytes.size() > limits_.page) {
     fault = fmt::format(
-        "The resource is {}, too large for one answer. Read it in parts of {}: {}{}0 is the first, "
-        "and each names the next in _meta, brig/next.",
+        "The resource is {}, too large for one answer. Read it in parts of {}: start with {}{}0; "
+        "each answer names the next part in _meta, brig/next.",
         format_size(entry->bytes.size()), format_size(limits_.page), base, kOffset);
     return {};
   }

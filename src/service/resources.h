@@ -1,7 +1,8 @@
-// McpResources: what a call left that does not fit its result (files, long output, large images), for its caller to read by
-// resources/read. Nobody else can: an entry is found by an address of 128 random bits, and given to its owner alone. All of it was
-// made in a cell and is data: it is never opened, run or looked into here. It goes after ten minutes, or for something newer of
-// the same caller's.
+// McpResources: keeps what a call left and does not fit its result (files, long output, large
+// images), so that its caller can read it by resources/read. No other caller can: an entry is found
+// by an address of 128 random bits, and given only to its owner. Everything in it was made in a
+// cell and is data: it is never opened, run or parsed here. It goes after ten minutes, or when
+// something newer of the same caller needs the room.
 #pragma once
 
 #include <brig/json.h>
@@ -18,25 +19,28 @@
 
 namespace brig::serve {
 
-// Of all callers together: each has a share (is_fair).
+// The limits of all callers together; each has a share (is_fair).
 struct McpResourceLimits {
   std::chrono::seconds kept{600};
   std::size_t count = 10'000;
   std::size_t bytes = std::size_t{128} << 20;
-  std::size_t page = std::size_t{2} << 20;  // of one answer: twice that, written as JSON
+  std::size_t page = std::size_t{2} << 20;  // of one answer; up to twice that as JSON text
 };
 
 class McpResources {
  public:
   explicit McpResources(Loop& loop, McpResourceLimits limits = {});
 
-  // The resource as resources/list has it: uri, name, mimeType, size. Null: there is no room for it.
+  // Keeps a resource. Returns its entry of resources/list: uri, name, mimeType, size; null if there
+  // is no room for it.
   Json keep(const CallerPtr& owner, const std::string& name, std::string mime_type,
             std::string bytes);
-  // Those of `owner`, oldest first, up to 100 after that uri; `more`: there are others. Nothing if `after` is none of them.
+  // The resources of `owner`, the oldest first, up to 100 after the uri `after`. Sets `more` if
+  // there are others. Returns nothing if `after` is not one of them.
   std::optional<Json> list(const CallerPtr& owner, const std::string& after, bool& more) const;
-  // The result of resources/read. If there is none, `fault` says why; it says the same for what is another's and what never was.
-  // "?offset=N" behind the uri reads a part.
+  // The result of resources/read. If there is none, `fault` says why, in the same words for a
+  // resource of another caller and for one that never existed. "?offset=N" after the uri reads a
+  // part.
   std::optional<Json> read(const CallerPtr& owner, const std::string& uri,
                            std::string& fault) const;
 
@@ -50,7 +54,7 @@ class McpResources {
   struct Entry {
     CallerPtr owner;
     std::string uri, name, mime_type, bytes;
-    bool is_text = false;  // found out once: it takes as long as the bytes are many
+    bool is_text = false;  // computed once, since that reads all bytes
     std::chrono::steady_clock::time_point at;
     Json told() const;
   };
@@ -70,7 +74,8 @@ class McpResources {
   Loop::Timer timer_;
 };
 
-// By the first bytes, else by the name's ending: what to call it to a client. Nothing is decided by it here.
+// The type to report to a client: by the first bytes, or else by the name's ending. The server
+// decides nothing by it.
 std::string mime_type_of(std::string_view name, std::string_view bytes);
 
 }  // namespace brig::serve

@@ -59,9 +59,8 @@ Tool run_command_tool() {
   tool.name = kRunCommand;
   tool.description =
       "Runs a command in a fresh, isolated cell. Give either argv (a list of words) or command (a "
-      "line for /bin/sh). Images and files that it leaves in its workspace come back. Nothing of "
-      "it "
-      "is left afterwards but what the policy lets it write.";
+      "line for /bin/sh). Images and files that it leaves in its workspace come back. Afterwards "
+      "nothing of it is left but what the policy lets it write.";
   tool.input_schema = Json::parse(R"({
     "type": "object", "additionalProperties": false,
     "properties": {

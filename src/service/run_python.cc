@@ -36,8 +36,9 @@ std::string part_of(const std::string* text, std::size_t most, bool end = false)
   return part;
 }
 
-// How the code ended, by the cell's word: it can only speak ill of itself. That it was not run is its word, too, and may be the
-// code's: what it wrote and left comes back.
+// Reads from the cell's answer how the code ended. The cell can only report its own failure here.
+// The answer that the code was not run may be made by the code itself, so what it wrote and left
+// still comes back.
 void read_end(ToolResult& result, const Json& answer) {
   result.report.exit_code = 0;
   if (const std::string* why = string_in(answer, "not_run")) {
@@ -90,7 +91,8 @@ void present(ToolResult& result, const Workspace* workspace, const GivenFiles& g
 MadeCall make_python(Json& arguments) {
   MadeCall made;
   made.limits.timeout = taken_timeout(arguments);
-  // What the words tell. What only the cell can find (a directory that is not there, a file of that name, no room) it says itself.
+  // Checks the arguments alone. What only the cell can find out (a missing directory, an existing
+  // file, no room), it reports itself.
   (void)env_of(arguments);
   (void)cwd_of(arguments);
   const std::vector<InputFile> files = files_of(arguments);

@@ -25,6 +25,15 @@ void read_limit(const Json& value, std::optional<std::uint32_t>& limit) {
   if (value.is_number_unsigned() && value <= UINT32_MAX) limit = value.get<std::uint32_t>();
 }
 
+// What each type of limit takes, for a message.
+const char* expected(const std::optional<std::chrono::milliseconds>&) {
+  return "a number of seconds, or a duration such as \"500ms\"";
+}
+const char* expected(const std::optional<std::uint64_t>&) {
+  return "a number of bytes, or a size such as \"64M\"";
+}
+const char* expected(const std::optional<std::uint32_t>&) { return "a whole number"; }
+
 // "timeout, cpu_time and memory"
 std::string limit_names() {
   std::vector<std::string_view> all;
@@ -41,17 +50,20 @@ std::string read_limits(const Json& json, CallLimits& limits) {
   for (const auto& member : json.items()) {
     const std::string& key = member.key();
     const Json& value = member.value();
-    bool known = false, good = false;
+    bool good = false;
+    const char* wanted = nullptr;
     for_each_call_limit([&](const auto& each) {
       if (key != each.name) return;
-      known = true;
       auto& limit = limits.*each.own;
+      wanted = expected(limit);
       limit.reset();
       read_limit(value, limit);
       good = limit.has_value();
     });
-    if (!known) return fmt::format("limits: {}: there are {}", in_quotes(key), limit_names());
-    if (!good) return fmt::format("limits.{}: not a value that it can have", key);
+    if (!wanted)
+      return fmt::format("limits: {} is unknown; the limits of a request are {}", in_quotes(key),
+                         limit_names());
+    if (!good) return fmt::format("limits.{} must be {}", key, wanted);
   }
   return "";
 }

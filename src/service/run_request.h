@@ -8,8 +8,8 @@
 
 namespace brig::serve {
 
-// {"timeout": 5, "memory": "64M", ...}, or null for none. What is wrong with it, or "". Whether they are narrower than the
-// policy's is the Sandbox's to say.
+// Reads {"timeout": 5, "memory": "64M", ...}, or null for none. Returns what is wrong with it, or
+// "". The Sandbox checks whether the limits are narrower than the policy's.
 std::string read_limits(const Json& json, CallLimits& limits);
 
 }  // namespace brig::serve

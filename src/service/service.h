@@ -1,5 +1,5 @@
-// Service: what the server does, whatever the protocol: tools, calls, who may make them, what is told of them. Only on the
-// loop's thread.
+// Service: what the server does for every protocol: tools, calls, who may make them, and what is
+// reported about them. Use it on the loop's thread only.
 #pragma once
 
 #include <brig/manifest.h>
@@ -40,14 +40,14 @@ struct ServiceOptions {
   SandboxOptions sandbox;
   std::string audit = "none";
   ArgumentsShown arguments =
-      ArgumentsShown::off;            // in the audit log, in events and in what is kept of calls
+      ArgumentsShown::off;            // in the audit log, in events and in the list of calls
   std::size_t mcp_text = kUsualText;  // bytes of text in a result of MCP
   std::vector<std::string> preload;   // of run_python, beside what the manifest names
 };
 
 inline constexpr std::size_t kLongestCallId = 128;  // bytes
 
-// A call as it is asked for.
+// A request for a call.
 struct CallRequest {
   std::string tool;
   Json arguments = Json::object();
@@ -58,7 +58,7 @@ struct CallRequest {
   CallLimits limits;
 };
 
-// Why something is no call.
+// Why a request was refused and did not become a call.
 struct Refusal {
   unsigned status;   // HTTP's
   const char* name;  // "rate-limited"
@@ -67,26 +67,27 @@ struct Refusal {
   bool noted = false;  // the audit log has it
 };
 
-// A call that was taken. Its id is the caller's word for it, and another caller may use the same; its number is the server's
-// own, is given once, and no client ever sees it.
+// A call that was accepted. Its id is the caller's name for it, and another caller may use the same
+// id. Its number is the server's own: it is unique, and no client ever sees it.
 struct AcceptedCall {
   std::uint64_t number = 0;
   std::string call_id;
 };
 
-// What the maker of a call is told of it: on the loop, in order, never before start() has returned.
+// The callbacks for the maker of a call: on the loop, in order, never before start() has returned.
 struct CallObserver {
   std::function<void(const Event&)>
       on_event;                             // queued, started, output, progress, lost; may be null
   std::function<void(ToolResult)> on_done;  // once
 };
 
-// What watchers of everything are told.
+// An event for watchers of /events.
 struct Notice {
   std::string kind, call_id, tool;
-  CallerPtr caller;  // whose call it is about; null: it is about no call
+  CallerPtr caller;  // the caller whose call it is about; null: it is about no call
 
-  // An admin is told of everything, others of their own calls and of the tools that they may call.
+  // An admin receives everything, others only what is about their own calls and the tools that they
+  // may call.
   bool is_for(const CallerPtr& watcher) const {
     return watcher->admin || (caller ? caller == watcher : tool.empty() || watcher->may_call(tool));
   }
@@ -109,61 +110,67 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // By name; those that the caller may call.
+  // The tools that the caller may call, by name.
   std::vector<std::shared_ptr<const Tool>> tools(const Caller& caller,
                                                  const std::string& query = "") const;
   std::shared_ptr<const Tool> find(const std::string& tool, const Caller& caller) const;
 
-  // An id is taken only while the same caller has a call of that id: what others use neither matters nor shows.
+  // Refuses a call_id only while the same caller has a call with it: the ids of other callers
+  // neither matter nor show.
   std::variant<AcceptedCall, Refusal> start(CallRequest request, CallObserver observer);
-  // What was refused elsewhere, for the audit log and the counts; start() does so itself.
+  // Records a refusal made elsewhere in the audit log and the counts; start() records its own.
   void refused(const CallRequest& request, Refusal& refusal);
-  // The same of an answer over HTTP that is no call's.
+  // The same for an HTTP response that belongs to no call.
   void refused(const Answered& answer);
-  // SIGTERM, the grace period, SIGKILL, or the last at once. False: it has ended.
+  // Ends a call: SIGTERM, the grace period, SIGKILL; with `at_once` SIGKILL. False: it has already
+  // ended.
   bool cancel(std::uint64_t number, bool at_once = false);
-  // By the caller's own word for it. An admin's may be another caller's too, called `of` if that is not empty; `several`: more
-  // than one has a call of that id, and none was ended.
+  // The same by the caller's own call_id. For an admin it may be another caller's call; `of`, if
+  // not empty, names that caller. `several`: more than one caller has a call with that id, and none
+  // was ended.
   enum class Cancelled { yes, none, several };
   Cancelled cancel(const std::string& call_id, const Caller& caller, const std::string& of = "");
   std::vector<CallSummary> calls(const Caller& caller) const;
-  // Those that ended, the newest first, as a list in JSON.
+  // The calls that ended, the newest first, as a list in JSON.
   std::string ended_calls(const CallerPtr& caller, std::size_t most) const {
     return history_.list(caller, most);
   }
-  // Nothing is kept of a caller that is no more.
+  // Forgets the ended calls of a caller that is gone.
   void forget(const Caller& caller) { history_.forget(caller); }
   ArgumentsShown arguments_shown() const { return options_.arguments; }
 
-  // Until the handle goes.
+  // Watches until the handle goes.
   using Subscriber = std::function<void(const Notice&)>;
   [[nodiscard]] std::shared_ptr<void> watch(Subscriber subscriber);
-  // Called when tools have come, gone or changed.
+  // Calls `job` when tools were added, removed or changed.
   [[nodiscard]] std::shared_ptr<void> on_tools_changed(std::function<void()> job);
 
-  // Reads the manifest again, beside the calls; `done` gets what is wrong, or "". What was there stays if anything is.
+  // Reads the manifest again, while calls go on. `done` gets what is wrong, or "". If anything is
+  // wrong, the old tools stay.
   void reload(const std::function<void(std::string)>& done);
-  // The manifest, and what its tools are loaded from. If the last reload failed, also what could make the next one work.
+  // The manifest, and the files that its tools are loaded from. If the last reload failed, also
+  // files whose change could make the next one work.
   std::vector<std::string> sources() const;
   // When the last reload, or the first load, began.
   const timespec& loaded() const { return loaded_; }
   bool has_manifest() const { return !options_.manifest.empty(); }
 
-  // No call is taken any more; `done` when the last has ended.
+  // Accepts no call any more; calls `done` when the last one has ended.
   void drain(std::function<void()> done);
   bool draining() const { return draining_; }
-  // Of everybody, or of one caller; at once.
+  // Cancels the calls of all callers, or of one, at once.
   void cancel_all(const Caller* only = nullptr);
 
   SandboxState state() const;
   unsigned concurrency() const { return concurrency_; }
   unsigned queue() const { return options_.sandbox.queue; }
-  // Those that the caller may call.
+  // How many tools the caller may call.
   std::size_t tool_count(const Caller& caller) const;
   bool has_builtins() const { return builtins_ != nullptr; }
-  // What calls of that tool may use.
+  // The policy for calls of that tool.
   Policy policy_of(const Tool& tool) const;
-  // Whether that is run_command or run_python, and not a tool of the manifest that is called so.
+  // Whether that is the built-in run_command or run_python, and not a tool of the manifest with
+  // that name.
   bool is_own(const std::string& tool) const { return builtins_ && is_builtin(tool); }
   std::size_t mcp_text() const { return options_.mcp_text; }
   Metrics& metrics() { return metrics_; }
@@ -173,7 +180,7 @@ class Service {
   // A sandbox that serves calls, and the watch of its events.
   struct ServedSandbox {
     std::shared_ptr<Sandbox> sandbox;
-    Policy policy;  // of tools that have none of their own
+    Policy policy;  // for tools that have none of their own
     std::map<std::string, std::shared_ptr<const Tool>> tools;  // its own; they never change
     std::shared_ptr<Watch> watch;
     std::shared_ptr<void> readable;
@@ -194,10 +201,10 @@ class Service {
   std::string start_line(const CallRequest& request, const std::string& hash) const;
 
   std::shared_ptr<ServedSandbox> serve(std::shared_ptr<Sandbox> sandbox, Policy policy);
-  // `beside`: whose places it shares. Sets `policy`, too.
+  // `beside`: the Sandbox whose places it shares, or null. Sets `policy`, too.
   std::shared_ptr<Sandbox> make_sandbox(const std::string& manifest, const Sandbox* beside,
                                         Policy& policy) const;
-  // What the built-in tools need of a manifest that was read again.
+  // Applies the changes of a reloaded manifest to the built-in tools.
   void change_builtins(const Policy& policy);
   std::shared_ptr<ServedSandbox> sandbox_with(const std::string& tool) const;
   std::optional<Refusal> refusal_of(const CallRequest& request);
@@ -218,11 +225,12 @@ class Service {
   RefusalLog refusals_;
   Metrics metrics_;
   History history_;
-  // By number, which is also what the sandboxes know them by: nothing that a caller sends is a key of what others have.
+  // By number, which is also the id that the sandboxes use: nothing that a caller sends is a key to
+  // what others have.
   std::map<std::uint64_t, ActiveCall> active_;
   std::uint64_t next_number_ = 1;
   std::map<std::pair<const Caller*, std::string>, std::uint64_t> named_;  // by caller and id
-  // Shared, so that a handle which outlives this finds that they are gone.
+  // Shared, so that a handle that outlives this object finds that they are gone.
   std::shared_ptr<std::list<Subscriber>> subscribers_;
   std::shared_ptr<std::list<std::function<void()>>> on_tools_;
   bool draining_ = false, reloading_ = false, reload_again_ = false;
@@ -230,11 +238,11 @@ class Service {
   Handover handover_;
   GiveBack give_back_;
   std::shared_ptr<ServedSandbox> builtins_, tools_;
-  std::vector<std::string> preloaded_;  // by run_python, at last
+  std::vector<std::string> preloaded_;  // the modules that run_python has preloaded now
   timespec loaded_{};
   std::vector<std::string> may_help_;  // after a reload that failed: files and directories
   std::vector<std::shared_ptr<ServedSandbox>> retired_;  // until their last calls have ended
-  std::unique_ptr<Worker> worker_;  // what takes long: reloading, and letting go of a sandbox
+  std::unique_ptr<Worker> worker_;  // for long work: reloading, and destroying a sandbox
 };
 
 }  // namespace brig::serve

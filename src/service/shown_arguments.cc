@@ -9,7 +9,7 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kMostMembers = 50, kLongestMember = 100;
-// What a member is told as, at most, and that there are more of them.
+// Bytes beside the name of a member: its type and size, or the note that there are more members.
 constexpr std::size_t kBesideName = 80;
 constexpr int kDeepest = 3;
 
@@ -17,7 +17,7 @@ std::string counted(std::size_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
-// As JSON has it, without its quotes.
+// The size of a text as JSON, without the quotes.
 std::size_t escaped_size(std::string_view text) {
   std::size_t size = text.size();
   for (const char c : text)
@@ -58,7 +58,8 @@ Json redacted(const Json& value, int depth, std::size_t& room) {
   return shown;
 }
 
-// As JSON, or a little more than `most` if it is larger: a large value is not written out to be measured.
+// As JSON, or a little more than `most` if it is larger: a large value is not written out to be
+// measured.
 std::size_t size_up_to(const Json& value, std::size_t most) {
   std::size_t size = 2;
   if (value.is_string()) {

@@ -1,4 +1,4 @@
-// What is shown of the arguments of a call, in the audit log and in the console: the operator's choice.
+// How much of a call's arguments the audit log and the console show. The operator decides.
 #pragma once
 
 #include <brig/json.h>
@@ -14,8 +14,9 @@ enum class ArgumentsShown { off, redacted, full };
 std::optional<ArgumentsShown> arguments_shown_of(std::string_view word);
 const char* to_string(ArgumentsShown how);
 
-// Null if nothing is to be shown. Redacted: names, types and sizes, no values, and only as much of a large structure as a person
-// reads. In full up to `most` bytes as JSON; what is larger is redacted. `most` bounds both.
+// Null if nothing is to be shown. Redacted: names, types and sizes, no values, and only as much of
+// a large structure as a person reads. Full: everything, if it is at most `most` bytes as JSON;
+// otherwise it is redacted. `most` bounds both.
 Json shown_arguments(const Json& arguments, ArgumentsShown how, std::size_t most);
 
 }  // namespace brig::serve

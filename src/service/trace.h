@@ -1,4 +1,4 @@
-// Trace: where a call stands in its caller's trace (W3C Trace Context).
+// Trace: the place of a call in its caller's trace (W3C Trace Context).
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ struct Trace {
   std::string span_id;    // 16, of this call
   std::string flags = "00";
 
-  // Goes on with the caller's trace, or begins one if there is none or it is malformed. Null: none.
+  // Continues the caller's trace, or begins a new one if `traceparent` is null or malformed.
   static Trace from(const std::string* traceparent);
-  // For those further down: this call's span as the parent.
+  // The header for the next server: this call's span is the parent.
   std::string traceparent() const;
 };
 

@@ -45,7 +45,7 @@ test('a command has variables, a directory and a time of its own', async () => {
 test('what a command may not say is told in its own words', async () => {
   for (const [given, told] of [
     [{ timeout: 3600 }, /timeout: 1 h is more than the 30 s of the policy/],
-    [{ timeout: 'soon' }, /timeout: not a time/],
+    [{ timeout: 'soon' }, /timeout: give a number of seconds/],
     [{ env: { 'A=B': '' } }, /env: 'A=B'/],
     [{ cwd: 'no/such' }, /cwd: .*was not run/],
   ]) {

@@ -177,7 +177,7 @@ fakeTest('the list can be held still', async () => {
     await page.locator('#hold').click();
     const before = await page.locator('#rows tr').count();
     await callTool(world, 'greet', { who: 'b' }, newId());
-    await page.locator('#hold >> text=Go on (1 new)').waitFor();
+    await page.locator('#hold >> text=Continue (1 new)').waitFor();
     assert.equal(await page.locator('#rows tr').count(), before);
     await page.locator('#hold').click();
     await until(async () => (await page.locator('#rows tr').count()) === before + 1, 'the new row');
@@ -311,9 +311,9 @@ fakeTest('what does not fit is told at its field before anything is sent', async
     const faults = await page.locator('.fault:not(.summary):visible').allTextContents();
     assert.deepEqual(faults.map((text) => text.replace(/^not JSON.*/, 'not JSON')).filter(Boolean), [
       'at least 2 characters',
-      'a whole number, please',
+      'must be a whole number',
       'at most 1',
-      'this is required',
+      'this field is required',
       'not JSON',
     ]);
     assert.equal(await field(page, 'title').getAttribute('aria-invalid'), 'true');

@@ -325,7 +325,7 @@ def service_without_tokens() -> None:
     TOKENS.unlink()
     run("systemctl", "start", "brig.service", code=1)
     said = [line for line in journal().splitlines() if line.startswith("brig: ")]
-    assert said and all("there is no token in it" in line and str(TOKENS) in line for line in said), journal()
+    assert said and all("the file holds no token" in line and str(TOKENS) in line for line in said), journal()
     say(said[0])
     # Who calls is sent away, with nothing, and again with the socket started anew.
     stop()
