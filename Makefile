@@ -7,7 +7,7 @@ PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
-.PHONY: fuzz soak build deps ready run test sanitized test-sanitized test-faults test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-all bench tsan tidy format format-check lint install clean help
+.PHONY: fuzz soak build deps ready run test sanitized test-sanitized test-faults test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-packages test-all bench tsan tidy format format-check lint install package clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -90,8 +90,11 @@ test-containers:  ## brig inside containers, bubblewrap, firejail, a chroot and 
 test-systemd:  ## a login session and the service, on a machine with systemd: virtual, made from Debian's packages
 	@scripts/test-systemd
 
-test-all:  ## everything: what CI runs, containers, systemd, matrices, every fault, TSan, the long soaks
-	@BRIG_FAULTS=all BRIG_SANITIZED=all BRIG_PYTHONS=all scripts/run-parts ready +sanitized +lint test test-faults test-python test-clients test-matrix test-containers test-systemd format-check wait test-sanitized test-vm tsan soak
+test-packages:  ## what `make package` makes, installed and used in bare Debian systems; needs root
+	@scripts/test-packages
+
+test-all:  ## everything: what CI runs, containers, systemd, packages, matrices, every fault, TSan, the long soaks
+	@BRIG_FAULTS=all BRIG_SANITIZED=all BRIG_PYTHONS=all scripts/run-parts ready +sanitized +lint test test-faults test-python test-clients test-matrix test-containers test-systemd test-packages format-check wait test-sanitized test-vm tsan soak
 
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build
@@ -136,6 +139,9 @@ lint:  ## shellcheck and clang-tidy; LINT_BASE=ref: only files changed since ref
 
 install: build  ## install below PREFIX (and DESTDIR)
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+
+package:  ## a .deb, a Python wheel and a tarball, in build/packages
+	@scripts/package
 
 clean:  ## remove all that was built
 	@rm -rf build

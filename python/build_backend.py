@@ -3,6 +3,9 @@
 If the source tree around this folder has a built libbrig, the wheel carries it. Otherwise the
 package will look for an installed one. Nothing is written but the archive, which is the same each
 time.
+
+`make package` gives three settings: "libraries", a folder with libbrig and what it is linked to, to
+be carried in its place; "licenses", a folder with theirs; "platform", the machines for which they are.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = HERE.parent / "build" / "release" / "lib" / "libbrig.so.0"
 
 Contents = Dict[str, bytes]  # of an archive, by name
-Settings = Optional[Dict[str, Any]]  # pip's --config-settings; brig has none
+Settings = Optional[Dict[str, Any]]  # pip's --config-settings
 
 METADATA = """\
 Metadata-Version: 2.1
@@ -47,12 +50,19 @@ Tag: {tag}
 def build_wheel(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None
 ) -> str:
+    settings = config_settings or {}
     contents = _read(_package_files())
-    tag = "py3-none-any"
-    if LIBRARY.exists():
-        contents[f"brig/_lib/{LIBRARY.name}"] = LIBRARY.read_bytes()
-        tag = "py3-none-" + re.sub("[-.]", "_", sysconfig.get_platform())
-    return _write_wheel(Path(wheel_directory), tag, contents)
+    libraries = [LIBRARY] if LIBRARY.exists() else []
+    if "libraries" in settings:
+        libraries = sorted(Path(settings["libraries"]).iterdir())
+    for path in libraries:
+        contents[f"brig/_lib/{path.name}"] = path.read_bytes()
+    platform = settings.get("platform", sysconfig.get_platform()) if libraries else "any"
+    licenses = sorted(Path(settings["licenses"]).iterdir()) if "licenses" in settings else []
+    about = {f"licenses/{path.name}": path.read_bytes() for path in licenses}
+    return _write_wheel(
+        Path(wheel_directory), "py3-none-" + re.sub("[-.]", "_", platform), contents, about
+    )
 
 
 def build_editable(
@@ -109,10 +119,11 @@ def _license() -> Contents:
     return {}  # pip before 21.3 copies this folder away before it builds
 
 
-def _write_wheel(directory: Path, tag: str, contents: Contents) -> str:
+def _write_wheel(directory: Path, tag: str, contents: Contents, about: Contents = {}) -> str:
     version = _version()
     pure = "true" if tag.endswith("-any") else "false"
     about = {
+        **about,
         "METADATA": METADATA.format(version=version).encode(),
         "WHEEL": WHEEL.format(version=version, pure=pure, tag=tag).encode(),
         **_license(),

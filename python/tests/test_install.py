@@ -116,6 +116,22 @@ def test_a_wheel_carries_the_built_library(backend: Any, tmp_path: Path) -> None
         assert wheel.read("brig/_lib/libbrig.so.0") == (RELEASE / "lib/libbrig.so.0").read_bytes()
 
 
+def test_a_wheel_carries_the_libraries_that_it_is_given(backend: Any, tmp_path: Path) -> None:
+    for folder, name in (("libraries", "libbrig.so.0"), ("libraries", "libre2.so.9"), ("licenses", "libre2-9")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / name).write_text(name)
+    settings = {"platform": "manylinux_2_35_x86_64"}
+    settings.update((folder, str(tmp_path / folder)) for folder in ("libraries", "licenses"))
+    name = backend.build_wheel(str(tmp_path), settings)
+    assert name == f"brig-{brig.__version__}-py3-none-manylinux_2_35_x86_64.whl"
+    with zipfile.ZipFile(tmp_path / name) as wheel:
+        carried = [each for each in wheel.namelist() if "/_lib/" in each]
+        assert carried == ["brig/_lib/libbrig.so.0", "brig/_lib/libre2.so.9"]
+        about = f"brig-{brig.__version__}.dist-info"
+        assert wheel.read(f"{about}/licenses/libre2-9") == b"libre2-9"
+        assert b"\nTag: py3-none-manylinux_2_35_x86_64\n" in wheel.read(f"{about}/WHEEL")
+
+
 def test_a_wheel_without_a_library_is_for_any_machine(tmp_path: Path) -> None:
     backend = load_backend(source_without_library(tmp_path))
     name = backend.build_wheel(str(tmp_path))
