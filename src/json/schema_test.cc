@@ -95,7 +95,7 @@ TEST(Schema, IsBoundedInDepth) {
   }
   const auto found = Schema(Json::object()).check(parse(deep + shut));
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(contains(found[0].expected, "64 deep"));
+  EXPECT_TRUE(contains(found[0].expected, "64 levels deep"));
   std::string schema = "true";
   for (int i = 0; i < 200; ++i) schema = R"({"not": )" + schema + "}";
   EXPECT_TRUE(contains(refused(schema), "deeper than"));
