@@ -52,7 +52,7 @@ TEST_F(AppArmor, NamesTheShippedProfileTheCommandsAndTheSysctl) {
             "AppArmor keeps programs without a profile from using user namespaces here: load "
             "brig's profile, as root: `install -m 644 " +
                 shipped() + " " + root_ + "/etc/brig && apparmor_parser -r " + root_ +
-                "/etc/brig`; or allow them to all programs: `sysctl "
+                "/etc/brig`; or allow user namespaces for all programs: `sysctl "
                 "kernel.apparmor_restrict_unprivileged_userns=0`");
 }
 
