@@ -121,6 +121,22 @@ TEST(Command, TellsWhenItWasRefusedProcesses) {
   });
 }
 
+// 64 is what many programs start, and each has a first thread, too.
+TEST(Limit, SixtyFourThreadsStartUnderTheDefaults) {
+  BRIG_NEEDS(access("/usr/bin/python3", X_OK) == 0, "no /usr/bin/python3");
+  by_all_ways(argv({"/usr/bin/python3", "-c", R"py(
+import threading
+end = threading.Event()
+for _ in range(64): threading.Thread(target=end.wait, daemon=True).start()
+print(threading.active_count())
+end.set()
+)py"}),
+              Policy{}, [](const Report& report) {
+                EXPECT_EQ(report.outcome, Outcome::ok) << describe(report);
+                EXPECT_EQ(report.out.bytes, "65\n") << describe(report);
+              });
+}
+
 TEST(Limit, OpenFilesAndFileSize) {
   Policy policy = escape::policy();
   policy.limits.open_files = 32;

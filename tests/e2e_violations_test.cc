@@ -155,6 +155,39 @@ TEST(Violations, WhatTheProgramHandledIsListedAndBlamedForNothing) {
   EXPECT_FALSE(contains(brig_program({"run", "--", "bash", "-c", line}).err, "brig:"));
 }
 
+TEST(Violations, ARefusedSystemCallIsTold) {
+  const Result result = brig_program(run_sh("unshare -U true 2>/dev/null; exit 3"));
+  EXPECT_EQ(result.code, 3) << result;
+  EXPECT_EQ(result.err,
+            "brig: the command failed with exit code 3; it was refused the system call unshare, "
+            "which no policy allows\n");
+  const Result fine = brig_program(run_sh("unshare -U true 2>/dev/null; true"));
+  EXPECT_EQ(fine.err, "") << "what the program handled is blamed for nothing";
+}
+
+TEST(Violations, OfManyRefusedSystemCallsTwoAreToldAndTheRestCounted) {
+  const std::vector<std::string> words{"--", "python3", "-c", R"py(
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.unshare(0x10000000)
+libc.setns(0, 0)
+libc.chroot(b"/")
+libc.umount2(b"/", 0)
+sys.exit(3)
+)py"};
+  std::vector<std::string> plain{"run"}, json{"run", "--json"};
+  plain.insert(plain.end(), words.begin(), words.end());
+  json.insert(json.end(), words.begin(), words.end());
+  const Json report = report_of(json);
+  ASSERT_EQ(report["violations"].size(), 4u) << report;
+  const std::string told = brig_program(plain).err;
+  std::size_t count = 0;
+  for (const Json& each : report["violations"])
+    count += contains(told, "system call " + each["what"].get<std::string>() + ",");
+  EXPECT_EQ(count, 2u) << told;
+  EXPECT_TRUE(told.ends_with("; and 2 more\n")) << told;
+}
+
 // A tool can print what it likes: it is never certain, and never a line of brig's own record.
 TEST(Violations, AForgedComplaintIsNeverCertain) {
   const Json report =

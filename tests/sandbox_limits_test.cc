@@ -181,7 +181,7 @@ TEST(SandboxLimits, WiderOnesAreRefusedBeforeThereIsACell) {
   for (const auto& [limits, name] :
        {std::pair(CallLimits{.timeout = 61s}, "limits.timeout: 61 s"),
         std::pair(CallLimits{.memory = 1_GiB}, "limits.memory: 1 GiB"),
-        std::pair(CallLimits{.processes = 65}, "limits.processes: 65"),
+        std::pair(CallLimits{.processes = 129}, "limits.processes: 129"),
         std::pair(CallLimits{.output = 1_MiB}, "limits.output: 1 MiB"),
         std::pair(CallLimits{.timeout = 0ms}, "limits.timeout: must"),
         std::pair(CallLimits{.memory = 1_MiB}, "limits.memory: must")}) {

@@ -31,7 +31,7 @@ struct Limits {
   // of the tree, and the report says so (memory:per_process).
   std::uint64_t memory = 512_MiB;
   // Processes and threads alive at once. 1 to 32768.
-  std::uint32_t processes = 64;
+  std::uint32_t processes = 128;
   // Bytes kept of stdout, and as many of stderr: the first half and the last half. brig reads and
   // counts the rest, and drops it. 0 to 1 GiB.
   std::uint64_t output = 100_KiB;

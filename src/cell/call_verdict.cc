@@ -30,7 +30,8 @@ constexpr std::string_view kNoProcess[] = {
 
 constexpr std::string_view kNoSpace[] = {"no space left on device", "enospc",
                                          "disk quota exceeded"};
-constexpr std::size_t kMostPathsTold = 2;  // in the sentence; all are in the list
+// In the sentence; all are in the list.
+constexpr std::size_t kMostPathsTold = 2, kMostCallsTold = 2;
 
 std::string lower_tail(const std::string& text) {
   std::string tail = text.substr(text.size() - std::min<std::size_t>(text.size(), 8192));
@@ -74,6 +75,17 @@ void add_network(Report& report) {
       report.message += "; " + sentence(each);
       return told(report, kCode);  // AF_INET and AF_INET6 are one network
     }
+}
+
+void add_calls(Report& report) {
+  std::size_t more = 0;
+  for (Violation& each : report.violations) {
+    if (each.code != "syscall.refused" || each.told) continue;
+    if (++more > kMostCallsTold) continue;  // a surface with a list tells it there
+    each.told = true;
+    report.message += "; " + sentence(each);
+  }
+  if (more > kMostCallsTold) report.message += fmt::format("; and {} more", more - kMostCallsTold);
 }
 
 }  // namespace
@@ -140,6 +152,7 @@ void conclude(Report& report, const CallSettings& settings, const CellView& view
               std::uint64_t scratch, const std::vector<std::string>& argv,
               const std::string& said) {
   add_network(report);
+  add_calls(report);
   const auto add = [&](Violation violation) {
     report.message += "; " + tell(report, std::move(violation));
   };

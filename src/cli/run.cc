@@ -152,7 +152,7 @@ void add_limit_options(CLI::App& run, RunOptions& options) {
       ->type_name("TIME");
   run.add_option("--cpu-time", options.cpu_time, "CPU time of the tree")->type_name("TIME");
   run.add_option("--memory", options.memory, "Memory of the tree [512M]")->type_name("SIZE");
-  run.add_option("--processes", options.processes, "Processes and threads at once [64]")
+  run.add_option("--processes", options.processes, "Processes and threads at once [128]")
       ->type_name("N");
   run.add_option("--cpus", options.cpus, "CPUs' worth of time")->type_name("N");
   run.add_option("--output", options.output, "Kept of each stream in the report [100K]")
