@@ -262,6 +262,49 @@ TEST(CApiRun, RunsACommandUntilItIsCancelled) {
   EXPECT_EQ(Json::parse(taken(error))["kind"], "config");
 }
 
+TEST(CApiRun, ThePolicysWordsHaveTheirEffect) {
+  const e2e::HostDirectory host;
+  const std::string data = host.make("data"), home = host.make("home");
+  e2e::write_file(data + "/file", "of data\n");
+  for (const char* name : {"home/.cargo", "home/.cargo/registry"}) host.make(name);
+  e2e::write_file(home + "/.cargo/registry/crate", "a crate\n");
+  const e2e::Variable at_home("HOME", home.c_str()), lang("LANG", "C.UTF-8");
+  const Json policy{{"timeout", "20s"},
+                    {"user", "root"},
+                    {"preset", {"rust"}},
+                    {"files", {{"read", {data + ":/opt/data"}}}},
+                    {"environment", {{"unset", {"LANG"}}}},
+                    {"scratch", "1.5M"},
+                    {"memory", "1.5G"}};
+  const auto run = [](const Json& request, int cancel) {
+    const std::string text = request.dump();
+    char* error = nullptr;
+    const std::string report =
+        taken(brig_c_run(text.data(), text.size(), nullptr, 0, cancel, nullptr, &error));
+    EXPECT_FALSE(report.empty()) << taken(error);
+    return report.empty() ? Json() : Json::parse(report);
+  };
+  const std::string line = "id -u; cat /opt/data/file " + home +
+                           "/.cargo/registry/crate; echo $CARGO_NET_OFFLINE ${LANG-no LANG}; "
+                           "echo $(($(stat -f -c '%b * %S' /tmp))); ls " +
+                           data;
+  const Json report = run({{"argv", {"/bin/sh", "-c", line}}, {"policy", policy}}, -1);
+  EXPECT_EQ(report["stdout"], "0\nof data\na crate\ntrue no LANG\n1572864\n") << report;
+  if (!e2e::has_cgroups()) return;
+  const int cancel = eventfd(0, EFD_CLOEXEC);
+  std::thread napping([&] { run({{"argv", {"sleep", "60"}}, {"policy", policy}}, cancel); });
+  EXPECT_TRUE(e2e::comes_true([] {
+    std::string limits;
+    for (const std::string& path : e2e::cgroups_of(getpid()))
+      limits +=
+          e2e::read_file(path + "/memory.max") + e2e::read_file(path + "/memory.limit_in_bytes");
+    return e2e::contains(limits, "1610612736");
+  }));
+  eventfd_write(cancel, 1);
+  napping.join();
+  close(cancel);
+}
+
 TEST(CApiEnvironment, IsTheSafeOne) {
   const std::string request = R"({"extra":{"A":"b"}})";
   const Json made =

@@ -182,6 +182,40 @@ TEST(Files, APathBelowVarTmpCanBeListed) {
   std::filesystem::remove_all(name);
 }
 
+// Unless something is listed below it, the cell's /var/tmp is a link to its own /tmp.
+TEST(Files, APathBelowVarTmpCanBeHidden) {
+  char name[] = "/var/tmp/brig-e2e-XXXXXX";
+  ASSERT_TRUE(mkdtemp(name));
+  chmod(name, 0755);
+  const std::string place = name, secret = place + "/secret";
+  std::filesystem::create_directory(secret);
+  write_file(secret + "/key", "key");
+  const std::string look = "cat " + secret + "/key 2>/dev/null; ls -A /var/tmp; echo x > " +
+                           "/var/tmp/own && cat /tmp/own && rm /tmp/own";
+  Policy policy;
+  for (const std::string& hidden : {secret, place, std::string("/var/tmp")}) {
+    policy.files.hide = {hidden};
+    by_all_ways(sh(look), policy, [](const Report& report) {
+      EXPECT_EQ(report.out.bytes, "x\n") << describe(report);
+    });
+  }
+  // The same directory, shown at another place.
+  policy.files.hide = {secret};
+  policy.files.read = {place + ":/opt/place"};
+  by_all_ways(sh(look + "; ls -A /opt/place /opt/place/secret"), policy, [](const Report& report) {
+    EXPECT_EQ(report.out.bytes, "x\n/opt/place:\nsecret\n\n/opt/place/secret:\n")
+        << describe(report);
+  });
+  // Something beside it is listed: /var/tmp is a directory then, with nothing else in it.
+  std::filesystem::create_directory(place + "/listed");
+  policy.files.read = {place + "/listed"};
+  by_all_ways(sh("ls -A " + place + "; cat " + secret + "/key"), policy, [](const Report& report) {
+    EXPECT_EQ(report.out.bytes, "listed\n") << describe(report);
+  });
+  EXPECT_EQ(read_file(secret + "/key"), "key");
+  std::filesystem::remove_all(name);
+}
+
 // Editors, git and linkers put a new file in the old one's place. The kernel mounts one that has no name any more
 // nowhere, and cells are made long after the policy was read.
 TEST(Files, AListedFileThatAnotherTookThePlaceOfIsStillTheOldOne) {

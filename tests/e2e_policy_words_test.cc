@@ -34,6 +34,55 @@ TEST(User, IsTheIdInsideAndNeverOutside) {
   }
 }
 
+// The host's view of the only process below `of` that is called sleep.
+void expect_ids_outside(pid_t of, std::uint32_t id) {
+  std::vector<pid_t> tools;
+  ASSERT_TRUE(comes_true([&] { return !(tools = descendants_named(of, "sleep")).empty(); }));
+  const std::string proc = "/proc/" + std::to_string(tools.front());
+  const std::string status = read_file(proc + "/status");
+  for (const auto& [line, map, own] :
+       {std::tuple{"\nUid:", "/uid_map", geteuid()}, std::tuple{"\nGid:", "/gid_map", getegid()}}) {
+    const std::size_t at = status.find(line);
+    ASSERT_NE(at, std::string::npos) << status;
+    std::istringstream ids(status.substr(at + strlen(line))), words(read_file(proc + map));
+    std::uint64_t real = 0, effective = 0, saved = 0, filesystem = 0;
+    ids >> real >> effective >> saved >> filesystem;
+    EXPECT_TRUE(ids);
+    if (is_root()) {
+      EXPECT_NE(real, 0u) << line;
+      EXPECT_NE(real, id) << line;
+    } else {
+      EXPECT_EQ(real, own) << line;
+    }
+    EXPECT_EQ((std::vector{effective, saved, filesystem}), std::vector(3, real)) << line;
+    std::uint64_t inside = 0, outside = 0, count = 0;
+    words >> inside >> outside >> count;
+    EXPECT_TRUE(words) << map;
+    EXPECT_EQ((std::vector{inside, outside, count}), (std::vector<std::uint64_t>{id, real, 1}))
+        << map;
+    EXPECT_FALSE(words >> count) << map << " has a second line";
+  }
+}
+
+TEST(User, IsForTheHostAnIdWithoutAnyRight) {
+  for (const std::uint32_t id : {0u, 1u, 4242u, 2147483647u}) {
+    SCOPED_TRACE(id);
+    Policy policy = escape::policy();
+    policy.user = id;
+    {
+      Runner runner(policy, {.ready = 1});
+      const auto pending = runner.run_async(argv({"sleep", "60"}));
+      expect_ids_outside(getpid(), id);
+      EXPECT_TRUE(runner.cancel(pending.id, true));
+    }
+    // And the one cell that is made directly.
+    Brig brig({.arguments = {"run", "--user", std::to_string(id), "--", "sleep", "60"}});
+    expect_ids_outside(brig.pid(), id);
+    kill(brig.pid(), SIGTERM);
+    brig.wait();
+  }
+}
+
 TEST(User, RootHasNoCapabilityAndCannotBecomeAnyoneElse) {
   Policy policy = escape::policy();
   policy.user = 0;
@@ -108,6 +157,58 @@ TEST(User, OnTheCommandLineIsRootOrANumber) {
   EXPECT_EQ(brig_program(run_sh("true", {"--user", ""})).code, 125);
   const Result floor = brig_program(run_sh("true", {"--user", "0", "--isolation", "landlock"}));
   EXPECT_TRUE(contains(floor.err, "use --isolation jail, or leave it out")) << floor;
+}
+
+// --- protect ---
+
+// As a file and as a directory; what is beside them shows that the attacks do work.
+TEST(Protect, EveryDefaultNameStaysAsItIs) {
+  for (const bool as_directories : {false, true}) {
+    SCOPED_TRACE(as_directories ? "directories" : "files");
+    const HostDirectory host;
+    const std::string top = host.make("top");
+    std::vector<std::string> attacked(brig::protected_names().begin(),
+                                      brig::protected_names().end());
+    ASSERT_GT(attacked.size(), 40u);
+    attacked.insert(attacked.end(), {"beside", ".git/beside", ".config/beside"});
+    const auto file_of = [&](const std::string& name) {
+      return top + "/" + name + (as_directories ? "/inner" : "");
+    };
+    const auto make = [&](const std::string& name) {
+      std::filesystem::create_directories(std::filesystem::path(file_of(name)).parent_path());
+      write_file(file_of(name), "original");
+    };
+    for (const std::string& name : attacked) make(name);
+    std::string line = "cd '" + top + "'; attack() { ";
+    if (as_directories)
+      line +=
+          "echo x >\"$1\"/inner; echo x >>\"$1\"/inner; rm -f \"$1\"/inner; "
+          "echo x >\"$1\"/new; mv \"$1\"/inner \"$1\"/moved; rm -rf \"$1\"; ";
+    else
+      line += "echo x >\"$1\"; echo x >>\"$1\"; rm -f \"$1\"; ln -sf /etc/passwd \"$1\"; ";
+    line += "mv -T \"$1\" moved; mv -T new \"$1\"; rm -rf moved; }; ";
+    for (const std::string& name : attacked)
+      line += std::string(as_directories ? "mkdir -p" : "touch") + " new; attack '" + name + "'; ";
+    line += "echo end";
+    Policy policy = escape::policy();
+    policy.files.write = {top};
+    policy.files.protect = {"@default"};
+    by_all_ways(sh(line), policy, [&](const Report& report) {
+      EXPECT_EQ(report.out.bytes, "end\n") << describe(report);
+      EXPECT_TRUE(escape::enforces(report, "protect:existing")) << describe(report);
+      for (const std::string& name : attacked) {
+        const bool is_beside = name.ends_with("beside");
+        EXPECT_EQ(exists(file_of(name)) && read_file(file_of(name)) == "original", !is_beside)
+            << name;
+        if (as_directories && !is_beside) {
+          EXPECT_FALSE(exists(top + "/" + name + "/new")) << name;
+        }
+        if (!is_beside) continue;
+        std::filesystem::remove_all(top + "/" + name);
+        make(name);
+      }
+    });
+  }
 }
 
 // --- variables ---

@@ -343,6 +343,13 @@ TEST(Stdio, ProgramsMakeTerminalsInACell) {
                                 policy());
   BRIG_NEEDS(tmux.exit_code != 127, "no tmux");
   EXPECT_EQ(tmux.out.bytes, "/dev/pts/0\n") << describe(tmux);
+  // As an agent uses it. The shell says another line than the one that was typed.
+  const Report typed =
+      brig::run(sh("tmux -L brig -f /dev/null new-session -d -x 80 -y 24 sh && "
+                   "tmux -L brig send-keys 'echo h''\"\"i' Enter && "
+                   "until tmux -L brig capture-pane -p | grep -x hi; do sleep 0.02; done"),
+                policy());
+  EXPECT_EQ(typed.out.bytes, "hi\n") << describe(typed);
 }
 
 // --- git, and brig itself ---

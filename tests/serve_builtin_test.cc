@@ -151,6 +151,55 @@ TEST(ServeBuiltins, OutputInAllIsLimitedByThePolicyToo) {
             "ran\n");
 }
 
+// The policy is the operator's: a call can't bring any of its words.
+TEST(ServeBuiltins, ACallWithAWordOfThePolicyIsRefusedAndNothingIsRun) {
+  const HostDirectory host;
+  const std::string witness = host.make("writable") + "/ran";
+  Serve serve({.arguments = {"--builtins"},
+               .manifest = "[policy]\ntimeout = '20s'\nfiles.write = ['" + host / "writable" +
+                           "']\n[[command]]\nname = 'nothing'\nargv = ['true']\n"});
+  const Json command{{"command", "touch " + witness}},
+      code{{"code", "open('" + witness + "', 'w').close()"}};
+  const auto tools = serve.tools();
+  const bool python = std::find(tools.begin(), tools.end(), "run_python") != tools.end();
+  // All the ways of a call: its address, and its body with `words` as arguments.
+  const auto requests = [&](const Json& words) {
+    const auto with = [&](Json arguments) {
+      arguments.update(words);
+      return arguments;
+    };
+    std::vector<std::pair<std::string, Json>> all{
+        {"/v1/run", with(command)}, {"/v1/tools/run_command/call", {{"arguments", with(command)}}}};
+    if (python) all.emplace_back("/v1/tools/run_python/call", Json{{"arguments", with(code)}});
+    return all;
+  };
+  for (const auto& [path, body] : requests(Json::object())) {
+    EXPECT_EQ(serve.post(path, body).json()["ok"], true) << body;
+    EXPECT_TRUE(exists(witness)) << "without such a word it is run";
+    std::filesystem::remove(witness);
+  }
+  for (const Json& words :
+       {Json{{"user", "root"}}, Json{{"preset", {"git"}}}, Json{{"files", {{"read", {"/etc"}}}}},
+        Json{{"protect", Json::array()}}, Json{{"network", "host"}},
+        Json{{"policy", {{"user", "root"}}}}, Json{{"limits", {{"user", "root"}}}}}) {
+    auto all = requests(words);
+    // And beside the arguments.
+    for (const auto& [tool, arguments] :
+         {std::pair{"run_command", command}, {"run_python", code}}) {
+      Json body{{"arguments", arguments}};
+      body.update(words);
+      if (python || arguments == command)
+        all.emplace_back("/v1/tools/" + std::string(tool) + "/call", body);
+    }
+    for (const auto& [path, body] : all) {
+      const Answer answer = serve.post(path, body);
+      EXPECT_EQ(answer.status, 422) << path << body << answer;
+      EXPECT_EQ(answer.problem(), "invalid-arguments") << path << body;
+      EXPECT_FALSE(exists(witness)) << path << body;
+    }
+  }
+}
+
 // --- run_python ---
 
 TEST_F(ServeBuiltin, PythonGivesAValueAndWhatWasPrinted) {

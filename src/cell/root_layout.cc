@@ -147,8 +147,14 @@ class LayoutBuilder {
       layout_.missing = std::move(paths.missing);
     }
     for (const std::string& path : policy_.files.hide) {
-      const std::vector<std::string> places = places_of(entries_, normal_path(path));
+      const std::string own = normal_path(path);
+      const std::vector<std::string> places = places_of(entries_, own);
       hidden_.insert(hidden_.end(), places.begin(), places.end());
+      // Where the cell has the link to its own /tmp, nothing of the host's is there, and a cover
+      // would find the link.
+      const bool is_behind_link =
+          is_at_or_below(own, "/var/tmp") && var_tmp_is_a_link(policy_, entries_);
+      if (!listed(own) && !is_behind_link) hidden_if_there_.push_back(own);
     }
   }
 
@@ -210,15 +216,12 @@ class LayoutBuilder {
   void add_covers() {
     // A path below a listed one must exist to be covered: one that was moved away may come back.
     for (const std::string& place : hidden_) cover(place, 0);
-    for (const std::string& each : policy_.files.hide)
-      if (const std::string place = normal_path(each); !listed(place)) cover(place, kBindOptional);
+    for (const std::string& place : hidden_if_there_) cover(place, kBindOptional);
   }
 
   void add_guards() {
     layout_.guards = hidden_;
-    for (const std::string& each : policy_.files.hide)
-      if (const std::string place = normal_path(each); !listed(place))
-        layout_.guards.push_back(place);
+    layout_.guards.insert(layout_.guards.end(), hidden_if_there_.begin(), hidden_if_there_.end());
     for (const ListedEntry& each : entries_) {
       const ListedEntry* over = entry_over(entries_, parent_of(each.at));
       if (!over) continue;
@@ -237,7 +240,8 @@ class LayoutBuilder {
   const std::vector<std::string>& held_;
   const std::vector<ListedEntry> entries_;
   RootLayout layout_;
-  std::vector<std::string> hidden_;  // places in the cell
+  // Places in the cell: below listed paths, and others.
+  std::vector<std::string> hidden_, hidden_if_there_;
 };
 
 }  // namespace

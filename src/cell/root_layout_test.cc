@@ -185,6 +185,25 @@ TEST_F(Layout, AHiddenPathBelowAKeptAsideOneIsCoveredWhereItIsKept) {
   EXPECT_NE(find(layout, RootOp::cover, layout.late[0].first + "/secret"), nullptr);
 }
 
+// base_ is below /var/tmp, which is a link to the cell's own /tmp unless something is listed there.
+TEST_F(Layout, WhatTheLinkOfVarTmpCoversAlreadyIsNotHiddenOnceMore) {
+  Policy policy;
+  policy.files.hide = {base_ + "/data", "/usr/include"};
+  RootLayout layout = root_layout(policy, "/home/ana", false);
+  EXPECT_NE(find(layout, RootOp::symlink, "/var/tmp"), nullptr);
+  EXPECT_EQ(find(layout, RootOp::cover, base_ + "/data"), nullptr);
+  EXPECT_NE(find(layout, RootOp::cover, "/usr/include"), nullptr);
+  EXPECT_EQ(layout.guards, (std::vector<std::string>{"/usr/include"}));
+  policy.files.read = {base_ + "/home"};
+  layout = root_layout(policy, "/home/ana", false);
+  EXPECT_EQ(find(layout, RootOp::symlink, "/var/tmp"), nullptr);
+  EXPECT_NE(find(layout, RootOp::cover, base_ + "/data"), nullptr);
+  policy.files.read = {base_ + "/data:/opt/data"};
+  layout = root_layout(policy, "/home/ana", false);
+  EXPECT_EQ(find(layout, RootOp::cover, base_ + "/data"), nullptr);
+  EXPECT_NE(find(layout, RootOp::cover, "/opt/data"), nullptr);
+}
+
 TEST_F(Layout, AListedHomeIsTheHostsAndNotPrivate) {
   Policy policy;
   policy.files.read = {base_ + "/home"};

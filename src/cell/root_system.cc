@@ -113,6 +113,12 @@ std::vector<std::string> shared_etc() {
   return paths;
 }
 
+bool var_tmp_is_a_link(const Policy& policy, const std::vector<ListedEntry>& entries) {
+  return policy.files.root.empty() &&
+         std::none_of(entries.begin(), entries.end(),
+                      [](const ListedEntry& each) { return is_at_or_below(each.at, "/var/tmp"); });
+}
+
 UniqueFd open_listed(const std::string& path, int flags, const char* field) {
   UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {.flags = flags}));
   if (!fd) throw_sys("policy: {}: opening '{}'", field, path);
@@ -166,9 +172,7 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   if (policy.network == Network::host)
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
-  // A link, unless something is listed below it: mounts do not follow links.
-  if (std::none_of(entries.begin(), entries.end(),
-                   [](const ListedEntry& each) { return is_at_or_below(each.at, "/var/tmp"); }))
+  if (var_tmp_is_a_link(policy, entries))
     layout.steps.push_back({RootOp::symlink, "/tmp", "/var/tmp"});
   layout.steps.push_back({RootOp::directory, "", "/run"});
 }

@@ -9,6 +9,10 @@
 
 namespace brig {
 
+// Whether the cell's /var/tmp is a link to its /tmp. With the host's system it is one, unless
+// something is listed at or below it: mounts do not follow links.
+bool var_tmp_is_a_link(const Policy& policy, const std::vector<ListedEntry>& entries);
+
 // Adds the host's system directories, or those of another root.
 void add_host_system(RootLayout& layout, const Policy& policy, const std::string& home,
                      const std::vector<ListedEntry>& entries, bool as_root);
