@@ -213,7 +213,7 @@ TEST(Cli, APolicyFileWithAnErrorIsNamedWithItsLine) {
     EXPECT_EQ(result.out, "");
     return result.err;
   };
-  const std::string unknown = complaint("isolation = \"jail\"\n\n[limits]\nwall_tme = \"3s\"\n");
+  const std::string unknown = complaint("isolation = \"jail\"\n\n[limits]\ntmeout = \"3s\"\n");
   EXPECT_TRUE(contains(unknown, host / "policy.toml:4")) << unknown;
   EXPECT_TRUE(contains(unknown, "timeout")) << unknown;
   EXPECT_TRUE(contains(complaint("[limits]\nwall_time = 3 3\n"), ":2"));
