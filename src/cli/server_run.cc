@@ -45,9 +45,10 @@ std::string default_audit() {
   else if (const char* home = std::getenv("HOME"); home && *home == '/')
     directory = std::string(home) + "/.local/state/brig";
   else
-    throw_error(ErrorKind::config,
-                "there is no HOME to keep the audit log in; say where: --audit FILE, or none: "
-                "--audit none");
+    throw_error(
+        ErrorKind::config,
+        "HOME is not set, so the audit log has no place; give one with --audit FILE, or use "
+        "--audit none");
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   return directory + "/audit.jsonl";
@@ -81,7 +82,8 @@ class SocketName {
 ArgumentsShown shown_by(const std::string& word) {
   const auto how = arguments_shown_of(word);
   if (!how)
-    throw_error(ErrorKind::config, "--audit-arguments {}: off, redacted or full", in_quotes(word));
+    throw_error(ErrorKind::config, "--audit-arguments {}: give off, redacted or full",
+                in_quotes(word));
   return *how;
 }
 
@@ -108,10 +110,10 @@ struct Parts {
                   "--preload is for run_python, which a server with a manifest has only if it is "
                   "started with --builtins");
     } else if (!manifest_from_toml_file(options.manifest).preload.empty()) {
-      note("[run_python] of the manifest means nothing without --builtins");
+      note("[run_python] of the manifest has no effect without --builtins");
     }
     if (builtins.sandbox) {
-      if (!builtins.missing.empty()) note("there is no run_python: " + builtins.missing);
+      if (!builtins.missing.empty()) note("run_python is not available: " + builtins.missing);
     }
     service = std::make_unique<Service>(
         loop,
@@ -173,8 +175,8 @@ void check_origins(const ServerOptions& options) {
     if (!is_origin(origin))
       throw_error(
           ErrorKind::config,
-          "--allow-origin {}: an origin as browsers send it, such as https://example.org or "
-          "http://localhost:3000; no path, no '*'",
+          "--allow-origin {}: give an origin as browsers send it, such as https://example.org or "
+          "http://localhost:3000; without a path or '*'",
           in_quotes(origin));
 }
 
@@ -182,7 +184,8 @@ HttpLimits limits_of(const ServerOptions& options) {
   HttpLimits limits;
   const auto body = parse_size(options.max_body);
   if (!body || *body < 1024 || *body > 1_GiB)
-    throw_error(ErrorKind::config, "--max-body {}: 1K to 1G", in_quotes(options.max_body));
+    throw_error(ErrorKind::config, "--max-body {}: give a size from 1K to 1G",
+                in_quotes(options.max_body));
   // Refusing callers in turn, and sending strangers away, works only while there are descriptors to
   // accept other connections with.
   limits.connections = std::min<unsigned>(limits.connections, most_descriptors() / 2);
@@ -194,7 +197,7 @@ HttpLimits limits_of(const ServerOptions& options) {
 std::chrono::milliseconds drain_time_of(const ServerOptions& options) {
   const auto time = parse_duration(options.drain);
   if (!time)
-    throw_error(ErrorKind::config, "--drain {}: a time such as 30s", in_quotes(options.drain));
+    throw_error(ErrorKind::config, "--drain {}: give a time such as 30s", in_quotes(options.drain));
   return *time;
 }
 
@@ -228,7 +231,7 @@ struct Signals {
     if (++asked == 2) return end_calls();
     if (asked > 2) return parts.loop.stop();
     notify_manager("STOPPING=1");
-    note("stopping: calls that run may end; again: at once");
+    note("stopping: waiting for running calls; signal again to end them at once");
     server.http().drain();
     parts.service->drain([this] {
       // The last answers may still be on their way.
@@ -243,7 +246,7 @@ struct Signals {
       } catch (const Error& error) {
         note(std::string("the tokens stay as they were: ") + error.what());
       }
-    if (!parts.service->audit().reopen()) note("the audit log could not be opened anew");
+    if (!parts.service->audit().reopen()) note("the audit log could not be opened again");
     if (parts.service->has_manifest()) parts.reload();
   }
 
@@ -302,7 +305,7 @@ int run_serve(const ServerOptions& options) {
   Parts parts(options);
   Tokens tokens = tokens_of(options);
   if (options.certificate.empty() != options.key.empty())
-    throw Error(ErrorKind::config, "--tls-cert and --tls-key belong together");
+    throw Error(ErrorKind::config, "give both --tls-cert and --tls-key, or neither");
   const TlsFiles tls{options.certificate, options.key};
   const bool secure = !options.certificate.empty();
   const HttpLimits limits = limits_of(options);

@@ -62,6 +62,28 @@ std::string read_private(const std::string& path) {
   return text;
 }
 
+// `name`: of the file, for messages.
+Digest digest_of(std::string_view token, const std::string& name) {
+  if (token.size() < kLeastToken)
+    throw_error(ErrorKind::config,
+                "{}: a token must have at least {} characters; `openssl rand -hex 24` makes one",
+                name, kLeastToken);
+  if (!is_token_text(token))
+    throw_error(ErrorKind::config, "{}: a token must be printable ASCII without spaces", name);
+  return sha256(token);
+}
+
+Digest given_digest(const std::string& digits, const std::string& caller, const std::string& name) {
+  const auto digest = digest_from(digits);
+  if (!digest)
+    throw_error(ErrorKind::config, "{}: sha256 of '{}' must be 64 lower-case hexadecimal digits",
+                name, caller);
+  if (*digest == sha256(""))
+    throw_error(ErrorKind::config,
+                "{}: sha256 of '{}' is the digest of an empty text; hash the token", name, caller);
+  return *digest;
+}
+
 }  // namespace
 
 Digest sha256(std::string_view bytes) {
@@ -119,15 +141,6 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
       throw_error(ErrorKind::config, "{}: more than {} tokens", name, kMostTokens);
     tokens.entries_.push_back({digest, std::move(caller)});
   };
-  const auto checked = [&](std::string_view token) {
-    if (token.size() < kLeastToken)
-      throw_error(ErrorKind::config,
-                  "{}: a token must have at least {} characters; `openssl rand -hex 24` makes one",
-                  name, kLeastToken);
-    if (!is_token_text(token))
-      throw_error(ErrorKind::config, "{}: a token must be printable ASCII without spaces", name);
-    return sha256(token);
-  };
   std::string_view line = text;
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
   if (line.empty()) throw_error(ErrorKind::config, "{}: the file holds no token", name);
@@ -136,7 +149,7 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
     caller->name = "default";
     caller->admin = true;
     caller->alone = true;
-    add(std::move(caller), checked(line));
+    add(std::move(caller), digest_of(line, name));
     return tokens;
   }
   read_token_tables(text, name, [&](TokenTable table) {
@@ -146,21 +159,8 @@ Tokens Tokens::from_text(std::string_view text, const std::string& name) {
     caller->rate = table.rate;
     caller->concurrency = table.concurrency;
     caller->admin = table.admin;
-    Digest digest;
-    if (!table.sha256.empty()) {
-      const auto given = digest_from(table.sha256);
-      if (!given)
-        throw_error(ErrorKind::config,
-                    "{}: sha256 of '{}' must be 64 lower-case hexadecimal digits", name,
-                    caller->name);
-      digest = *given;
-      if (digest == sha256(""))
-        throw_error(ErrorKind::config,
-                    "{}: sha256 of '{}' is the digest of an empty text; hash the token", name,
-                    caller->name);
-    } else {
-      digest = checked(table.token);
-    }
+    const Digest digest = table.sha256.empty() ? digest_of(table.token, name)
+                                               : given_digest(table.sha256, caller->name, name);
     add(std::move(caller), digest);
   });
   if (tokens.entries_.empty())

@@ -48,7 +48,7 @@ Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr&
   if (origin.session) {
     origin.session->used = std::chrono::steady_clock::now();
     if (origin.session->running.contains(request.id.dump())) {
-      request.fail(rpc::kInvalidRequest, "id: a request of that id is running");
+      request.fail(rpc::kInvalidRequest, "id: a request with that id is still running");
       return {};
     }
   }
@@ -76,7 +76,7 @@ Mcp::Stop Mcp::either(Request& request) {
   } else if (method.starts_with("tasks/")) {
     return ask_task(request);
   } else {
-    request.fail(rpc::kUnknownMethod, fmt::format("no such method: {}", in_quotes(method)), 404);
+    request.fail(rpc::kUnknownMethod, fmt::format("unknown method: {}", in_quotes(method)), 404);
   }
   return {};
 }
@@ -126,7 +126,7 @@ Mcp::Stop Mcp::modern(Request& request) {
 void Mcp::initialize(Request& request) {
   const auto version = request.params.find("protocolVersion");
   if (version == request.params.end() || !version->is_string())
-    return request.fail(rpc::kInvalidParams, "protocolVersion: is missing");
+    return request.fail(rpc::kInvalidParams, "protocolVersion is missing");
   McpSession& session = *request.origin.session;
   session.version = is_legacy_version(version->get_ref<const std::string&>())
                         ? version->get<std::string>()
@@ -157,7 +157,9 @@ std::optional<LogLevel> log_level_of(const Json& name) {
 void Mcp::set_level(Request& request) {
   const auto level = request.params.find("level");
   const auto known = level == request.params.end() ? std::nullopt : log_level_of(*level);
-  if (!known) return request.fail(rpc::kInvalidParams, "level: not one of RFC 5424's");
+  if (!known)
+    return request.fail(rpc::kInvalidParams,
+                        "level must be a severity of RFC 5424, such as warning");
   request.origin.session->log_level = *known;
   request.answer(Json::object());
 }
@@ -166,7 +168,7 @@ void Mcp::set_level(Request& request) {
 Mcp::Stop Mcp::listen(Request& request) {
   const auto wanted = request.params.find("notifications");
   if (wanted == request.params.end() || !wanted->is_object()) {
-    request.fail(rpc::kInvalidParams, "notifications: an object");
+    request.fail(rpc::kInvalidParams, "notifications must be an object");
     return {};
   }
   // The server sends no notifications of tasks unasked. A client that does not declare tasks may
@@ -176,8 +178,7 @@ Mcp::Stop Mcp::listen(Request& request) {
     return {};
   }
   if (!request.reply->can_notify()) {
-    request.fail(rpc::kInvalidRequest, "what is heard here comes as a text/event-stream: accept it",
-                 406);
+    request.fail(rpc::kInvalidRequest, "this answer is a text/event-stream; accept that type", 406);
     return {};
   }
   const bool tools = wanted->value("toolsListChanged", Json(false)) == true;

@@ -45,7 +45,7 @@ void Mcp::list_resources(Request& request) {
   auto list = resources_.list(request.origin.caller, *after, more);
   if (!list)
     return request.fail(rpc::kInvalidParams,
-                        "cursor: what it stands for is not kept any more; begin anew");
+                        "cursor: its resource is not kept any more; begin again without a cursor");
   Json result{{"resources", std::move(*list)}};
   if (more) result["nextCursor"] = base64(result["resources"].back()["uri"].get<std::string>());
   request.answer_list(std::move(result));
@@ -58,13 +58,13 @@ void Mcp::list_templates(Request& request) {
 void Mcp::read_resource(Request& request) {
   const auto uri = request.params.find("uri");
   if (uri == request.params.end() || !uri->is_string())
-    return request.fail(rpc::kInvalidParams, "uri: a string");
+    return request.fail(rpc::kInvalidParams, "uri must be a string");
   std::string fault;
   auto result = is_short_text(*uri) ? resources_.read(request.origin.caller,
                                                       uri->get_ref<const std::string&>(), fault)
                                     : std::nullopt;
   if (!result) {
-    if (fault.empty()) fault = "There is no such resource: its uri is too long.";
+    if (fault.empty()) fault = "There is no such resource: the uri is too long.";
     return request.fail(request.modern ? rpc::kInvalidParams : rpc::kNoResource, fault, 200,
                         {{"uri", is_short_text(*uri) ? *uri : Json()}});
   }

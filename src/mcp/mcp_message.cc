@@ -65,25 +65,26 @@ std::optional<Json> shape_fault(const Json& message) {
   };
   if (message.is_array())
     return fault(nullptr, "Send one message at a time: only sessions of 2025-03-26 have batches.");
-  if (!message.is_object()) return fault(nullptr, "a message is an object");
+  if (!message.is_object()) return fault(nullptr, "a message must be an object");
   Json id;
   if (const auto found = message.find("id"); found != message.end()) {
     if (!found->is_string() && !found->is_number_integer())
-      return fault(nullptr, "id: a string or an integer");
+      return fault(nullptr, "id must be a string or an integer");
     id = *found;
-    if (id.is_string() && !is_short_text(id)) return fault(nullptr, "id: longer than 1024 bytes");
+    if (id.is_string() && !is_short_text(id))
+      return fault(nullptr, "id must not be longer than 1024 bytes");
   }
   const auto version = message.find("jsonrpc");
-  if (version == message.end() || *version != "2.0") return fault(id, "jsonrpc: must be \"2.0\"");
+  if (version == message.end() || *version != "2.0") return fault(id, "jsonrpc must be \"2.0\"");
   const auto method = message.find("method");
   if (method == message.end()) {
     // This is an answer, but the server never asks anything.
     if (message.contains("result") || message.contains("error")) return {};
-    return fault(id, "there is no method");
+    return fault(id, "method is missing");
   }
-  if (!method->is_string()) return fault(id, "method: a string");
+  if (!method->is_string()) return fault(id, "method must be a string");
   if (const auto params = message.find("params"); params != message.end() && !params->is_object())
-    return rpc::error(id, rpc::kInvalidParams, "params: an object");
+    return rpc::error(id, rpc::kInvalidParams, "params must be an object");
   return {};
 }
 

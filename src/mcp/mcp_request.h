@@ -42,7 +42,7 @@ struct Mcp::Request {
     if (found == params.end()) return "";
     auto entry = found->is_string() ? base64_decoded(found->get<std::string>()) : std::nullopt;
     if (entry && !entry->empty()) return entry;
-    fail(rpc::kInvalidParams, "cursor: not one of this server's");
+    fail(rpc::kInvalidParams, "cursor is not one of this server's");
     return {};
   }
   const Json* meta(const char* key) const {

@@ -52,9 +52,9 @@ std::string wider(const CallLimits& own, const Limits& policy, std::string_view 
       text = fmt::format("{}{}: {} is more than the {} of the policy", table, each.name,
                          limit_text(*mine), limit_text(most));
     else if (*mine <= decltype(most){} && each.least != decltype(most){})
-      text = fmt::format("{}{}: must be more than nothing", table, each.name);
+      text = fmt::format("{}{} must be greater than 0", table, each.name);
     else if (*mine < each.least)
-      text = fmt::format("{}{}: must be {} or more", table, each.name, limit_text(each.least));
+      text = fmt::format("{}{} must be {} or more", table, each.name, limit_text(each.least));
   });
   return text;
 }

@@ -164,65 +164,67 @@ struct Sandbox::Impl::Deciding {
   Impl& impl;
 };
 
+// The thread that drives the call reads a small result at once: waking another thread takes longer.
+// Reading a large result takes a while, and other calls would wait for it. A call whose result is
+// still to be read keeps its place, so there are never more unread results than running calls.
+void Sandbox::Impl::end_async(Calls::iterator entry, std::shared_ptr<SandboxCall> call,
+                              std::function<void(SandboxCall&)> how,
+                              std::optional<std::size_t> to_read) {
+  std::function<void()> job = [this, entry, call = std::move(call), how = std::move(how),
+                               keeps_place = to_read > kShortResult] {
+    how(*call);
+    if (keeps_place)
+      admission_->leave(call->caller);  // a caller that sees the end may make the next call
+    {
+      const std::lock_guard lock(mutex_);
+      call->over = true;
+    }
+    call->on_done(std::move(call->result));
+    // The thread that ends the Sandbox may go on once this call is off the list. This function
+    // must not then hold the last reference to a warden, because it may run in that warden's
+    // thread.
+    std::shared_ptr<const PreparedTool> tool;
+    {
+      const std::lock_guard lock(mutex_);
+      tool = std::move(call->tool);
+    }
+    tool.reset();
+    remove(entry);
+  };
+  if (to_read && *to_read <= kShortResult) return job();
+  later(std::move(job), to_read > kLongResult);
+}
+
+void Sandbox::Impl::run_async(Calls::iterator entry, const std::shared_ptr<SandboxCall>& call) {
+  const Deciding stays(*this);
+  if (watchers_.any()) watchers_.publish(event_of(*call, Event::Kind::started));
+  const std::uint64_t id = call->tool->warden->submit(
+      std::move(call->request), output_publisher(*call),
+      [this, held = std::shared_ptr<SandboxCall>(call), entry](CellResult cell) mutable {
+        const std::size_t size =
+            cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
+        if (size <= kShortResult) admission_->leave(held->caller);
+        end_async(
+            entry, std::move(held),
+            [this, result = std::make_shared<CellResult>(std::move(cell))](SandboxCall& ended) {
+              finish(ended, std::move(*result));
+            },
+            size);
+      });
+  const std::lock_guard lock(mutex_);
+  call->warden_call = id;
+  if (call->cancelled) stop(*call, call->at_once);
+}
+
 void Sandbox::Impl::call_async(const std::shared_ptr<SandboxCall>& call) {
   const auto entry = add(call);
-  // The thread that drives the call reads a small result at once: waking another thread takes
-  // longer. Reading a large result takes a while, and other calls would wait for it. A call whose
-  // result is still to be read keeps its place, so there are never more unread results than running
-  // calls.
-  const auto end = [this, entry](std::shared_ptr<SandboxCall> ending,
-                                 std::function<void(SandboxCall&)> how,
-                                 std::optional<std::size_t> to_read) {
-    std::function<void()> job = [this, entry, ending = std::move(ending), how = std::move(how),
-                                 keeps_place = to_read > kShortResult] {
-      how(*ending);
-      if (keeps_place)
-        admission_->leave(ending->caller);  // a caller that sees the end may make the next call
-      {
-        const std::lock_guard lock(mutex_);
-        ending->over = true;
-      }
-      ending->on_done(std::move(ending->result));
-      // The thread that ends the Sandbox may go on once this call is off the list. This function
-      // must not then hold the last reference to a warden, because it may run in that warden's
-      // thread.
-      std::shared_ptr<const PreparedTool> tool;
-      {
-        const std::lock_guard lock(mutex_);
-        tool = std::move(ending->tool);
-      }
-      tool.reset();
-      remove(entry);
-    };
-    if (to_read && *to_read <= kShortResult) return job();
-    later(std::move(job), to_read > kLongResult);
-  };
-  const auto run = [this, call, end] {
-    const Deciding stays(*this);
-    if (watchers_.any()) watchers_.publish(event_of(*call, Event::Kind::started));
-    const std::uint64_t id = call->tool->warden->submit(
-        std::move(call->request), output_publisher(*call),
-        [this, held = std::shared_ptr<SandboxCall>(call), end](CellResult cell) mutable {
-          const std::size_t size =
-              cell.answer.bytes.size() + (cell.workspace ? cell.workspace->weight() : 0);
-          if (size <= kShortResult) admission_->leave(held->caller);
-          end(
-              std::move(held),
-              [this, result = std::make_shared<CellResult>(std::move(cell))](SandboxCall& ended) {
-                finish(ended, std::move(*result));
-              },
-              size);
-        });
-    const std::lock_guard lock(mutex_);
-    call->warden_call = id;
-    if (call->cancelled) stop(*call, call->at_once);
-  };
   const std::uint64_t ticket = admission_->enter(
       call->caller, call->deadline,
-      [this, call, run, end](Admission::Verdict verdict) {
-        if (verdict == Admission::Verdict::admitted) return run();
-        end(
-            call, [this, verdict](SandboxCall& ended) { refuse(ended, verdict); }, std::nullopt);
+      [this, call, entry](Admission::Verdict verdict) {
+        if (verdict == Admission::Verdict::admitted) return run_async(entry, call);
+        end_async(
+            entry, call, [this, verdict](SandboxCall& ended) { refuse(ended, verdict); },
+            std::nullopt);
       },
       this);
   set_ticket(*call, ticket);

@@ -76,6 +76,10 @@ struct Sandbox::Impl {
   using Calls = std::multimap<std::string, std::shared_ptr<SandboxCall>>;
   Calls::iterator add(const std::shared_ptr<SandboxCall>& call);
   void remove(Calls::iterator entry);
+  // The steps of call_async.
+  void run_async(Calls::iterator entry, const std::shared_ptr<SandboxCall>& call);
+  void end_async(Calls::iterator entry, std::shared_ptr<SandboxCall> call,
+                 std::function<void(SandboxCall&)> how, std::optional<std::size_t> to_read);
   UniqueFd take_event();
   void set_ticket(SandboxCall& call, std::uint64_t ticket);
   static void stop(SandboxCall& call,

@@ -128,24 +128,28 @@ Policy Service::policy_of(const Tool& tool) const {
 
 std::optional<Refusal> Service::refusal_of(const CallRequest& request) {
   if (draining_)
-    return Refusal{503, "draining", "the server is stopping; try another, or again later",
+    return Refusal{503, "draining",
+                   "the server is stopping; use another server, or try again later",
                    std::chrono::seconds(5)};
   if (!is_call_id(request.call_id))
-    return Refusal{422, "invalid-arguments", "call_id: up to 128 printable ASCII characters"};
+    return Refusal{422, "invalid-arguments",
+                   "call_id must be up to 128 printable ASCII characters, without spaces"};
   Caller& caller = *request.caller;
   if (named_.contains({&caller, request.call_id}))
     return Refusal{409, "call-exists",
-                   "a call of yours with this call_id has not ended; use another call_id"};
+                   "your call with this call_id has not ended; use another call_id"};
   if (!caller.may_call(request.tool))
     return Refusal{403, "not-allowed",
                    fmt::format("'{}' may not call {}", caller.name, in_quotes(request.tool))};
   if (caller.concurrency && caller.running >= caller.concurrency)
     return Refusal{429, "too-many-calls",
-                   fmt::format("'{}' may make {} calls at once", caller.name, caller.concurrency),
+                   fmt::format("'{}' may have only {} calls at once; try again later", caller.name,
+                               caller.concurrency),
                    std::chrono::seconds(1)};
   if (const auto wait = caller.must_wait(std::chrono::steady_clock::now()))
     return Refusal{429, "rate-limited",
-                   fmt::format("'{}' may make {} calls per second", caller.name, caller.rate),
+                   fmt::format("'{}' may make only {} calls per second; try again later",
+                               caller.name, caller.rate),
                    wait};
   if (!find(request.tool, caller))
     return Refusal{404, "unknown-tool",
@@ -167,9 +171,9 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
     if (request.call_id.empty()) request.call_id = new_id(*request.caller);
     // A call that can't be noted is not made.
     if (!audit_.works() || !audit_.write(start_line(request, hash)))
-      refusal =
-          Refusal{503, "no-audit", "the audit log can't be written, and no call is made without it",
-                  std::chrono::seconds(5)};
+      refusal = Refusal{503, "no-audit",
+                        "the audit log can't be written, and the server makes no call without it",
+                        std::chrono::seconds(5)};
   }
   if (refusal) {
     refused(request, *refusal);

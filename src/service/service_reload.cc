@@ -67,7 +67,7 @@ void Service::change_builtins(const Policy& policy) {
 }
 
 void Service::reload(const std::function<void(std::string)>& done) {
-  if (!has_manifest()) return done("there is no manifest to reload");
+  if (!has_manifest()) return done("the server was started without a manifest");
   if (reloading_) {
     reload_again_ = true;  // the `done` of the running reload hears of this one too
     return;
@@ -101,7 +101,7 @@ void Service::reload(const std::function<void(std::string)>& done) {
   };
   if (!worker_->post(job)) {
     reloading_ = false;
-    done("there can be no thread for it now");
+    done("could not start a worker thread; try again");
   }
 }
 
