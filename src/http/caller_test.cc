@@ -175,7 +175,7 @@ TEST(Tokens, FaultsAreAllToldWithTheirLines) {
       "sha256 = 'x'\n");
   for (const char* each : {"t:2", "t:3", "t:4", "t:5", "t:6", "t:7", "t:8", "t:9"})
     EXPECT_NE(text.find(each), std::string::npos) << each << " is not in:\n" << text;
-  EXPECT_NE(text.find("has no name"), std::string::npos) << text;
+  EXPECT_NE(text.find("name is missing"), std::string::npos) << text;
   EXPECT_EQ(text.find("/"), std::string::npos) << "no path of ours: " << text;
 }
 

@@ -138,7 +138,7 @@ TEST(McpBuiltIn, AFailureKeepsWhatWasDisplayedAndLeft) {
   EXPECT_EQ(blocks_of(result, view),
             (Lines{"tool_error: ValueError: bad", "Traceback", "stdout:\nbefore\n", "image/png",
                    "image/png", "-> f.txt", "['big', 9 MiB: it is large]",
-                   "[2 more files of the workspace are not kept: there are more than 16]"}));
+                   "[2 more files of the workspace were not returned: there are more than 16]"}));
   EXPECT_EQ(mcp_result(result, nullptr, true, view)["isError"], true);
 }
 

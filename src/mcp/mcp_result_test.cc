@@ -351,7 +351,7 @@ TEST(McpResult, FilesAreLinkedAndThoseThatCantBeAreTold) {
   EXPECT_EQ(keeping.kept["a.csv"], "a,b");
   EXPECT_EQ(keeping.kept["b.bin"], "\xff");
   EXPECT_EQ(answer["content"][3]["text"],
-            "[12 more files of the workspace are not kept: there are more than 16]");
+            "[12 more files of the workspace were not returned: there are more than 16]");
 }
 
 TEST(McpResult, WhatBrigSaysOfACallIsNotTheToolsToSay) {

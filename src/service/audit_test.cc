@@ -110,8 +110,8 @@ TEST_F(AuditLog, TellsOfAFullDiskOnceAndWhenItIsOver) {
   const std::string told = testing::internal::GetCapturedStderr();
   EXPECT_EQ(told,
             "brig: the audit log '" + path_ +
-                "' can't be written (No space left on device); no call is taken until it can\n"
-                "brig: the audit log is written again; 3 lines are missing in it\n");
+                "' can't be written (No space left on device); calls are refused until it can\n"
+                "brig: the audit log can be written again; 3 lines are missing from it\n");
 }
 
 TEST_F(AuditLog, IsOpenedAnewAfterARotation) {
