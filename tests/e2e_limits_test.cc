@@ -26,6 +26,34 @@ TEST(Command, WithoutACgroupTheReportNamesWhatAProgramMayHaveLacked) {
   EXPECT_EQ(fine.message, "the command succeeded");
 }
 
+// AddressSanitizer reserves terabytes, and its LeakSanitizer traces its own process.
+TEST(Command, ASanitizerIsToldWhatItLacks) {
+  const HostDirectory host;
+  write_file(host / "a.c", "int main(void) { return 0; }\n");
+  const std::string program = host / "a";
+  const std::string compile =
+      "gcc -fsanitize=address " + (host / "a.c") + " -o " + program + " 2>/dev/null";
+  BRIG_NEEDS(std::system(compile.c_str()) == 0, "no gcc with libasan");
+  Policy policy;
+  policy.files.read = {host.path()};
+  const Report report = brig::run(argv({program}), policy);
+  EXPECT_NE(report.outcome, Outcome::ok) << describe(report);
+  if (enforces(report, "memory:cgroup")) {
+    EXPECT_TRUE(contains(report.message, "it was refused the system call ptrace"))
+        << report.message;
+    EXPECT_TRUE(contains(report.message, "ASAN_OPTIONS=detect_leaks=0")) << report.message;
+    policy.environment.set["ASAN_OPTIONS"] = "detect_leaks=0";
+    const Report works = brig::run(argv({program}), policy);
+    EXPECT_TRUE(works.ok()) << describe(works);
+  } else {
+    EXPECT_TRUE(contains(report.message, "as sanitizers do")) << describe(report);
+    EXPECT_TRUE(contains(report.message, "systemd user session")) << report.message;
+    EXPECT_FALSE(contains(report.message, "aise limits.memory")) << report.message;
+    ASSERT_EQ(report.violations.size(), 1u) << describe(report);
+    EXPECT_EQ(report.violations[0].grant, "");
+  }
+}
+
 TEST(Command, EndsAtItsCpuTime) {
   Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(500);

@@ -1,4 +1,5 @@
 // What a report says of things that were refused: true, enough to act on, and never more than the plan knows.
+#include <brig/c.h>
 #include <brig/json.h>
 
 #include <algorithm>
@@ -210,6 +211,36 @@ TEST(Violations, PathsAreDataAndBounded) {
   EXPECT_GE(report["violations"].size(), 1u);
   EXPECT_LT(report.value("message", "").size(), 1000u);
   EXPECT_FALSE(contains(report.dump(), "\x1b"));
+}
+
+// A path of the policy or of the command line may have any bytes. JSON has U+FFFD in place of those that are not text.
+TEST(Violations, AreJsonWhateverBytesTheirTargetHas) {
+  const HostDirectory host;
+  const std::string data = host.make("d\xffx");
+  const Json made = report_of({"run", "--json", "--write", data, "--protect", "@default", "--cwd",
+                               data, "--", "touch", ".envrc"});
+  EXPECT_EQ(of_code(made, "file.appeared")["target"], host / "d\uFFFDx/.envrc") << made;
+  const Json missing = report_of({"run", "--json", "--", "/opt/d\xffx/f"});
+  EXPECT_EQ(of_code(missing, "file.not_in_cell")["target"], "/opt/d\uFFFDx/f") << missing;
+}
+
+// Over the C API policy and command are JSON, so only the tool could name such a path, and brig passes over it.
+TEST(Violations, OfTheCApiNameNoPathThatIsNotText) {
+  const std::string request =
+      Json{{"argv",
+            {"sh", "-c",
+             "printf 'cat: /srv/\\377x: No such file or directory\\ncat: /srv/y: No such file or "
+             "directory\\n' >&2; exit 1"}}}
+          .dump();
+  std::size_t size = 0;
+  char* error = nullptr;
+  char* const text = brig_c_run(request.data(), request.size(), nullptr, 0, -1, &size, &error);
+  ASSERT_NE(text, nullptr) << error;
+  const Json report = Json::parse(std::string(text, size), nullptr, false);
+  brig_c_free(text);
+  ASSERT_TRUE(report.is_object());
+  ASSERT_EQ(report["violations"].size(), 1u) << report["violations"];
+  EXPECT_EQ(report["violations"][0]["target"], "/srv/y");
 }
 
 TEST(Violations, AreKeptWhenTheOutputIsCut) {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import datetime
+import json
 import os
 import sys
 import types
@@ -39,24 +41,48 @@ def module(name: str, **members: Any) -> types.ModuleType:
 
 
 class Model:
-    """What these tests need of pydantic's."""
+    """What these tests need of pydantic's: it checks fields, copies, dumps, and may be frozen."""
 
     fields: Mapping[str, Any] = {}
+    frozen = False
 
     def __init__(self, **values: Any) -> None:
         for name, default in self.fields.items():
             if name not in values and default is ...:
                 raise ValueError(f"{name}: field required")
-            setattr(self, name, values.get(name, default))
+            vars(self)[name] = values[name] if name in values else copy.deepcopy(default)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.frozen:
+            raise ValueError(f"{name}: Instance is frozen")
+        if name not in self.fields:
+            raise ValueError(f"{type(self).__name__} has no field {name!r}")
+        vars(self)[name] = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        if not self.frozen:
+            raise TypeError(f"unhashable type: {type(self).__name__!r}")
+        return hash(tuple(vars(self).values()))
 
     def model_dump(self, *, mode: str = "python") -> Dict[str, Any]:
         return {name: getattr(self, name) for name in self.fields}
+
+    def model_dump_json(self) -> str:
+        return json.dumps(self.model_dump(), default=datetime.datetime.isoformat)
+
+    def model_copy(self, *, update: Optional[Mapping[str, Any]] = None, deep: bool = False) -> Any:
+        values = copy.deepcopy(vars(self)) if deep else vars(self)
+        return type(self)(**{**values, **(update or {})})
 
 
 def doubles(root: str, base: str) -> Dict[str, types.ModuleType]:
     """Modules of the shape that the framework's have. Each class is one of its own."""
 
     class ToolDef(Model):
+        frozen = True
         fields = {"name": ..., "description": ..., "input_schema": {}, "server": None}
 
     class ToolResult(Model):
@@ -232,6 +258,20 @@ def test_names_that_were_imported_before_make_and_accept_its_objects(theirs: Any
     assert isinstance(theirs.Tool("n", "", where), before.Tool)
     assert isinstance(theirs.ToolResult.success("c", 1), before.ToolResult)
     assert not isinstance(theirs.Tool("n", "", where), before.ToolResult)
+
+
+def test_its_objects_are_the_frameworks_in_full(theirs: Any) -> None:
+    box = drop_in.SubprocessSandbox(theirs.InProcessToolHost([where]))
+    result: Any = asyncio.run(box.call("where", {"x": 3}, call_id="c"))
+    copied = result.model_copy(update={"call_id": "d"})
+    assert type(copied) is theirs.ToolResult
+    assert (copied.call_id, copied.output) == ("d", result.output)
+    assert result.model_copy(deep=True) == result
+    assert json.loads(result.model_dump_json())["output"] == result.output
+    (listed,) = asyncio.run(box.list_tools())
+    assert type(listed) is theirs.ToolDef
+    with pytest.raises(ValueError, match="frozen"):
+        listed.name = "other"
 
 
 def test_a_class_that_derives_from_a_stand_in_is_left_alone(theirs: Any) -> None:

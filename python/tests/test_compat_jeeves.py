@@ -359,6 +359,8 @@ def test_every_public_name_is_there() -> None:
     assert issubclass(SandboxError, JeevesAgentError) and issubclass(ToolError, JeevesAgentError)
     with pytest.raises(AttributeError, match="has no attribute 'JeevesError'"):
         jeeves.JeevesError  # type: ignore[attr-defined]  # noqa: B018
+    for name in ("OSSandbox", "SandboxMode"):  # LoomFlow's: docs/compat.md says what to use
+        assert not hasattr(jeeves, name)
 
 
 def test_whatever_has_the_methods_is_a_host(box: SubprocessSandbox) -> None:
@@ -798,6 +800,25 @@ def test_it_runs_under_trio(box: SubprocessSandbox) -> None:
                 await host.call("add", {"a": 3})]  # fmt: skip
 
     assert [result.output for result in trio.run(both)] == [2, 4, 4]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("anyio") is None, reason="there is no anyio")
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=trio_runs)])
+def test_it_runs_under_both_of_anyios_back_ends(box: SubprocessSandbox, backend: str) -> None:
+    import anyio
+
+    async def at_once() -> List[Any]:
+        results: List[Any] = []
+
+        async def one(value: int) -> None:
+            results.append((await box.call("add", {"a": value})).output)
+
+        async with anyio.create_task_group() as group:
+            for value in range(3):
+                group.start_soon(one, value)
+        return sorted(results)
+
+    assert anyio.run(at_once, backend=backend) == [1, 2, 3]
 
 
 @trio_runs

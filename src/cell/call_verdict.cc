@@ -24,6 +24,9 @@ constexpr std::string_view kNoMemory[] = {
     "out of memory",    "cannot allocate",   "can't allocate",    "failed to allocate",
     "memoryerror",      "bad_alloc",         "not enough memory", "insufficient memory",
     "memory exhausted", "could not reserve", "failed to map",     "shadow memory"};
+// As sanitizers say it of the terabytes that they reserve at their start.
+constexpr std::string_view kNoShadow[] = {"sanitizer failed to allocate",
+                                          "reserveshadowmemoryrange failed"};
 constexpr std::string_view kNoProcess[] = {
     "can't start new thread",           "native thread", "pthread_create",
     "resource temporarily unavailable", "cannot fork",   "can't fork"};
@@ -77,15 +80,21 @@ void add_network(Report& report) {
     }
 }
 
-void add_calls(Report& report) {
+void add_calls(Report& report, const std::string& said) {
   std::size_t more = 0;
+  bool traces = false;
   for (Violation& each : report.violations) {
     if (each.code != "syscall.refused" || each.told) continue;
+    traces = traces || each.what == "ptrace";
     if (++more > kMostCallsTold) continue;  // a surface with a list tells it there
     each.told = true;
     report.message += "; " + sentence(each);
   }
   if (more > kMostCallsTold) report.message += fmt::format("; and {} more", more - kMostCallsTold);
+  if (traces && said.find("LeakSanitizer") != std::string::npos)
+    report.message +=
+        "; LeakSanitizer needs ptrace: set ASAN_OPTIONS=detect_leaks=0 in the program's "
+        "environment to run it without";
 }
 
 }  // namespace
@@ -114,7 +123,10 @@ std::string Call::guess(Report& report) const {
         fmt::format("; it may have been refused a process or thread: raise limits.processes, {}",
                     limits_.processes);
   }
-  if (lacks_memory) {
+  if (settings_.counts_memory && says(said, kNoShadow)) {
+    // More memory would lead in a circle: there is no such limit that anyone would give.
+    hint += "; " + tell(report, lacks_address_space(limits_.memory));
+  } else if (lacks_memory) {
     if (!memory_refusals_) tell(report, may_lack_memory(limits_.memory));
     told(report, "memory.refused");
     hint += fmt::format(
@@ -152,7 +164,7 @@ void conclude(Report& report, const CallSettings& settings, const CellView& view
               std::uint64_t scratch, const std::vector<std::string>& argv,
               const std::string& said) {
   add_network(report);
-  add_calls(report);
+  add_calls(report, said);
   const auto add = [&](Violation violation) {
     report.message += "; " + tell(report, std::move(violation));
   };

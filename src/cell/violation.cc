@@ -124,6 +124,13 @@ Violation may_lack_memory(std::uint64_t memory) {
                             size_line("limits.memory", memory), 1));
 }
 
+Violation lacks_address_space(std::uint64_t memory) {
+  return uncertain({.code = "memory.refused",
+                    .what = "may have been refused the address space that a sanitizer reserves",
+                    .rule = size_line("limits.memory", memory),
+                    .retry = Retry::never});
+}
+
 Violation may_lack_process(std::uint32_t processes) {
   return uncertain(of_limit("processes.refused", "may have been refused a process or thread",
                             "limits.processes", fmt::format("limits.processes = {}", processes),
@@ -208,6 +215,12 @@ std::string sentence(const Violation& violation) {
   if (code == "file.hidden") return fmt::format("{} is hidden from the cell by files.hide", target);
   if (code == "memory.killed")
     return fmt::format("processes of it were killed at {}{}", violation.rule, raise());
+  if (code == "memory.refused" && violation.grant.empty())
+    return fmt::format(
+        "it seems to reserve terabytes of address space, as sanitizers do, which no {} can give it "
+        "where brig has no cgroup for memory: run it where brig has one, such as a systemd user "
+        "session (see `brig doctor`), or without the sanitizer",
+        violation.rule.substr(0, violation.rule.find(' ')));
   if (code == "memory.refused" && violation.certain)
     return fmt::format("it was refused more shared memory than {}{}", violation.rule, raise());
   if (code == "memory.refused")

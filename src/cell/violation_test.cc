@@ -36,6 +36,17 @@ TEST(Violation, OfALimitNamesTheKeyToRaise) {
             "processes of it were killed at limits.memory = \"512M\"; raise limits.memory");
 }
 
+// Raising limits.memory would lead in a circle.
+TEST(Violation, OfASanitizersAddressSpaceGrantsNothing) {
+  const Violation made = lacks_address_space(std::uint64_t{512} << 20);
+  EXPECT_EQ(made.code, "memory.refused");
+  EXPECT_EQ(made.rule, "limits.memory = \"512M\"");
+  EXPECT_EQ(made.grant, "");
+  EXPECT_EQ(made.retry, Retry::never);
+  EXPECT_FALSE(made.certain);
+  EXPECT_EQ(sentence(made).find("raise"), std::string::npos) << sentence(made);
+}
+
 TEST(Violation, AGrantIsALineOfThePolicy) {
   const Violation made = not_in_cell("/srv/a \"b\"", "files.read");
   EXPECT_EQ(made.grant, R"(files.read = ["/srv/a \"b\""])");
