@@ -4,6 +4,7 @@ One cell begins with a line `#: name`, and perhaps with what differs:
     value EXPRESSION    the last expression, whose value comes back; the script prints it as JSON
     stdin TEXT          as a Python literal
     since 3.N           of Python; or older ones print tracebacks otherwise
+    before 3.N          of Python, whose own behaviour is another from then on
     needs MODULE        which must be there
     last line           of stderr alone is compared: the rest names what a script has and a cell has not
     ends                without an answer: by a signal, or by os._exit()
@@ -24,6 +25,7 @@ class Code:
     value: str = ""
     stdin: Optional[str] = None
     since: tuple[int, int] = (3, 9)
+    before: tuple[int, int] = (4, 0)
     needs: str = ""
     last_line: bool = False
     ends: bool = False
@@ -42,6 +44,8 @@ def _cells(table: str) -> list[Code]:
                 cell.stdin = ast.literal_eval(rest)
             elif word == "since":
                 cell.since = (3, int(rest.partition(".")[2]))
+            elif word == "before":
+                cell.before = (3, int(rest.partition(".")[2]))
             elif word == "needs":
                 cell.needs = rest
             elif word == "last":
@@ -75,40 +79,52 @@ print(7 // 2, -7 // 2, 7 % 3, -7 % 3, 2 ** 100, 1e308 * 10, 0.1 + 0.2, 5 / 2)
 #: integers of any size
 print(len(str(2 ** 10000)), 10 ** 20 + 1)
 #: floats
+#:: value [math.pi, math.factorial(15), math.gcd(12, 18)]
 import math
 print(math.pi, math.inf, -0.0, math.isclose(0.1 + 0.2, 0.3), math.factorial(20), math.gcd(12, 18))
 #: decimal
+#:: value str(Decimal(1) / Decimal(7))
 from decimal import Decimal, getcontext
 getcontext().prec = 30
 print(Decimal(1) / Decimal(7), Decimal("0.1") + Decimal("0.2"))
 #: fractions
+#:: value [Fraction(3, 6).numerator, str(Fraction("3.25"))]
 from fractions import Fraction
 print(Fraction(1, 3) + Fraction(1, 6), Fraction("3.25"))
 #: statistics
+#:: value statistics.pstdev([2, 4, 4, 4, 5, 5, 7, 9])
 import statistics
 print(statistics.mean([1, 2, 3, 4]), statistics.median([5, 1, 3]), round(statistics.stdev([2, 4, 4, 4, 5, 5, 7, 9]), 6))
 #: random with a seed
+#:: value [random.randint(1, 1000), random.random()]
 import random
 random.seed(42)
 print([random.randint(1, 100) for _ in range(5)], random.sample(range(10), 3), random.random())
 #: strings
+#:: value sorted(text.lower().split())
 text = "The quick brown fox"
 print(text.split(), text.upper(), text[::-1], text.replace("quick", "slow"), f"{text!r:>30}", "%05.2f|%s" % (3.14159, "x"))
 #: format
+#:: value f"{1234567.891:,.2f} {0.25:.0%}"
 print(f"{1234567.891:,.2f} {255:#x} {255:08b} {0.25:.0%} {'mid':^9}|{'l':<4}|{3:>4}")
 #: bytes
+#:: value list(data)
 data = "héllo".encode()
 print(data, data.hex(), bytes.fromhex("00ff"), bytearray(b"abc")[1], int.from_bytes(b"\x01\x00", "big"))
 #: sorting
+#:: value [name for name, age in sorted(people, key=lambda p: -p[1])]
 people = [("Ann", 30), ("Bob", 25), ("Cid", 30)]
 print(sorted(people, key=lambda p: (-p[1], p[0])), max(people, key=lambda p: p[1]))
 #: comprehensions
+#:: value {str(i): i ** 2 for i in range(4)}
 print({i: i ** 2 for i in range(4)}, {c for c in "a"}, [(a, b) for a in range(3) for b in range(a)], sum(i for i in range(10)))
 #: unpacking
+#:: value [first, rest, a + b + c]
 first, *rest = [1, 2, 3, 4]
 (a, b), c = (1, 2), 3
 print(first, rest, a + b + c, {**{"x": 1}, "y": 2}, [*range(3), *"ab"])
 #: collections
+#:: value dict(words)
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 Point = namedtuple("Point", "x y")
 words = defaultdict(list)
@@ -118,20 +134,24 @@ queue = deque([1, 2, 3], maxlen=3)
 queue.append(4)
 print(Counter("mississippi").most_common(2), dict(words), queue, Point(1, y=2), OrderedDict(a=1))
 #: itertools
+#:: value ["".join(pair) for pair in it.combinations("abc", 2)]
 import itertools as it
 print(list(it.permutations("abc", 2))[:3], list(it.accumulate([1, 2, 3])), [(k, len(list(g))) for k, g in it.groupby("aabbb")])
 #: functools
+#:: value fib(60)
 from functools import lru_cache, partial, reduce, wraps
 @lru_cache(maxsize=None)
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 print(fib(80), reduce(lambda a, b: a * b, [1, 2, 3, 4]), partial(pow, 2)(5), fib.cache_info())
 #: operator and heapq
+#:: value heapq.nsmallest(2, heap)
 import bisect, heapq, operator
 heap = [5, 1, 4]
 heapq.heapify(heap)
 print(heapq.heappop(heap), heapq.nlargest(2, [3, 9, 4]), bisect.bisect([1, 3, 5], 4), operator.itemgetter(1)("ab"))
 #: generators
+#:: value [each if isinstance(each, str) else list(each) for each in count(1)]
 def count(n):
     received = yield "begin"
     for i in range(n):
@@ -144,6 +164,7 @@ try:
 except StopIteration as stop:
     print("value", stop.value)
 #: yield from and close
+#:: value list(outer())
 def inner():
     try:
         yield 1
@@ -156,6 +177,7 @@ g = outer()
 print(next(g))
 g.close()
 #: decorators
+#:: value add(2, b=3)
 import functools
 def traced(function):
     @functools.wraps(function)
@@ -169,6 +191,7 @@ def add(a, b=1):
     return a + b
 print(add(1, b=2), add.__doc__, add.__qualname__)
 #: closures
+#:: value step()
 def make():
     n = 0
     def step():
@@ -180,6 +203,7 @@ step = make()
 step()
 print(step(), step())
 #: globals
+#:: value counter
 counter = 0
 def bump():
     global counter
@@ -187,6 +211,7 @@ def bump():
 bump(); bump()
 print(counter, "counter" in globals(), __name__)
 #: classes
+#:: value [Dog.make("b").loud, Animal.kinds]
 class Animal:
     kinds = 0
     def __init__(self, name):
@@ -209,6 +234,7 @@ class Dog(Animal):
     __hash__ = None
 print(Dog.make("rex"), Dog("a") == Dog("a"), Dog("b").loud, Animal.kinds, Dog.help(), Dog.__mro__)
 #: metaclass and descriptors
+#:: value [Model.tag, m.size, vars(m)]
 class Meta(type):
     def __new__(cls, name, bases, names):
         names["tag"] = name.lower()
@@ -226,6 +252,7 @@ m = Model()
 m.size = 4
 print(Model.tag, m.size, vars(m))
 #: abstract classes
+#:: value Square().area()
 from abc import ABC, abstractmethod
 class Shape(ABC):
     @abstractmethod
@@ -255,6 +282,7 @@ class P:
 p = P()
 p.x = 2
 #: enum
+#:: value [each.value for each in Colour]
 from enum import Enum, Flag, IntEnum, auto
 class Colour(Enum):
     RED = auto()
@@ -264,12 +292,14 @@ class Perm(Flag):
     W = 2
 print(Colour.RED, Colour("b").name, list(Colour), Perm.R in (Perm.R | Perm.W), Colour.__module__)
 #: named tuple class
+#:: value Row(1)._asdict()
 from typing import NamedTuple
 class Row(NamedTuple):
     id: int
     name: str = "none"
 print(Row(1), Row(2, "x")._replace(id=3), Row.__annotations__["id"] is int)
 #: typing
+#:: value sorted(get_type_hints(f))
 from typing import Any, Dict, Generic, Optional, Protocol, TypeVar, Union, get_type_hints
 T = TypeVar("T")
 class Box(Generic[T]):
@@ -279,6 +309,7 @@ class Sized(Protocol):
 def f(x: int, y: "Box[int]") -> Union[str, None]: ...
 print(sorted(get_type_hints(f)), get_type_hints(f)["y"], get_type_hints(Box)["item"])
 #: typed dict
+#:: value Movie(name="x")
 from typing import TypedDict
 class Movie(TypedDict, total=False):
     name: str
@@ -296,6 +327,7 @@ s = S()
 print(s.a, s.b)
 s.c = 1
 #: match
+#:: value [what([]), what({"k": 3}), what(b"s")]
 #:: since 3.10
 def what(x):
     match x:
@@ -305,10 +337,12 @@ def what(x):
         case _: return None
 print(what([1, 2]), what({"k": 3}), what("s"), what(1))
 #: walrus and positional only
+#:: value [n, list(f(1, b=2, c=3))]
 def f(a, /, b, *, c): return (a, b, c)
 if (n := len("abc")) > 2:
     print(n, f(1, b=2, c=3))
 #: context managers
+#:: value caught.getvalue()
 from contextlib import ExitStack, closing, contextmanager, nullcontext, redirect_stdout, suppress
 import io
 @contextmanager
@@ -496,6 +530,7 @@ try:
 except Late as error:
     print(error)
 #: input
+#:: value [name, age]
 #:: stdin "Ann\n42\n"
 name = input("name? ")
 age = int(input())
@@ -549,6 +584,7 @@ print(textwrap.dedent("""
       b
     """))
 #: regex
+#:: value re.findall(r"\d+%", text)
 import re
 text = "2024-01-15 error: disk 93% full; 2024-02-01 ok"
 print(re.findall(r"(\d{4})-(\d\d)-(\d\d)", text), re.sub(r"\d+", lambda m: f"<{m[0]}>", text), re.split(r"[;:]\s*", text))
@@ -560,6 +596,7 @@ text = json.dumps(data, indent=2, sort_keys=True)
 print(text, json.loads(text) == data, json.dumps(data, ensure_ascii=False))
 json.loads("{broken")
 #: csv
+#:: value list(csv.DictReader(io.StringIO(file.getvalue())))
 import csv, io
 file = io.StringIO()
 writer = csv.DictWriter(file, ["a", "b"])
@@ -568,6 +605,7 @@ writer.writerows([{"a": 1, "b": "x,y"}, {"a": 2, "b": 'q"'}])
 print(file.getvalue())
 print(list(csv.DictReader(io.StringIO(file.getvalue()))))
 #: csv file
+#:: value rows
 import csv
 with open("people.csv", "w", newline="") as file:
     csv.writer(file).writerows([["name", "age"], ["Ann", 30], ["Bob", 25]])
@@ -610,6 +648,7 @@ try:
 except Exception as error:
     print(type(error).__name__)
 #: copy and deepcopy
+#:: value len(other.children)
 import copy
 class Node:
     def __init__(self, *children): self.children = list(children)
@@ -634,6 +673,7 @@ with open("notes.txt", "rb") as file:
     file.seek(-6, 2)
     print(file.read())
 #: files in directories
+#:: value sorted(os.listdir("copy"))
 import os, pathlib, shutil
 base = pathlib.Path("project")
 (base / "src").mkdir(parents=True)
@@ -685,13 +725,16 @@ with tarfile.open("a.tar", "w") as archive:
     archive.addfile(info, io.BytesIO(b"abc"))
 print(tarfile.open("a.tar").extractfile("x.txt").read(), gzip.decompress(gzip.compress(b"x" * 100)) == b"x" * 100)
 #: hashes and base64
+#:: value hashlib.sha256(b"x").hexdigest()
 import base64, hashlib, hmac, zlib
 print(hashlib.sha256(b"x").hexdigest(), hashlib.md5(b"").hexdigest(), base64.b64encode(b"\x00\xff"), zlib.crc32(b"x"))
 print(hmac.new(b"k", b"m", "sha256").hexdigest()[:16])
 #: struct and array
+#:: value list(struct.unpack("!HH", b"\x01\x02\x03\x04"))
 import array, struct
 print(struct.pack("<IhB", 1, -2, 3), struct.unpack("!H", b"\x01\x02"), array.array("i", [1, 2]).tobytes())
 #: datetime
+#:: value [moment.isoformat(), (moment + timedelta(hours=25)).day]
 from datetime import date, datetime, timedelta, timezone
 moment = datetime(2024, 2, 28, 23, 30, tzinfo=timezone.utc)
 print(moment + timedelta(hours=25), moment.isoformat(), date(2024, 3, 1) - date(2024, 2, 1), datetime.strptime("1 Jan 2020", "%d %b %Y"))
@@ -700,9 +743,11 @@ print(moment.astimezone(timezone(timedelta(hours=2))), f"{moment:%A %d %B}")
 import calendar, time
 print(calendar.month(2024, 2), time.strftime("%Y", time.gmtime(0)), time.tzname[0])
 #: urllib without a network
+#:: value parse_qs("a=1&a=2")
 from urllib.parse import parse_qs, quote, urlencode, urljoin, urlparse
 print(urlparse("http://a.b:80/p?q=1#f"), parse_qs("a=1&a=2"), quote("ä b"), urlencode({"x": "y z"}), urljoin("http://a/b/c", "../d"))
 #: html and xml
+#:: value [each.get("n") for each in root]
 import html, xml.etree.ElementTree as ET
 root = ET.fromstring("<a><b n='1'>x</b><b n='2'/></a>")
 print([each.get("n") for each in root.findall("b")], ET.tostring(root), html.escape("<&>"), html.unescape("&auml;"))
@@ -847,6 +892,7 @@ out = io.StringIO()
 pstats.Stats(profile, stream=out).print_stats()
 print("work" in out.getvalue())
 #: threads
+#:: value total
 import threading
 lock, total = threading.Lock(), 0
 def add(n):
@@ -897,6 +943,7 @@ for i in range(3):
     pool.submit(print, "task", i)
 pool.submit(open, "made", "w")
 #: queue
+#:: value done
 import queue, threading
 jobs, done = queue.Queue(), []
 def worker():
@@ -969,6 +1016,15 @@ if __name__ == "__main__":
     multiprocessing.set_start_method("fork", force=True)
     with multiprocessing.Pool(2) as pool:
         print(pool.map(square, range(6)), pool.apply(square, (9,)))
+#: multiprocessing pool by default
+#:: before 3.14
+#:: value sum(squares)
+from multiprocessing import Pool
+def square(x): return x * x
+if __name__ == "__main__":
+    with Pool(2) as pool:
+        squares = pool.map(square, range(6))
+        print(squares, pool.starmap(pow, [(2, 3), (3, 2)]))
 #: processes and queues
 import multiprocessing
 context = multiprocessing.get_context("fork")
@@ -1123,6 +1179,7 @@ class Handler(BaseHTTPRequestHandler):
     def __init__(self): ...
 print(Handler().responses[404] if hasattr(Handler(), "responses") else "", Handler.__name__)
 #: modules of its own
+#:: value helper.f()
 open("helper.py", "w").write("VALUE = 7\ndef f(): return __name__\n")
 import importlib, helper
 print(helper.VALUE, helper.f())
@@ -1195,12 +1252,15 @@ print(len(secrets.token_hex(8)), uuid.uuid5(uuid.NAMESPACE_DNS, "x"), uuid.UUID(
 import locale, os
 print(locale.getpreferredencoding(False), os.environ.get("TZ"))
 #: ipaddress and string
+#:: value [str(each) for each in ipaddress.ip_network("10.0.0.0/30")]
 import ipaddress, string
 print(list(ipaddress.ip_network("10.0.0.0/30").hosts()), string.Template("$a b").substitute(a=1), string.ascii_lowercase[:3])
 #: difflib
+#:: value difflib.get_close_matches("aple", ["apple", "pear"])
 import difflib
 print("\n".join(difflib.unified_diff(["a", "b"], ["a", "c"], lineterm="")), difflib.get_close_matches("aple", ["apple", "pear"]))
 #: graph search
+#:: value path("a", "d")
 from collections import deque
 graph = {"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []}
 def path(start, goal):
@@ -1214,6 +1274,7 @@ def path(start, goal):
                 queue.append(way + [n])
 print(path("a", "d"))
 #: primes and matrices
+#:: value sieve(30)
 def sieve(n):
     is_prime = [True] * (n + 1)
     for i in range(2, int(n ** 0.5) + 1):
@@ -1233,6 +1294,7 @@ print(a, a @ a.T, a.mean(axis=0), np.linalg.det(np.eye(2)))
 import numpy as np
 np.zeros((2, 3)) @ np.zeros((2, 3))
 #: pandas
+#:: value df.groupby("city").n.sum().to_dict()
 #:: needs pandas
 import io
 import pandas as pd

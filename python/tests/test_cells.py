@@ -33,7 +33,7 @@ def box() -> Iterator[Any]:
 
 def can_run(cell: Code) -> bool:
     there = not cell.needs or importlib.util.find_spec(cell.needs) is not None
-    return there and sys.version_info >= cell.since
+    return there and cell.since <= sys.version_info < cell.before
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +93,7 @@ def in_cell(box: Any, cell: Code) -> dict[str, Any]:
 
 def test_there_are_enough() -> None:
     assert len(CELLS) >= 120 and len({cell.name for cell in CELLS}) == len(CELLS)
+    assert sum(bool(cell.value) for cell in CELLS) >= 40
 
 
 def test_the_documentation_counts_them() -> None:
@@ -106,6 +107,8 @@ def test_the_documentation_counts_them() -> None:
 def test_a_cell_does_what_a_script_does(ends: Any, cell: Code) -> None:
     if sys.version_info < cell.since:
         pytest.skip(f"Python 3.{cell.since[1]}")
+    if sys.version_info >= cell.before:
+        pytest.skip(f"before Python 3.{cell.before[1]}")
     if not can_run(cell):
         pytest.skip(f"there is no {cell.needs} here")
     script, own = ends[cell.name]
@@ -144,3 +147,21 @@ def test_what_a_notebook_has_a_script_has_not(box: Any, name: str, code: str, st
     assert as_script(Code(name, code + "\n"))["code"] == status
     own = in_cell(box, Code(name, code))
     assert (own["code"], own["value"]) == (0, value), own["stderr"]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_process_that_is_not_forked_finds_the_functions_of_a_script_and_not_of_a_cell(box: Any, method: str) -> None:
+    """It would read them from the file of the code, and a cell has none."""
+    code = f"""
+import multiprocessing
+def child(): print("called", flush=True)
+if __name__ == "__main__":
+    p = multiprocessing.get_context("{method}").Process(target=child)
+    p.start()
+    p.join()
+    raise SystemExit(p.exitcode)
+"""
+    script, own = as_script(Code(method, code)), in_cell(box, Code(method, code))
+    assert (script["code"], script["stdout"]) == (0, b"called\n"), script["stderr"]
+    assert (own["code"], own["stdout"]) == (1, b"")
+    assert "Can't get attribute 'child'" in own["stderr"]
