@@ -54,7 +54,7 @@ void remove_stale(const sockaddr_un& name) {
   const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0 ||
       errno == EAGAIN)
-    throw_error(ErrorKind::config, "--listen unix:{}: another server is already listening there",
+    throw_error(ErrorKind::config, "--listen unix:{}: another server already uses this socket",
                 name.sun_path);
   if (errno == ECONNREFUSED) unlink(name.sun_path);
 }
