@@ -142,7 +142,7 @@ int run_command(const RunOptions& options) {
   if (!options.json) tell_what_appeared(report);
   const int code = code_of(report, signals.get());
   if (lost.empty() || report.outcome == Outcome::cancelled) return code;
-  complain(lost + "; what is there is not complete");
+  complain(lost + "; the output is incomplete");
   return code ? code : kOwnFailure;
 }
 

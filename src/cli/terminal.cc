@@ -48,7 +48,7 @@ int finished(int code) {
     g_error = errno ? errno : kUnknown;
   if (!g_error) return code;
   if (g_error == EPIPE) return code ? code : kSignalBase + SIGPIPE;
-  complain(fmt::format("standard output: {}; what is there is not complete",
+  complain(fmt::format("standard output: {}; the output is incomplete",
                        g_error == kUnknown ? "it could not be written" : errno_text(g_error)));
   return code ? code : kOwnFailure;
 }

@@ -185,7 +185,7 @@ void McpHttp::modern(const ExchangePtr& exchange, const CallerPtr& caller, Json 
   if (const Json* said = version_in(message)) {
     const std::string* header = exchange->request.header("mcp-protocol-version");
     if (!header || *said != *header)
-      return mismatch("MCP-Protocol-Version does not say what the body's _meta says");
+      return mismatch("MCP-Protocol-Version names another version than the body's _meta");
     const auto name = message.contains("params") ? message["params"].find("name") : message.end();
     std::shared_ptr<const Tool> tool;
     if (message["method"] == "tools/call" && name != message["params"].end() && name->is_string())
