@@ -31,6 +31,8 @@ fakeTest('escapes, bidirectional overrides and markup are shown, not obeyed', as
     assert.match(shown, /\^\[\[31mred\^\[\[0m \^G‹U\+202E›txt\.exe‹U\+202C›/);
     assert.match(shown, /<script>window\.owned=1<\/script>/);
     assert.match(shown, /syscall\.refused ptrace <img/);
+    assert.equal(await page.locator('#detail .hits .layer').textContent(), 'syscall.refused');
+    assert.match(await page.locator('#detail .hits .grant').textContent(), /^ syscalls\.allow = \["ptrace"\] <img/);
     assert.match(shown, /×3/);
     assert.match(shown, /��A/);
     assert.doesNotMatch(shown, /[\u0000-\u0008\u000e-\u001f\u202a-\u202e]/);

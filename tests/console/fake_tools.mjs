@@ -166,7 +166,14 @@ export async function runFake(name, args, say, cancelled) {
         outcome: 'denied',
         message: `the tool may not: ${HOSTILE}`,
         ...printed,
-        violations: [{ code: 'syscall.refused', what: `ptrace ${HOSTILE}`, count: 3 }],
+        violations: [
+          {
+            code: 'syscall.refused',
+            what: `ptrace ${HOSTILE}`,
+            grant: `syscalls.allow = ["ptrace"] ${HOSTILE}`,
+            count: 3,
+          },
+        ],
       };
     default:
       return command(args.command ?? (args.argv ?? []).join(' '), print, printed, cancelled, () => stop);
