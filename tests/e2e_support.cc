@@ -3,6 +3,11 @@
 
 #include <dirent.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
 namespace e2e {
 
 Policy with_wall(int wall_ms, int grace_ms) {
@@ -101,8 +106,24 @@ std::string names(const std::vector<Process>& list) {
 }
 
 // Other tests' cgroups come and go meanwhile, which ends an iteration with an error: then once more.
+namespace {
+
+// In clock ticks since the machine began, as the names of brig's cgroups have it.
+unsigned long long own_start() {
+  std::ifstream file("/proc/self/stat");
+  std::string stat(std::istreambuf_iterator<char>(file), {});
+  std::istringstream words(stat.substr(stat.rfind(')') + 1));
+  std::string word;
+  for (int field = 3; field <= 22; ++field) words >> word;
+  return std::strtoull(word.c_str(), nullptr, 10);
+}
+
+}  // namespace
+
 std::vector<std::string> cgroups_of(pid_t owner) {
   std::vector<std::string> found;
+  // What began before this test is of another process, that was killed and had the same number.
+  static const unsigned long long own = own_start();
   const std::string part = "-" + std::to_string(owner) + "-";
   std::error_code error;
   for (int attempt = 0; attempt == 0 || (error && attempt < 100); ++attempt) {
@@ -116,7 +137,10 @@ std::vector<std::string> cgroups_of(pid_t owner) {
       if (!at->is_directory(ignored) || at->is_symlink(ignored)) continue;
       const std::string path = at->path().string();
       const std::size_t brig = path.find("/brig-");
-      if (brig != std::string::npos && path.find(part, brig) != std::string::npos)
+      if (brig == std::string::npos) continue;
+      const std::size_t number = path.find(part, brig);
+      if (number != std::string::npos &&
+          std::strtoull(path.c_str() + number + part.size(), nullptr, 10) >= own)
         found.push_back(path);
     }
   }

@@ -183,8 +183,8 @@ TEST(SandboxLimits, WiderOnesAreRefusedBeforeThereIsACell) {
         std::pair(CallLimits{.memory = 1_GiB}, "limits.memory: 1 GiB"),
         std::pair(CallLimits{.processes = 129}, "limits.processes: 129"),
         std::pair(CallLimits{.output = 1_MiB}, "limits.output: 1 MiB"),
-        std::pair(CallLimits{.timeout = 0ms}, "limits.timeout: must"),
-        std::pair(CallLimits{.memory = 1_MiB}, "limits.memory: must")}) {
+        std::pair(CallLimits{.timeout = 0ms}, "limits.timeout must"),
+        std::pair(CallLimits{.memory = 1_MiB}, "limits.memory must")}) {
     const ToolResult r = call(*box, "sleep", limits);
     EXPECT_EQ(r.report.outcome, Outcome::invalid_arguments);
     EXPECT_TRUE(r.error.starts_with(name)) << r.error;
