@@ -212,7 +212,7 @@ fakeTest('events that did not reach the page, and a server that drains, are told
     world.fake.emit('lost', { dropped: 1234 });
     await page.locator('#banner >> text=1,234 events did not reach this page').waitFor();
     world.fake.extra = { draining: true };
-    await page.locator('#banner >> text=draining').waitFor();
+    await page.locator('#banner >> text=shutting down').waitFor();
     world.fake.extra = {};
   });
 });
