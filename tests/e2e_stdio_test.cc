@@ -337,15 +337,16 @@ TEST(Stdio, ProgramsMakeTerminalsInACell) {
       policy());
   BRIG_NEEDS(python.exec_error == 0, "no /usr/bin/python3");
   EXPECT_EQ(python.out.bytes, "/dev/pts/0\r\n") << describe(python);
-  const Report tmux = brig::run(sh("tmux -L brig -f /dev/null new-session -d 'tty > /tmp/name; "
-                                   "tmux -L brig wait-for -S told' && "
-                                   "tmux -L brig wait-for told; cat /tmp/name"),
+  const Report tmux = brig::run(sh("tmux -L brig -f /dev/null new-session -d 'tty > /tmp/name' && "
+                                   "until [ -s /tmp/name ]; do sleep 0.02; done; cat /tmp/name"),
                                 policy());
   BRIG_NEEDS(tmux.exit_code != 127, "no tmux");
   EXPECT_EQ(tmux.out.bytes, "/dev/pts/0\n") << describe(tmux);
-  // As an agent uses it. The shell says another line than the one that was typed.
+  // As an agent uses it: what is typed before there is a prompt would stand before it. The shell says another line than
+  // the one that was typed.
   const Report typed =
       brig::run(sh("tmux -L brig -f /dev/null new-session -d -x 80 -y 24 sh && "
+                   "until tmux -L brig capture-pane -p | grep -q '[$#]'; do sleep 0.02; done; "
                    "tmux -L brig send-keys 'echo h''\"\"i' Enter && "
                    "until tmux -L brig capture-pane -p | grep -x hi; do sleep 0.02; done"),
                 policy());
