@@ -57,7 +57,8 @@ int main(int argc, char** argv) {
     ++runs;
     std::string wrong;
     const std::string found = read_file(mark);
-    const bool marked = access(mark.c_str(), F_OK) == 0;
+    // Killed between making the file and writing it, the tool has said nothing.
+    const bool marked = !found.empty();
     if (result.code < 0) wrong += "  did not end within ten seconds\n";
     const Harmless* entry = harmless(result.process, name_of(result.call));
     if (marked) {
