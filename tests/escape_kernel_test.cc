@@ -128,8 +128,8 @@ TEST(Escape, CannotTraceItsInitOrRaiseItsLimits) {
                   "/proc/1/mem", "raise the file limit", "raise init's process limit"});
 }
 
-// Whether a handler that core_pattern names is left alone can't be tried here: the pattern is the whole
-// machine's. The kernel's rule is that a limit of 1 keeps it from being started.
+// That a handler which core_pattern names is not started is tried on a machine of its own (tests/systemd):
+// the pattern is the whole machine's.
 TEST(Escape, CannotHaveItsCrashesDumpedOrHandled) {
   rlimit host{};
   getrlimit(RLIMIT_CORE, &host);

@@ -21,7 +21,14 @@ std::string Answer::header(const std::string& name) const {
 }
 
 Json Answer::json() const {
-  Json value = Json::parse(body, nullptr, false);
+  // An answer over MCP that took long came as a stream of events: it is the last of them.
+  std::string text = body;
+  if (header("content-type").starts_with("text/event-stream")) {
+    text.insert(0, "\n");
+    const std::size_t last = text.rfind("\ndata: {");
+    text = last == text.npos ? "" : text.substr(last + 7, text.find('\n', last + 1) - last - 7);
+  }
+  Json value = Json::parse(text, nullptr, false);
   return value.is_discarded() ? Json() : value;
 }
 

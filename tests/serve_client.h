@@ -24,7 +24,7 @@ struct Answer {
   std::string body;
 
   std::string header(const std::string& name) const;
-  // Null if it is none.
+  // Null if it is none. Of a stream of events: the last one.
   Json json() const;
   // "rate-limited" of "urn:brig:problem:rate-limited".
   std::string problem() const;

@@ -198,6 +198,67 @@ def login_ends_in_a_call() -> None:
     host.wait(SOON)
 
 
+# --- a handler of crashes, which the kernel starts as root outside of every cell ---
+
+CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
+CORE_PIPE_LIMIT = Path("/proc/sys/kernel/core_pipe_limit")
+HANDLER, MARKS = Path("/usr/local/bin/note-a-crash"), Path("/run/crashes")
+CRASH = "kill -SEGV $$"
+
+
+class Handler:
+    """While it stands, each crash that the kernel has handled is a line of MARKS."""
+
+    def __enter__(self) -> Handler:
+        HANDLER.write_text(f'#!/bin/sh\necho "$1" >>{MARKS}\nexec cat >/dev/null\n')
+        HANDLER.chmod(0o755)
+        MARKS.write_text("")
+        self.before = CORE_PATTERN.read_text()
+        CORE_PATTERN.write_text(f"|{HANDLER} %i")
+        CORE_PIPE_LIMIT.write_text("64")  # who crashed is there until its handler has ended
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        CORE_PATTERN.write_text(self.before)
+        CORE_PIPE_LIMIT.write_text("0")
+        HANDLER.unlink()
+        MARKS.unlink()
+
+    def count(self) -> int:
+        return len(MARKS.read_text().splitlines())
+
+    def handles(self, start: Callable[[], object]) -> bool:
+        before = self.count()
+        start()
+        return self.count() > before
+
+
+def crash(start: Callable[..., str], *options: str) -> None:
+    report = json.loads(start("brig", "run", "--json", *options, "--", "sh", "-c", CRASH, code=139))
+    assert report["outcome"] == "signal" and report["signal_name"] == "SIGSEGV", report
+
+
+@row
+def crashes_in_a_cell_start_no_handler() -> None:
+    with Handler() as handler:
+        assert handler.handles(lambda: login("sh", "-c", CRASH, code=None)), "of one outside it is started"
+        for start in (run, login):
+            for floor in ("jail", "landlock", "process"):
+                assert not handler.handles(lambda: crash(start, "--isolation", floor)), (start, floor)
+
+
+@row
+def crashes_that_the_kernel_handles_all_the_same() -> None:
+    """SECURITY.md names them: no limit of 1 can be had, or a tool can change it."""
+    with Handler() as handler:
+        no_limit = ("sh", "-c", f"ulimit -Hc 0; exec brig run -- sh -c '{CRASH}'")
+        assert handler.handles(lambda: login(*no_limit, code=139))
+        assert not handler.handles(lambda: run(*no_limit, code=139)), "root has its limit of 1 there, too"
+        changed = ("brig", "run", "--isolation", "process", "--", "sh", "-c", f"ulimit -c 0; {CRASH}")
+        assert handler.handles(lambda: login(*changed, code=139))
+        assert not handler.handles(lambda: login(*(word for word in changed if word not in ("--isolation", "process")), code=139))
+
+
 # --- the service ---
 
 MANIFEST = """
