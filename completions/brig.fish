@@ -70,7 +70,7 @@ complete -c brig -n '__fish_seen_subcommand_from serve' -l token-file -r -F -d '
 complete -c brig -n '__fish_seen_subcommand_from serve' -l tls-cert -r -F -d 'Certificate (PEM)'
 complete -c brig -n '__fish_seen_subcommand_from serve' -l tls-key -r -F -d 'Key (PEM)'
 complete -c brig -n '__fish_seen_subcommand_from serve' -l allow-host -x -d 'A name of the server'
-complete -c brig -n '__fish_seen_subcommand_from serve' -l allow-origin -x -d 'Pages that may ask'
+complete -c brig -n '__fish_seen_subcommand_from serve' -l allow-origin -x -d 'Web pages that may call'
 complete -c brig -n '__fish_seen_subcommand_from serve' -l max-body -x -d 'Largest request (16M)'
 complete -c brig -n '__fish_seen_subcommand_from serve' -l drain -x -d 'How long calls may continue after SIGTERM (30s)'
 

@@ -104,7 +104,8 @@ enum class Network {
   host,
 };
 
-// How a variable is decided, the later rule wins: the safe list, `passthrough`, `set`, `unset`.
+// Which rule decides a variable: the last of these that names it: the safe list, `passthrough`,
+// `set`, `unset`.
 struct Environment {
   // Names of variables that are copied from the host if the host has them.
   std::vector<std::string> passthrough;

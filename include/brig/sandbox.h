@@ -53,9 +53,9 @@ struct SandboxOptions {
   // The same when calls come often: ready_min to 1024.
   unsigned ready_max = 16;
   // Another Sandbox whose places and queue this one shares from now on. Calls of both are counted
-  // together, wait together and take turns, by that one's `concurrency` and `queue`; the values
-  // here are ignored. The pointer is read only during construction, and either Sandbox may go
-  // first.
+  // together, wait together and take turns; that Sandbox's `concurrency` and `queue` apply, and
+  // the values here are ignored. The pointer is read only during construction, and either Sandbox
+  // may go first.
   const class Sandbox* beside = nullptr;
 };
 
@@ -65,7 +65,7 @@ struct CallOptions {
   std::string call_id;
   // The name of the caller. Waiting calls are admitted in turn, one of each caller. No caller can
   // fill the queue: it may have three times as many waiting calls as there are free places in it.
-  // Empty: no caller in particular, who may use the whole queue.
+  // Empty: an unnamed caller; it may use the whole queue.
   std::string caller;
   // Whether other callers share the Sandbox. Then this caller may have three times as many running
   // calls as there are free places, so that the next caller finds one, however long these calls
@@ -102,7 +102,7 @@ class Sandbox {
   // missing. Whatever else is in the memory of this process, tools can read.
   //
   // Throws Error: `config` for a wrong policy, tool or option, `unsupported` if this machine can't
-  // isolate, or another kind if it refuses what is needed. Then nothing is left behind.
+  // isolate, or another kind if the machine refuses what is needed. Then nothing is left behind.
   explicit Sandbox(Toolbox tools, Policy policy = {}, SandboxOptions options = {});
   // Cancels what is running and waits for its end. Every asynchronous call gets its result first.
   // No thread may be inside call() any more.

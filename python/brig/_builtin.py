@@ -92,7 +92,7 @@ _SCHEMA = {
 @tool(
     description="Runs Python code in a fresh, isolated interpreter. Returns the value of the last expression, what was "
     "printed and what was displayed (display(), plots, images, tables); files that are written to its workspace come back. "
-    "Nothing of it is left afterwards but what the policy lets it write.",
+    "Afterwards only files that the policy lets it write remain.",
     input_schema=_SCHEMA,
     destructive=False,
     open_world=False,

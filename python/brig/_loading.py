@@ -77,8 +77,8 @@ class Loading:
                 self.doing = f"making a tool of {tool.name!r}"
                 if tool.policy:
                     raise Refused(
-                        f"tool '{tool.name}' has a policy in its mark; the policy is the operator's: give it where the module "
-                        "is loaded"
+                        f"tool '{tool.name}' sets a policy in @brig.tool; only the operator sets policies: give it where the "
+                        "module is loaded"
                     )
                 self._add(tool.name, tool, False, False)
                 listed.append(tool.listed())

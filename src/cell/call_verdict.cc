@@ -283,7 +283,7 @@ void Call::judge_ending(Report& report) const {
     case Ending::result:
       return say(report, Outcome::output_limit,
                  fmt::format("the tool's result of {} is larger than {}; raise limits.result or "
-                             "make it answer less",
+                             "return less",
                              format_size(answer_.answer().size), format_size(limits_.result)));
     case Ending::cancelled: return say(report, Outcome::cancelled, "the call was cancelled");
     case Ending::none: break;
@@ -298,7 +298,8 @@ void Call::judge_lost(Report& report, const CgroupUsage& usage) const {
   if (hearing_error_)
     return say(
         report, Outcome::internal,
-        fmt::format("the cell could not be heard: {}; it was ended", errno_text(hearing_error_)));
+        fmt::format("brig lost its connection to the cell ({}); the cell was ended; try again",
+                    errno_text(hearing_error_)));
   if (usage.oom_kills) return judge_memory(report);
   if (settings_.init_exposed) {
     report.signal = SIGKILL;

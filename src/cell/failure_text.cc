@@ -94,9 +94,8 @@ std::string how_to_allow_namespaces() {
 std::string proc_advice() {
   const std::string covered = covered_in_proc();
   if (covered.empty())
-    return "the kernel gives no fresh one where none is wholly visible: mount one over /proc "
-           "(mount "
-           "-t proc proc /proc)";
+    return "the kernel allows a new /proc only where a complete /proc is visible: mount one "
+           "over it (mount -t proc proc /proc)";
   return fmt::format("something covers '{}', and then the kernel gives no fresh /proc: ", covered) +
          (in_firejail()
               ? kInFirejail

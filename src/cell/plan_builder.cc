@@ -201,7 +201,7 @@ void Planner::cgroups() {
   else if (policy_.isolation == Isolation::jail && !plan_.as_root && is_the_machines_root())
     throw_error(
         ErrorKind::unsupported,
-        "limits.processes: the kernel never holds root to a number of processes without a "
+        "limits.processes: the kernel does not limit root's processes without a "
         "cgroup ({}), and here a cell would have root's id; start brig as another user: in a "
         "container, {}; or, elsewhere, give root CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID",
         cgroups_.why_not,

@@ -34,7 +34,7 @@ void Warden::start_zygote() try {
     settings_.shows_workspace = origin_.shows_workspace;
   } else if (settings_.enforced != helper_->plan.enforced) {
     throw_error(ErrorKind::resource,
-                "the limits of earlier cells can't be had any more ({}); make a new Runner",
+                "brig can no longer enforce this Runner's limits ({}); make a new Runner",
                 helper_->cgroups.why_not);
   }
   helper_->send_plan();

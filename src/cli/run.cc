@@ -154,8 +154,8 @@ void add_limit_options(CLI::App& run, RunOptions& options) {
   run.add_option("--memory", options.memory, "Memory of the tree [512M]")->type_name("SIZE");
   run.add_option("--processes", options.processes, "Processes and threads at once [128]")
       ->type_name("N");
-  run.add_option("--cpus", options.cpus, "CPUs' worth of time")->type_name("N");
-  run.add_option("--output", options.output, "Kept of each stream in the report [100K]")
+  run.add_option("--cpus", options.cpus, "CPUs that it may use")->type_name("N");
+  run.add_option("--output", options.output, "Bytes kept of each stream in the report [100K]")
       ->type_name("SIZE");
   run.add_option("--output-total", options.output_total, "Stop the command when it writes more")
       ->type_name("SIZE");
@@ -183,7 +183,7 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
   };
   add_path_options(*run, options->paths);
   list("--hide", options->hide, "Show PATH as empty (repeatable)", "PATH");
-  run->add_option("--root", options->root, "Directory to take the place of the host's system")
+  run->add_option("--root", options->root, "Directory that replaces the host's system")
       ->type_name("DIR");
   run->add_option("--net", options->net, "none, loopback or host [none]")
       ->type_name("MODE")

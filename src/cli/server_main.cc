@@ -18,7 +18,7 @@ void add_common(CLI::App& app, ServerOptions& options) {
   app.add_flag("--builtins", options.builtins,
                "run_command and run_python, beside a manifest's tools");
   app.add_option("--preload", options.preload,
-                 "A module that run_python finds imported already, such as numpy; again for more")
+                 "A module that run_python finds imported already, such as numpy (repeatable)")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
@@ -47,7 +47,7 @@ void add_serve(CLI::App& app, ServerOptions& options, int& exit_code) {
   add_common(serve, options);
   serve
       .add_option("--listen,-l", options.listen,
-                  "Where: ADDRESS:PORT or unix:PATH (127.0.0.1:7070); other addresses than "
+                  "Listen on ADDRESS:PORT or unix:PATH (127.0.0.1:7070); other addresses than "
                   "loopback need tokens")
       ->type_name("WHERE");
   serve
@@ -59,11 +59,12 @@ void add_serve(CLI::App& app, ServerOptions& options, int& exit_code) {
   serve.add_option("--tls-key", options.key, "Its key, PEM")->type_name("FILE");
   serve
       .add_option("--allow-host", options.gate.hosts,
-                  "A name by which clients may ask, beside localhost and IP addresses")
+                  "Host name that clients may use, beside localhost and IP addresses (repeatable)")
       ->type_name("NAME");
   serve
       .add_option("--allow-origin", options.gate.origins,
-                  "Pages that may ask, beside the console: https://example.org")
+                  "Origin of web pages that may call, beside the console's: https://example.org "
+                  "(repeatable)")
       ->type_name("ORIGIN");
   serve.add_option("--max-body", options.max_body, "The largest request body (16M)")
       ->type_name("SIZE");

@@ -146,7 +146,8 @@ struct Parts {
 
   void follow() {
     const std::string fault = watch->watch(service->sources(), service->loaded());
-    if (!fault.empty() && !told_unwatched) note("changes are not seen (SIGHUP reloads): " + fault);
+    if (!fault.empty() && !told_unwatched)
+      note("brig can't watch for changes (send SIGHUP to reload): " + fault);
     told_unwatched = !fault.empty();
   }
 

@@ -352,12 +352,12 @@ TEST(JsonText, WritesNoLies) {
     return fault;
   };
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(fault_of(std::nan("")), "a number that JSON has not: NaN");
-  EXPECT_EQ(fault_of(kInfinity), "a number that JSON has not: infinity");
-  EXPECT_EQ(fault_of(-kInfinity), "a number that JSON has not: infinity");
+  EXPECT_EQ(fault_of(std::nan("")), "a number that JSON does not have: NaN");
+  EXPECT_EQ(fault_of(kInfinity), "a number that JSON does not have: infinity");
+  EXPECT_EQ(fault_of(-kInfinity), "a number that JSON does not have: infinity");
   EXPECT_EQ(fault_of("a\xff"), "text that is not UTF-8 (bytes must go as base64)");
   EXPECT_EQ(fault_of({{"\xC0\x80", 1}}), "text that is not UTF-8 (bytes must go as base64)");
-  EXPECT_EQ(fault_of(Json::binary({1, 2})), "a binary value, which JSON has not");
+  EXPECT_EQ(fault_of(Json::binary({1, 2})), "a binary value, which JSON does not have");
 }
 
 // --- random ones ---

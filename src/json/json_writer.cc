@@ -32,7 +32,7 @@ class Writer {
       case Json::value_t::number_float: return real(value.get_ref<const double&>());
       case Json::value_t::object: return object(value, depth + 1);
       case Json::value_t::array: return array(value, depth + 1);
-      default: return refuse("a binary value, which JSON has not");
+      default: return refuse("a binary value, which JSON does not have");
     }
   }
 
@@ -116,8 +116,8 @@ class Writer {
 
   bool real(double number) {
     if (!std::isfinite(number))
-      return refuse(
-          fmt::format("a number that JSON has not: {}", std::isnan(number) ? "NaN" : "infinity"));
+      return refuse(fmt::format("a number that JSON does not have: {}",
+                                std::isnan(number) ? "NaN" : "infinity"));
     // dump() uses this function; std::to_chars sometimes gives other digits for the same number.
     char text[64];
     out.append(text, nlohmann::detail::to_chars(text, text + sizeof text, number));

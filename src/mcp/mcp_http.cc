@@ -263,7 +263,7 @@ McpSessionPtr McpHttp::session_of(Exchange& exchange, const CallerPtr& caller, c
   }
   if (!session) {
     answer(exchange,
-           rpc::error(id, rpc::kInvalidRequest, "There is no such session: initialize anew."), 404);
+           rpc::error(id, rpc::kInvalidRequest, "Unknown session. Send initialize again."), 404);
     return nullptr;
   }
   session->used = std::chrono::steady_clock::now();
@@ -302,7 +302,7 @@ McpHttp::Sessions::iterator McpHttp::forget(Sessions::iterator session) {
 // What is told without being asked; or, with the id of an event, the rest of an answer whose stream was lost.
 void McpHttp::get(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!exchange->request.accepts("text/event-stream"))
-    return exchange->respond(problem(406, "", "Accept text/event-stream: nothing else is here."));
+    return exchange->respond(problem(406, "", "Accept must allow text/event-stream."));
   const auto session = session_of(*exchange, caller, nullptr);
   if (!session) return;
   const std::string* last = exchange->request.header("last-event-id");

@@ -60,7 +60,7 @@ void add_value(ResultContent& content, Json& answer, ToolResult& result, const T
   if (!fits) {
     answer["isError"] = true;
     content.add_note(fmt::format(
-        "The result is {}, more than one message may hold ({}). It is kept as a resource for ten "
+        "The result ({}) is larger than one message may be ({}). It is kept as a resource for ten "
         "minutes; read it in parts, or ask the tool for less.",
         format_size(text.size()), format_size(kMostBesideText)));
     content.link("result", result.output.is_string() ? "text/plain" : "application/json",

@@ -61,10 +61,11 @@ void McpStream::finish(const Json& request, std::string line) {
   // It was sent if somebody was there; who comes for it later must not wait for it.
   const bool kept = !kept_.empty() && kept_.back().number + 1 == next_;
   if (answers && !kept && owner_ && !request.is_null())
-    kept_.push_back({next_++, json_line(rpc::error(
-                                  request, rpc::kInternal,
-                                  "The answer was too large to keep for a client that had left; "
-                                  "make the call again."))});
+    kept_.push_back(
+        {next_++, json_line(rpc::error(
+                      request, rpc::kInternal,
+                      "The answer was too large to keep for a client that had disconnected; "
+                      "make the call again."))});
   ended_ = std::chrono::steady_clock::now();
   keep_alive_.reset();
   if (const ExchangePtr last = std::exchange(exchange_, nullptr)) last->end();

@@ -127,7 +127,7 @@ class Manager {
     if (!send(line + "\r\n")) return;
     std::size_t end = std::string_view::npos;
     while (fault_.empty() && (end = received_.find("\r\n")) == std::string_view::npos) {
-      if (received_.size() > 1024) return fail("its answer to the login has no end");
+      if (received_.size() > 1024) return fail("its answer to the login is too long");
       read_more();
     }
     if (!fault_.empty()) return;
@@ -210,7 +210,7 @@ std::string user_manager_socket() {
 std::string enter_user_scope(const std::string& socket, pid_t pid, milliseconds patience,
                              std::string& why_not) {
   const auto give_up = [&](const std::string& why) {
-    why_not = "the user's systemd gave no scope: " + why;
+    why_not = "the user's systemd did not create a scope: " + why;
     return std::string();
   };
   const std::string unit = fmt::format("brig-{}.scope", random_hex(16));

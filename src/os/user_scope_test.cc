@@ -114,7 +114,7 @@ std::string why_not(const FakeManager::Answer& answer, std::string login = "OK 0
   return why;
 }
 
-constexpr const char* kNone = "the user's systemd gave no scope: ";
+constexpr const char* kNone = "the user's systemd did not create a scope: ";
 
 TEST(UserScope, IsAskedForByNameAndNumber) {
   std::string unit;
@@ -161,7 +161,7 @@ TEST(UserScope, OfAManagerThatSpeaksNonsenseIsNone) {
   EXPECT_EQ(why_not([](const std::string&) { return "x"; }, "REJECTED\r\n"),
             std::string(kNone) + "it refuses the login");
   EXPECT_EQ(why_not([](const std::string&) { return "x"; }, std::string(4096, 'x')),
-            std::string(kNone) + "its answer to the login has no end");
+            std::string(kNone) + "its answer to the login is too long");
   EXPECT_EQ(why_not([](const std::string&) { return "l"; }),
             std::string(kNone) + "it closed the connection");
 }

@@ -51,7 +51,9 @@ Reason reserved_fault(std::string_view normal) {
   }
   if (is_at_or_below(normal, "/sys")) return "/sys controls the host's kernel; remove it";
   if (is_at_or_below(normal, "/dev")) {
-    return "the cell has a minimal /dev of its own, and the host's holds its devices; remove it";
+    return "the cell has a minimal /dev of its own, and the host's /dev would show the host's "
+           "devices; "
+           "remove it";
   }
   return std::nullopt;
 }
@@ -202,7 +204,7 @@ Reason other_place_fault(const std::vector<ListedEntry>& entries, const std::str
   const ListedEntry* over = entry_over(entries, normal_path(path));
   if (!over || !over->is_moved()) return std::nullopt;
   return fmt::format(
-      "at that place the cell sees the host's {}; name the path that it has on the host",
+      "the cell shows the host's {} at that path; name the path that it has on the host",
       in_quotes(behind(*over, normal_path(path))));
 }
 

@@ -142,7 +142,8 @@ void find_user_faults(Faults& faults, std::uint32_t user) {
       {"user",
        {},
        fmt::format("{} {}; use \"root\" or a number from 0 to {}", user,
-                   user == kOverflowUser ? "stands for everyone else in a cell" : "is out of range",
+                   user == kOverflowUser ? "is reserved: in a cell it stands for all other users"
+                                         : "is out of range",
                    kMostUser)});
 }
 

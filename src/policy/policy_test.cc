@@ -264,7 +264,7 @@ TEST_F(PolicyFiles, PathsThatContradictEachOtherAreRefused) {
   EXPECT_NE(files_fault([&](Files& f) {
               f.read = {b + ":" + a};
               f.hide = {inner};
-            }).find("the cell sees the host's '" + b + "/inner'; name the path"),
+            }).find("the cell shows the host's '" + b + "/inner'; name the path"),
             std::string::npos);
 }
 
@@ -294,7 +294,7 @@ TEST_F(PolicyFiles, NoexecAndProtectNameWhatIsListed) {
   };
   EXPECT_EQ(noexec(a), "");
   EXPECT_EQ(noexec(a + "/"), "");
-  EXPECT_NE(noexec("/x").find("the cell sees the host's '" + a + "'"), std::string::npos);
+  EXPECT_NE(noexec("/x").find("the cell shows the host's '" + a + "'"), std::string::npos);
   for (const std::string& name : {inner, b, std::string("/usr")})
     EXPECT_NE(noexec(name).find("do not list it"), std::string::npos) << name;
   EXPECT_NE(fault([&](Policy& p) {
@@ -321,7 +321,7 @@ TEST_F(PolicyFiles, NoexecAndProtectNameWhatIsListed) {
   EXPECT_NE(protect(b).find("no path of files.write is above it"), std::string::npos);
   EXPECT_NE(protect(a + "/no").find("does not exist, and a tool can't be kept from making it"),
             std::string::npos);
-  EXPECT_NE(protect("/x/inner").find("the cell sees the host's '" + inner + "'"),
+  EXPECT_NE(protect("/x/inner").find("the cell shows the host's '" + inner + "'"),
             std::string::npos);
   EXPECT_NE(protect(".git/hooks").find("not absolute"), std::string::npos);
   link("a/link", inner);
@@ -443,8 +443,8 @@ TEST(Policy, AUserIsAnIdThatStandsForNobodyElse) {
     EXPECT_EQ(user(id), "");
   EXPECT_EQ(
       user(65534),
-      "policy: user: 65534 stands for everyone else in a cell; use \"root\" or a number from 0 "
-      "to 2147483647");
+      "policy: user: 65534 is reserved: in a cell it stands for all other users; use \"root\" or "
+      "a number from 0 to 2147483647");
   for (const std::uint32_t id : {0x80000000u, 0xFFFFFFFFu})
     EXPECT_NE(user(id).find("is out of range"), std::string::npos) << id;
 }

@@ -56,7 +56,7 @@ TEST(PolicyToml, AUserIsRootOrANumber) {
             "p.toml:1: user: expected \"root\" or a number such as 1000, got a float");
   EXPECT_TRUE(contains(fault("user = -1"), "p.toml:1: user: -1 is not a user id"));
   EXPECT_TRUE(contains(fault("user = 4294967296"), "is not a user id"));
-  EXPECT_TRUE(contains(fault("\nuser = 65534"), "p.toml:2: user: 65534 stands for everyone else"));
+  EXPECT_TRUE(contains(fault("\nuser = 65534"), "p.toml:2: user: 65534 is reserved"));
 }
 
 TEST(PolicyToml, NamesPresetsAndVariablesToUnset) {
@@ -67,9 +67,9 @@ TEST(PolicyToml, NamesPresetsAndVariablesToUnset) {
   EXPECT_EQ(fault("preset = ['git',\n'pyton']"),
             "p.toml:2: preset: 'pyton': there is no such preset; did you mean 'python'?");
   EXPECT_TRUE(
-      contains(fault("preset = ['fortran']"), "known are node, python, rust, go, java, git"));
+      contains(fault("preset = ['fortran']"), "known presets: node, python, rust, go, java, git"));
   EXPECT_TRUE(contains(fault("preset = ['node:private']"),
-                       "the only word behind a preset's name is ':shared'"));
+                       "after a preset's name, only ':shared' is allowed"));
   EXPECT_TRUE(
       contains(fault("preset = ['git:shared']"), "'git:shared': has no cache to share; say 'git'"));
   EXPECT_TRUE(contains(fault("preset = 'node'"), "expected an array of names such as [\"node\"]"));

@@ -229,12 +229,12 @@ void make_cache(const std::string& name) {
   }
   struct stat info;
   if (fstat(made.get(), &info) != 0 || !S_ISDIR(info.st_mode))
-    throw_error(ErrorKind::config, "policy: preset: the cache of '{}{}': '{}' is no directory",
+    throw_error(ErrorKind::config, "policy: preset: the cache of '{}{}': '{}' is not a directory",
                 name, kShared, path);
   if (info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     throw_error(ErrorKind::permission,
                 "policy: preset: the cache of '{}{}', '{}', is not trusted: it belongs to another "
-                "user, or others can write to it. Remove it, and it is made anew",
+                "user, or others can write to it. Remove it; brig makes a new one",
                 name, kShared, path);
 }
 
@@ -258,10 +258,10 @@ std::optional<std::string> preset_fault(const std::string& entry) {
   std::vector<std::string_view> known;
   for (const Preset& each : presets()) known.emplace_back(each.name);
   if (entry.find(':') != std::string::npos && find_preset(entry.substr(0, entry.find(':'))))
-    return fmt::format("the only word behind a preset's name is '{}'", kShared);
+    return fmt::format("after a preset's name, only '{}' is allowed", kShared);
   const auto near = nearest(asked.name, known);
   return near ? fmt::format("there is no such preset; did you mean '{}'?", *near)
-              : fmt::format("there is no such preset; known are {}", fmt::join(known, ", "));
+              : fmt::format("there is no such preset; known presets: {}", fmt::join(known, ", "));
 }
 
 Policy with_presets(Policy policy) {

@@ -172,7 +172,7 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
     // A call that can't be noted is not made.
     if (!audit_.works() || !audit_.write(start_line(request, hash)))
       refusal = Refusal{503, "no-audit",
-                        "the audit log can't be written, and the server makes no call without it",
+                        "the audit log can't be written; calls are refused until it can be",
                         std::chrono::seconds(5)};
   }
   if (refusal) {
