@@ -69,6 +69,7 @@ export class CallList {
     this.chip = 'all';
     this.text = '';
     this.held = null; // how many calls there were when the list was held
+    this.pressed = false; // whether a button of the pointer is down on the list
     this.selected = null;
     this.tabStop = null; // the key of the row that Tab goes to
     this.body = byId('rows');
@@ -130,6 +131,10 @@ export class CallList {
       const row = event.target.closest('tr');
       if (row) this.#stopAt(Number(row.dataset.key));
     });
+    // A row that came between press and release would take the click, or nobody would.
+    this.body.addEventListener('pointerdown', () => (this.pressed = true));
+    for (const end of ['pointerup', 'pointercancel', 'dragend', 'blur'])
+      addEventListener(end, () => this.#letGo());
     this.body.addEventListener('click', (event) => {
       const row = event.target.closest('tr');
       if (row && !event.target.closest('a') && getSelection().isCollapsed)
@@ -147,6 +152,15 @@ export class CallList {
     this.held = null;
     this.most = PAGE;
     paintSoon(this.paint);
+  }
+
+  // After the click, which follows the release at once.
+  #letGo() {
+    if (!this.pressed) return;
+    setTimeout(() => {
+      this.pressed = false;
+      this.update();
+    });
   }
 
   #stopAt(key) {
@@ -175,6 +189,7 @@ export class CallList {
   }
 
   #paint() {
+    if (this.pressed) return;
     const now = Date.now();
     const all = this.store.newestFirst();
     let matching = this.shown.length;

@@ -123,6 +123,41 @@ test('arrow keys move through the calls at once', async () => {
   });
 });
 
+test('a click is for the call that was pressed, though another one comes before the release', async () => {
+  const id = newId();
+  await callTool(world, 'run_command', { command: 'echo pressed' }, id);
+  await onPage(world, {}, async (page) => {
+    const row = page.locator('#rows tr', { hasText: 'pressed' });
+    await row.waitFor();
+    const total = page.locator('.gauge-calls_total .value');
+    await total.locator('text=/[0-9]/').waitFor();
+    const before = await total.textContent();
+    await row.locator('a').hover(); // once it stands still
+    await page.mouse.down();
+    await callTool(world, 'run_command', { command: 'echo later' }, newId());
+    await page.waitForFunction(
+      (text) => document.querySelector('.gauge-calls_total .value').textContent !== text,
+      before,
+    );
+    await page.mouse.up();
+    await page.locator('#detail .output:has-text("pressed")').waitFor();
+    await page.locator('#rows tr', { hasText: 'later' }).waitFor();
+  });
+});
+
+test('the first words of a plot move nothing below it', async () => {
+  await callTool(world, 'run_command', { command: 'echo a' }, newId());
+  await onPage(world, {}, async (page) => {
+    await page.locator('.plot-headline span').first().waitFor();
+    const height = () => page.evaluate(() => document.getElementById('plots').offsetHeight);
+    const before = await height();
+    await page.evaluate(() => {
+      for (const words of document.querySelectorAll('.plot-headline')) words.replaceChildren();
+    });
+    assert.equal(await height(), before);
+  });
+});
+
 test('what a tool prints stays text', async () => {
   await onPage(world, {}, async (page) => {
     const id = newId();
