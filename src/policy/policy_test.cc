@@ -264,7 +264,7 @@ TEST_F(PolicyFiles, PathsThatContradictEachOtherAreRefused) {
   EXPECT_NE(files_fault([&](Files& f) {
               f.read = {b + ":" + a};
               f.hide = {inner};
-            }).find("the cell shows the host's '" + b + "/inner'; name the path"),
+            }).find("the cell shows the host's '" + b + "/inner' at that path; name the path"),
             std::string::npos);
 }
 
