@@ -50,7 +50,7 @@ TEST(Command, TellsItsSignalByName) {
 }
 
 TEST(Command, KeepsItsOutputWhenItsTimeIsOver) {
-  by_all_ways(sh("echo early; sleep 100; echo late"), with_wall(1000), [](const Report& report) {
+  by_all_ways(sh("echo early; sleep 100; echo late"), with_wall(1000, 60'000), [](const Report& report) {
     EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
     EXPECT_EQ(report.out.bytes, "early\n");
     EXPECT_EQ(report.exit_code, std::nullopt);

@@ -186,4 +186,33 @@ TEST(Death, OfTheHostEndsEverythingOnEachFloor) {
   }
 }
 
+// An init that is killed closes its socket before the kernel ends the rest of its cell. The call is
+// over only when that is done, too.
+TEST(Death, OfAnInitTakesItsCellAlongBeforeTheCallIsOver) {
+  Policy policy = with_wall(60'000, 0);
+  policy.limits.memory = 1_GiB;
+  policy.limits.processes = 1000;
+  for (const bool stopped : {true, false}) {
+    SCOPED_TRACE(stopped ? "stopped" : "killed");
+    const std::string marker = unique_marker("init");
+    // Each has memory to give back, so that its end takes a while.
+    const std::string line =
+        "i=0; while [ $i -lt 60 ]; do sh -c \"x=$(head -c 4000000 /dev/zero | tr '\\0' a); sleep "
+        "60; : " +
+        marker + "\" & i=$((i + 1)); done; wait";
+    Runner runner(policy, {.ready = 1});
+    auto pending = runner.run_async(sh(line));
+    EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 60; }, 4 * kSoon));
+    for (const pid_t init : descendants_named(getpid(), "brig-init"))
+      kill(init, stopped ? SIGSTOP : SIGKILL);
+    if (stopped) {
+      EXPECT_TRUE(runner.cancel(pending.id, true));
+    }
+    const Report report = pending.report.get();
+    const std::size_t left = processes_with(marker).size();
+    EXPECT_EQ(left, 0u) << describe(report);
+    EXPECT_EQ(report.outcome, stopped ? Outcome::cancelled : Outcome::internal) << describe(report);
+  }
+}
+
 }  // namespace

@@ -203,13 +203,19 @@ TEST(Command, NothingSurvivesOnAnyFloor) {
       SCOPED_TRACE(std::string(to_string(isolation)) + (timeout ? " timeout: " : " success: ") +
                    line);
       Policy policy = policy_of(isolation);
-      if (timeout) policy.limits.timeout = milliseconds(1500);
       policy.limits.grace = milliseconds(200);
-      by_all_ways(sh(line), policy, [&](const Report& report) {
-        EXPECT_EQ(report.outcome, timeout ? Outcome::timeout : Outcome::ok) << describe(report);
-        EXPECT_EQ(report.out.bytes, "begun\n");
-        EXPECT_TRUE(processes_with(marker).empty());
-      });
+      // On a busy machine the first times may be over before all of them have begun.
+      bool begun = false;
+      for (const int wall : {1500, 10'000, 60'000}) {
+        if (std::exchange(begun, true)) break;
+        if (timeout) policy.limits.timeout = milliseconds(wall);
+        by_all_ways(sh(line), policy, [&](const Report& report) {
+          EXPECT_EQ(report.outcome, timeout ? Outcome::timeout : Outcome::ok) << describe(report);
+          begun = begun && report.out.bytes == "begun\n";
+          expect_gone(marker, report, policy.limits);
+        });
+      }
+      EXPECT_TRUE(begun);
     }
 }
 

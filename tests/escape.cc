@@ -300,6 +300,14 @@ std::vector<pid_t> processes_with(const std::string& marker) {
   return found;
 }
 
+void expect_gone(const std::string& marker, const brig::Report& report, const brig::Limits& limits) {
+  SCOPED_TRACE(describe(report));
+  const auto stuck = limits.timeout + limits.grace + std::chrono::seconds(6);
+  const int waits = report.usage.wall >= stuck ? 1500 : 0;
+  for (int i = 0; i < waits && !processes_with(marker).empty(); ++i) usleep(10'000);
+  EXPECT_EQ(processes_with(marker).size(), 0u);
+}
+
 std::string unique_marker(const char* what) {
   static int counter = 0;
   return "brig-marker-" + std::to_string(getpid()) + "-" + what + "-" + std::to_string(counter++);

@@ -144,6 +144,9 @@ class Victim {
 
 // Pids of processes whose command line holds `marker`; zombies have none.
 std::vector<pid_t> processes_with(const std::string& marker);
+// That none of them outlived the call of `report`, which has these limits. If the machine gave a kill no time within six
+// more seconds, it is left to the keeper (ARCHITECTURE.md): then, and only then, the last of them may end a little later.
+void expect_gone(const std::string& marker, const brig::Report& report, const brig::Limits& limits);
 
 std::string unique_marker(const char* what);
 

@@ -30,13 +30,23 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A cell usually ends well under a millisecond after it was told to kill its processes. One that is
-// stuck in the kernel is killed itself after this time. After as long again the call leaves it to
-// the keeper, because the caller has a deadline.
+// A cell usually ends well under a millisecond after it was told to kill its processes. After this
+// time brig kills its init too.
 constexpr milliseconds kStuck{1000};
+// A cell that is still there after this time is stuck in the kernel. The call leaves it to the
+// keeper, because the caller has a deadline. A machine with twenty times as much to do as it has
+// CPUs takes two seconds.
+constexpr milliseconds kGivenUp{5000};
+// How often to look whether an init that has closed its socket is gone.
+constexpr milliseconds kLook{5};
 // A tool that is refused more often than this in one call gets plain errors from then on.
 constexpr std::uint64_t kMaxRefusals = 1000;
 constexpr std::size_t kReadSize = 256 * 1024;
+
+bool is_alive(const UniqueFd& pidfd) {
+  pollfd gone{pidfd.get(), POLLIN, 0};
+  return poll(&gone, 1, 0) == 0;
+}
 
 Limits narrowed(Limits limits, const CallLimits& own) {
   for_each_call_limit([&](const auto& each) {
@@ -159,6 +169,7 @@ void Call::on_ready(Source source) {
 // Everything on this socket comes from inside the cell. So this checks sizes and tags, and it makes
 // no room for descriptors, which the kernel then drops.
 void Call::on_message() {
+  if (!cell_.socket) return;
   wire::Message message;
   const ssize_t size = recv_bytes(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (size < 0 && errno == EAGAIN) return;
@@ -185,6 +196,13 @@ void Call::on_message() {
     end_ = message;
   } else if (size > 0) {
     return;  // brig's own code sends nothing like that.
+  } else if (is_alive(cell_.pidfd)) {
+    // An init that was killed closes its socket first. Only then the kernel ends the other
+    // processes of the cell, and then the init itself.
+    cell_.socket.reset();
+    gone_by_ = Clock::now() + kGivenUp;
+    timer_ = Clock::now();
+    return;
   }
   finish();
 }
@@ -276,7 +294,7 @@ void Call::cancel(bool at_once) {
 }
 
 void Call::end(Ending why) {
-  if (over_ || ending_ != Ending::none) return;
+  if (over_ || ending_ != Ending::none || gone_by_ != Clock::time_point{}) return;
   ending_ = why;
   kill_at_ = Clock::now() + limits_.grace;
   // The init passes the signal on to every process of the cell.
@@ -297,13 +315,16 @@ void Call::arm(Clock::time_point now) {
 
 void Call::on_timer(Clock::time_point now) {
   if (over_ || now < timer_) return;
-  if (kills_ == 2) {
+  if (gone_by_ != Clock::time_point{}) {
+    if (now >= gone_by_ || !is_alive(cell_.pidfd)) return finish();
+    timer_ = now + kLook;
+  } else if (kills_ == 2) {
     finish();  // Stuck in the kernel.
   } else if (ending_ != Ending::none) {
     // The first signal has the init kill all other processes, so that it can still report how they
     // ended and what they used. The second one kills the init.
     sys::pidfd_send_signal(cell_.pidfd.get(), kills_++ == 0 ? SIGUSR1 : SIGKILL);
-    timer_ = now + kStuck;
+    timer_ = now + (kills_ == 1 ? kStuck : kGivenUp);
   } else if (now >= deadline_) {
     end(Ending::wall);
   } else if (cell_.cgroup &&

@@ -245,6 +245,8 @@ class Call {
   AnswerReader answer_;
   Ending ending_ = Ending::none;
   int kills_ = 0;
+  // Set when the init has closed its socket and is not gone yet: until when to wait for that.
+  Clock::time_point gone_by_{};
   // At the last look there was an answer and no output.
   bool quiet_ = false;
   // No process is left under the filter, so the listener need not be polled.
