@@ -139,6 +139,15 @@ enum class Isolation {
   process,
 };
 
+// What the cells of a Runner, a Sandbox or a server stand in. brig::run() always makes a fresh one.
+enum class Room {
+  // The room of an earlier call of the same caller, if the kernel itself shows that the call left
+  // nothing in it; otherwise a fresh one. Four times as fast.
+  as_new,
+  // New namespaces, mounts and locks for every cell.
+  fresh,
+};
+
 struct Policy {
   Limits limits;
   Files files;
@@ -146,6 +155,7 @@ struct Policy {
   Environment environment;
   Syscalls syscalls;
   Isolation isolation = Isolation::jail;
+  Room room = Room::as_new;
   // The user and group id that a tool has inside its own user namespace; jail only. Unset: 1000.
   // With 0 a tool looks like root and can do nothing more. 65534 is refused: there it stands for
   // every other user.
@@ -163,6 +173,7 @@ struct Policy {
 // The name as a policy file has it: "loopback", "jail".
 [[nodiscard]] const char* to_string(Network network);
 [[nodiscard]] const char* to_string(Isolation isolation);
+[[nodiscard]] const char* to_string(Room room);
 
 // Throws Error(config) that names the first member that is out of range, malformed or missing on
 // disk. Runner and run() call it themselves; call it to find a mistake before that. Reads the disk
@@ -172,7 +183,7 @@ void validate(const Policy& policy);
 // Parses and validates a policy file. Throws Error(config) with every mistake, one per line:
 // "file:line: what is wrong", and for an unknown key the nearest known one. `name` stands for the
 // file in the messages.
-//   isolation = "jail"      network = "none"      user = "root"      preset = ["node"]
+//   isolation = "jail"   network = "none"   user = "root"   preset = ["node"]   room = "as_new"
 //   [limits]  timeout = "30s"  memory = "512M"  ...   (the members above, by name)
 //   [files]   read = [...]  write = [...]  hide = [...]  working_directory = "..."  root = "..."
 //             read_optional = [...]  write_optional = [...]  noexec = [...]  protect = [...]

@@ -2,6 +2,8 @@
 // came from the tool is not to be trusted.
 #pragma once
 
+#include <brig/policy.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -135,6 +137,8 @@ struct Report {
   Output err;
   Usage usage;
   Steps steps;
+  // Room::as_new: the cell stood in a room in which a call of the same caller had left nothing.
+  Room room = Room::fresh;
   // The layers that were really in force.
   std::vector<std::string> enforced;
   std::vector<Violation> violations;

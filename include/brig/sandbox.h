@@ -67,6 +67,9 @@ struct CallOptions {
   // fill the queue: it may have three times as many waiting calls as there are free places in it.
   // Empty: an unnamed caller; it may use the whole queue.
   std::string caller;
+  // The name of a session of the caller. Calls of two callers or two sessions never have cells in
+  // the same room (Policy::room).
+  std::string session;
   // Whether other callers share the Sandbox. Then this caller may have three times as many running
   // calls as there are free places, so that the next caller finds one, however long these calls
   // take. Otherwise it may use every place.

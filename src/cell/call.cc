@@ -99,6 +99,7 @@ bool Call::start(ReadyCell cell) {
     }
     sent_ = Clock::now();
     report_.enforced = settings_.enforced;  // Copied here, while the cell wakes up.
+    report_.room = cell_.earlier_cells ? Room::as_new : Room::fresh;
     arm(sent_);
   } catch (const Error& error) {
     sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
@@ -141,7 +142,7 @@ bool Call::listen(bool to_the_end) {
 
 std::array<int, Call::kSources> Call::descriptors() const {
   return {early_ ? -1 : cell_.answer_read.get(),
-          cell_.socket.get(),
+          init_socket(cell_).get(),
           cell_.out_read.get(),
           cell_.err_read.get(),
           unwatched_ ? -1 : cell_.listener.get(),
@@ -166,39 +167,60 @@ void Call::on_ready(Source source) {
   }
 }
 
+// Takes what the tool's process says when it can't become the tool. False if it is something else.
+bool Call::hear_tool(const wire::Message& message) {
+  if (ended_ && !cell_.room) return false;
+  switch (message.tag) {
+    case wire::Tag::exec_failed: exec_error_ = message.error; return true;
+    case wire::Tag::request_failed: request_error_ = message.error; return true;
+    case wire::Tag::directory_failed: directory_error_ = message.error; return true;
+    case wire::Tag::files_failed:
+      files_error_ = message.error;
+      failed_file_ = message.index;
+      return true;
+    default: return false;
+  }
+}
+
+// Only a call with a clean end, that used nothing by which it could be felt later, leaves a room
+// that may be kept.
+Call::RoomAfter Call::judge_room() const {
+  const bool clean = report_.outcome == Outcome::ok || report_.outcome == Outcome::tool_error ||
+                     report_.outcome == Outcome::exit;
+  if (!cell_.room || !clean || !report_.violations.empty() || may_have_handed_out_ ||
+      refusal_count_ || ending_ != Ending::none || kills_ || hearing_error_ || !cell_.listener ||
+      request_.limits.memory || request_.limits.processes || request_.command.tty_fd >= 0)
+    return RoomAfter::goes;
+  if (!ended_) return early_ ? RoomAfter::unknown : RoomAfter::goes;
+  return end_.room == wire::RoomState::as_new ? RoomAfter::stays : RoomAfter::goes;
+}
+
 // Everything on this socket comes from inside the cell. So this checks sizes and tags, and it makes
 // no room for descriptors, which the kernel then drops.
 void Call::on_message() {
   if (!cell_.socket) return;
   wire::Message message;
-  const ssize_t size = recv_bytes(cell_.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  const ssize_t size = recv_bytes(init_socket(cell_).get(), &message, sizeof message, MSG_DONTWAIT);
   if (size < 0 && errno == EAGAIN) return;
   if (size < 0) hearing_error_ = errno;
-  if (size == sizeof message && message.tag == wire::Tag::exec_failed && !ended_) {
-    exec_error_ = message.error;
-    return;
-  }
-  if (size == sizeof message && message.tag == wire::Tag::request_failed && !ended_) {
-    request_error_ = message.error;
-    return;
-  }
-  if (size == sizeof message && message.tag == wire::Tag::files_failed && !ended_) {
-    files_error_ = message.error;
-    failed_file_ = message.index;
-    return;
-  }
-  if (size == sizeof message && message.tag == wire::Tag::directory_failed && !ended_) {
-    directory_error_ = message.error;
-    return;
-  }
+  if (size == sizeof message && !cell_.room && hear_tool(message)) return;
   if (size == sizeof message && message.tag == wire::Tag::tool_ended) {
     ended_ = true;
     end_ = message;
+    // In a room that is kept the tool's process has a socket of its own.
+    wire::Message said;
+    while (cell_.room && recv_bytes(cell_.socket.get(), &said, sizeof said, MSG_DONTWAIT) ==
+                             static_cast<ssize_t>(sizeof said))
+      if (hear_tool(said)) break;
+  } else if (size == sizeof message && cell_.room && message.tag == wire::Tag::failed) {
+    request_error_ = message.error ? message.error : EIO;  // There was no process for the tool.
+    return;
   } else if (size > 0) {
     return;  // brig's own code sends nothing like that.
   } else if (is_alive(cell_.pidfd)) {
     // An init that was killed closes its socket first. Only then the kernel ends the other
     // processes of the cell, and then the init itself.
+    cell_.room.reset();
     cell_.socket.reset();
     gone_by_ = Clock::now() + kGivenUp;
     timer_ = Clock::now();
@@ -247,6 +269,12 @@ void Call::on_refusal() {
   std::uint64_t arguments[6];
   std::copy(std::begin(notice->data.args), std::end(notice->data.args), arguments);
   response->id = notice->id;
+  if (settings_.keeps_room && may_hand_out(notice->data.nr, arguments)) {
+    may_have_handed_out_ = true;
+    response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    ioctl(cell_.listener.get(), SECCOMP_IOCTL_NOTIF_SEND, response);
+    return;
+  }
   const bool counted = std::count(settings_.counted_calls.begin(), settings_.counted_calls.end(),
                                   notice->data.nr) > 0;
   const std::uint64_t memory = counted ? counted_memory(notice->data.nr, arguments) : 0;
@@ -368,7 +396,10 @@ void Call::finish() {
   report_.err = err_.take();
   judge(report_, usage);
   if (report_.outcome != Outcome::ok) conclude(report_);
-  if (!ended_) sys::pidfd_send_signal(cell_.pidfd.get(), SIGKILL);
+  room_after_ = judge_room();
+  // A room that may stay has its init kill the rest. Between two calls that signal does nothing.
+  if (!ended_)
+    sys::pidfd_send_signal(cell_.pidfd.get(), room_after_ == RoomAfter::goes ? SIGKILL : SIGUSR1);
   const Clock::time_point now = Clock::now();
   const auto between = [](Clock::time_point from, Clock::time_point to) {
     return std::chrono::duration_cast<microseconds>(to - from);

@@ -49,8 +49,14 @@ struct ReadyCell {
   // Null where there is none. begin() has been called.
   std::shared_ptr<SlotCgroup> cgroup;
   UniqueFd pidfd;  // The cell's init.
-  // To the init, and to the tool until its exec.
+  // To the tool until its exec; and to the init, unless the room is kept.
   UniqueFd socket;
+  // To the init of a room that is kept, how many cells it has had before this one, and whose they
+  // were.
+  UniqueFd room;
+  unsigned earlier_cells = 0;
+  std::string owner;
+  std::uint64_t slot_birth = 0;  // Which of all slots that had this number.
   // A directory, O_PATH, from zygotes that show it.
   UniqueFd workspace;
   UniqueFd listener;  // The lock filter's.
@@ -62,6 +68,10 @@ struct ReadyCell {
   UniqueFd out_read, out_write, err_read, err_write;
   UniqueFd answer_read, answer_write;  // For function zygotes.
 };
+
+inline const UniqueFd& init_socket(const ReadyCell& cell) {
+  return cell.room ? cell.room : cell.socket;
+}
 
 // What a cell has to do: run a command or, if there are arguments, call the function argv[0].
 struct CellRequest {
@@ -81,6 +91,8 @@ struct CellRequest {
   CallLimits limits;  // None is wider than the policy's.
   // For callers that drive the call themselves (see Interruption): returning true ends it.
   std::function<bool()> interrupted;
+  // Who asks. Two callers never have cells in the same room.
+  std::string owner;
   // The timeout counts from here.
   Clock::time_point asked = Clock::now();
 };
@@ -138,6 +150,7 @@ struct CallSettings {
   unsigned own_tasks = 2;         // brig's processes in each slot: keeper and init.
   bool functions = false;         // Whether the zygote runs functions.
   bool shows_workspace = false;
+  bool keeps_room = false;  // The plan's.
 };
 
 // Finds what else stood in the way of a call that did not end well, beside the cause. Adds it as
@@ -190,6 +203,13 @@ class Call {
   }
   // What the call held of the cell. Closing that takes a while, and nobody needs to wait for it.
   ReadyCell remains() { return std::move(cell_); }
+  // Whether the next cell may stand in the same room. If not yet known, the init's next message
+  // tells it: the call is over, but the last of its processes may not be.
+  enum class RoomAfter { goes, stays, unknown };
+  RoomAfter room_after() const { return room_after_; }
+  // Descriptors that stay with the room.
+  std::array<int, 2> of_room() const { return {cell_.room.get(), cell_.listener.get()}; }
+  const std::string& owner() const { return request_.owner; }
   unsigned slot() const { return cell_.slot; }
   Clock::time_point deadline() const { return deadline_; }
 
@@ -203,6 +223,8 @@ class Call {
   bool send_function();
   static void throw_unless_cell_gone();
   void on_message();
+  bool hear_tool(const wire::Message& message);
+  RoomAfter judge_room() const;
   void on_refusal();
   void feed();
   int give_stdin(UniqueFd& made);
@@ -259,6 +281,9 @@ class Call {
   int exec_error_ = 0, request_error_ = 0, files_error_ = 0, directory_error_ = 0,
       hearing_error_ = 0;
   std::uint32_t failed_file_ = 0;
+  // A descriptor of the cell may be outside.
+  bool may_have_handed_out_ = false;
+  RoomAfter room_after_ = RoomAfter::goes;
   std::map<std::string, std::uint64_t> refusals_;
   std::uint64_t refusal_count_ = 0;
   std::uint64_t shared_memory_ = 0;  // Granted in all. How much of it was freed again is not known.

@@ -156,6 +156,7 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
   settings.network = policy.network;
   settings.syscalls = policy.syscalls;
   settings.init_exposed = policy.isolation != Isolation::jail;
+  settings.keeps_room = plan.plan().keeps_room != 0;
   const auto is_set = [&](const std::string& name) {
     return policy.environment.set.contains(name);
   };

@@ -47,6 +47,7 @@ BuiltPlan Planner::build() {
     directories();
   for (const std::string& name : policy_.environment.unset) built_.environment.erase(name);
   landlock();
+  plan_.keeps_room = may_keep_room();
   seccomp();
   rlimits();
   cgroups();
@@ -82,10 +83,20 @@ void Planner::ids() {
   enforce("unprivileged_user");
 }
 
+// Whether a cell's room can be told to be as it was when new. Where a descriptor could leave a cell
+// unseen, or state of a call could be where nobody looks, each cell has a room of its own.
+bool Planner::may_keep_room() const {
+  return policy_.room == Room::as_new && is_jail() && !plan_.single && !plan_.shows_workspace &&
+         policy_.network == Network::none && policy_.files.write.empty() &&
+         policy_.files.write_optional.empty() && policy_.syscalls.allow.empty() &&
+         policy_.syscalls.deny.empty();
+}
+
 void Planner::seccomp() {
   if (policy_.isolation == Isolation::process) return;
   FilterRules rules{.inet = policy_.network != Network::none,
                     .shares_host = policy_.isolation != Isolation::jail,
+                    .keeps_room = plan_.keeps_room != 0,
                     .counts_memory = !cgroups_.memory,
                     .allow = policy_.syscalls.allow,
                     .deny = policy_.syscalls.deny};
@@ -106,7 +117,8 @@ void Planner::seccomp() {
                   [](const std::string& name) { return name.starts_with("inotify_init"); });
   if (rules.allow.empty() && rules.deny.empty() && !rules.shares_host) {
     plan_.filter = writer_.list(default_filter());
-    plan_.lock_filter = writer_.list(default_lock_filter(rules.inet, rules.counts_memory));
+    plan_.lock_filter =
+        writer_.list(default_lock_filter(rules.inet, rules.counts_memory, rules.keeps_room));
   } else {
     plan_.filter = writer_.list(build_filter(rules));
     plan_.lock_filter = writer_.list(build_lock_filter(rules));

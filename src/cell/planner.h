@@ -31,6 +31,7 @@ class Planner {
   PlanList<PlanText> pairs(const std::vector<std::pair<std::string, std::string>>& list);
 
   void ids();
+  bool may_keep_room() const;
   void seccomp();
   void rlimits();
   void runtime();

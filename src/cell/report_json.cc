@@ -145,6 +145,7 @@ std::string to_json(const Report& report, int indent) {
       writer.milliseconds("run_ms", report.steps.run);
       writer.milliseconds("teardown_ms", report.steps.teardown);
     });
+    writer.string("room", to_string(report.room));
     writer.group("enforced", "[]", [&] {
       for (const std::string& layer : report.enforced) writer.item(layer);
     });

@@ -124,6 +124,7 @@ void Warden::step(Clock::time_point until) {
     if (target_ > options_.ready) until = std::min(until, shrink_at_);
   }
   if (retry_at_ != Clock::time_point{}) until = std::min(until, retry_at_);
+  if (too_many_since_ != Clock::time_point{}) until = std::min(until, too_many_since_ + kPatience);
   if (making_) until = std::min(until, moved_ + hung_after());
   if (!retired_.empty()) until = std::min(until, Clock::now() + kRetry);
   epoll_event events[64];
@@ -136,6 +137,7 @@ void Warden::step(Clock::time_point until) {
     limit = &wait;
   }
   const int count = epoll_pwait2(epoll_.get(), events, 64, limit, nullptr);
+  take_back_rooms();
   for (int i = 0; i < count; ++i) {
     const Topic topic = Topic::of(events[i].data.u64);
     switch (topic.kind) {
@@ -147,6 +149,7 @@ void Warden::step(Clock::time_point until) {
     }
   }
   on_timers();
+  take_back_rooms();
   finish_gone();
   stop_retired();
   bool is_stale;
@@ -177,13 +180,13 @@ void Warden::on_slot(unsigned id) {
   Packet packet = recv_packet(slot.socket.get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size == sizeof message && message.tag == Tag::cell_made && packet.fd_count == 2 &&
-      slot.state == Slot::State::making && !slot.cell.socket) {
+      slot.state == Slot::State::making && !init_socket(slot.cell)) {
     if (slot.cgroup) slot.cgroup->remove_older();
     slot.cell.slot = id;
     slot.cell.pidfd = std::move(packet.fds[0]);
-    slot.cell.socket = std::move(packet.fds[1]);
+    (settings_.keeps_room ? slot.cell.room : slot.cell.socket) = std::move(packet.fds[1]);
     try {
-      watch(slot.cell.socket.get(), {Topic::Kind::cell, id});
+      watch(init_socket(slot.cell).get(), {Topic::Kind::cell, id});
     } catch (const Error& error) {
       discard_cell(slot);
       return set_up_failed(error.what(), error.kind());
@@ -205,10 +208,23 @@ void Warden::discard_cell(Slot& slot) {
   slot.cell = ReadyCell();
 }
 
-// Makes what a ready cell has on the host's side.
+// Makes what a ready cell has on the host's side. In a room that is kept, asks for its tool's
+// process.
 void Warden::equip(Slot& slot) {
+  slot.cell.slot_birth = slot.birth;
   slot.cell.zygote = zygote_;
   slot.cell.made = helper_->as_made;
+  if (settings_.keeps_room) {
+    int pair[2];
+    if (!packet_pair(pair)) throw_sys("a cell's socket");
+    slot.cell.socket.reset(pair[0]);
+    const UniqueFd theirs(pair[1]);
+    Message message{};
+    message.tag = Tag::next;
+    const int fd = theirs.get();
+    if (!send_packet(slot.cell.room.get(), &message, sizeof message, &fd, 1))
+      throw_sys("asking for a cell in a room");
+  }
   make_pipes(helper_->plan.plan(), settings_.functions, slot.cell);
   if (!helper_->plan.scratch_directory.empty())
     slot.cell.scratch = fmt::format("{}/{}", helper_->plan.scratch_directory, slot.id);
@@ -224,10 +240,12 @@ void Warden::equip(Slot& slot) {
 // Reads a new cell's first message: it is ready, or what failed.
 void Warden::on_made_cell(unsigned id) {
   const auto found = slots_.find(id);
+  if (found != slots_.end() && found->second.state == Slot::State::renewing)
+    return on_old_room(found->second);
   if (found == slots_.end() || found->second.state != Slot::State::making) return;
   Slot& slot = found->second;
   Message message;
-  Packet packet = recv_packet(slot.cell.socket.get(), &message, sizeof message, MSG_DONTWAIT);
+  Packet packet = recv_packet(init_socket(slot.cell).get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
     // Either the mount that hid a path is gone, from the zygote and from all its cells, or a
@@ -245,7 +263,7 @@ void Warden::on_made_cell(unsigned id) {
       set_up_failed("a cell ended while it was made", ErrorKind::internal);
     return;
   }
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, init_socket(slot.cell).get(), nullptr);
   if (settings_.shows_workspace) slot.cell.workspace = std::move(packet.fds[0]);
   slot.cell.listener = std::move(packet.fds[settings_.shows_workspace]);
   try {
@@ -256,18 +274,20 @@ void Warden::on_made_cell(unsigned id) {
     discard_cell(slot);
     return set_up_failed(error.what(), error.kind());
   }
-  slot.state = Slot::State::ready;
   --making_;
   moved_ = Clock::now();
   proven_ = true;
   failures_ = 0;
   lost_zygotes_ = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    ready_.push_back(std::move(slot.cell));
-  }
-  slot.cell = ReadyCell();
+  make_ready(slot);
   hand_out();
+}
+
+void Warden::make_ready(Slot& slot) {
+  const std::lock_guard lock(mutex_);
+  slot.state = Slot::State::ready;
+  ready_.push_back(std::move(slot.cell));
+  slot.cell = ReadyCell();
 }
 
 // Gives ready cells to waiting callers.
@@ -277,13 +297,12 @@ void Warden::hand_out() {
     ReadyCell cell;
     {
       const std::lock_guard lock(mutex_);
-      if (waiters_.empty() || !may_hand_out()) return;
+      if (waiters_.empty()) return;
+      const auto found = find_cell(waiters_.front()->owner);
+      if (found == ready_.end()) return;
       waiter = waiters_.front();
       waiters_.pop_front();
-      cell = std::move(ready_.front());
-      ready_.pop_front();
-      ++busy_;
-      in_use_.insert(cell.slot);
+      cell = hand_over(found);
       if (const auto slot = slots_.find(cell.slot); slot != slots_.end())
         slot->second.state = Slot::State::busy;
       if (waiter->call == 0) {

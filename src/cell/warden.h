@@ -54,6 +54,8 @@ class Warden {
   };
 
   static constexpr std::chrono::milliseconds kRetry{100};
+  // How long more cells than needed may stay ready.
+  static constexpr std::chrono::seconds kPatience{2};
   // How many cells are made at once. More would only compete.
   static constexpr unsigned kMaxMaking = 8;
   // How many failures in a row make waiting calls fail: more than the cells that one dead zygote
@@ -64,12 +66,14 @@ class Warden {
   struct Slot {
     unsigned id = 0;
     unsigned zygote = 0;
-    enum class State { idle, making, ready, busy, refreshing } state = State::idle;
+    // renewing: its call is over, and its room may serve another one.
+    enum class State { idle, making, ready, busy, renewing, refreshing } state = State::idle;
+    std::uint64_t birth = 0;
     UniqueFd socket;
     std::shared_ptr<SlotCgroup> cgroup;
     unsigned generation = 0;
     UniqueFd entrance;  // Of a new cgroup that the keeper enters next.
-    ReadyCell cell;     // While it is being made.
+    ReadyCell cell;     // While it is being made or renewed.
   };
   struct AsyncCall {
     std::unique_ptr<Call> call;
@@ -81,6 +85,7 @@ class Warden {
   // A caller that waits for a cell: a thread in run(), or an async call. First come, first served.
   struct Waiter {
     std::uint64_t call = 0;  // 0: a thread.
+    std::string owner;
     // For a thread: signalled when there is a cell or a failure.
     UniqueFd arrived;
     std::optional<ReadyCell> cell;
@@ -105,6 +110,7 @@ class Warden {
   void refill();
   void missed();  // A call found no cell ready.
   bool shrink();
+  bool are_too_many(unsigned ready, unsigned spare);
   bool grow();  // False if the janitor is gone.
   void make_cell(Slot& slot);
   void drop_cell(Slot& slot);  // The cell that the slot is making.
@@ -112,10 +118,16 @@ class Warden {
   void cell_gone(Slot& slot);
   void finish_gone();
   void let_go(unsigned slot, Call& call, CellResult& result);
-  void release(unsigned slot, ReadyCell remains);
+  void release(unsigned slot, ReadyCell remains, Call::RoomAfter after = Call::RoomAfter::goes);
+  void take_back_rooms();
+  void on_old_room(Slot& slot);
+  void renew(Slot& slot);
+  void make_ready(Slot& slot);
   bool is_stale(const ReadyCell& cell) const;
   void refuse_cell(ReadyCell cell);
-  bool may_hand_out() const;  // Needs the lock.
+  // These need the lock. The first one finds a cell that this caller may have.
+  std::deque<ReadyCell>::iterator find_cell(const std::string& owner);
+  ReadyCell hand_over(std::deque<ReadyCell>::iterator cell);
   void lose_slot(unsigned id);
   void lose_zygote();
   std::chrono::milliseconds hung_after() const;
@@ -157,6 +169,12 @@ class Warden {
   std::set<unsigned> gone_in_use_;  // Of these, the slots whose cell is gone.
   // Remains of calls that are over. The stepping thread closes them.
   std::vector<ReadyCell> remains_;
+  // Rooms of calls that are over, which may serve another one; and whether their init has said so.
+  struct RoomBack {
+    ReadyCell cell;
+    bool is_as_new;
+  };
+  std::vector<RoomBack> rooms_back_;
   // The cells of this zygote do not protect files that exist by now.
   unsigned stale_zygote_ = 0;
   bool stopping_ = false;
@@ -171,7 +189,10 @@ class Warden {
   std::vector<std::pair<unsigned, std::shared_ptr<SlotCgroup>>> retired_;
   std::deque<unsigned> free_ids_;
   unsigned next_slot_ = 0;
-  unsigned making_ = 0;
+  unsigned making_ = 0, renewing_ = 0;
+  std::uint64_t next_birth_ = 1;
+  // Since when there are more cells ready than are wanted.
+  Clock::time_point too_many_since_{};
   // When the helper was last heard from, or first asked.
   Clock::time_point moved_{};
   bool proven_ = false;        // This zygote has made a cell.

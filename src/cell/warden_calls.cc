@@ -59,6 +59,7 @@ void Warden::start_async(std::uint64_t id, AsyncCall& async, ReadyCell cell) {
     const std::lock_guard lock(mutex_);
     waiters_.push_front(std::make_shared<Waiter>());
     waiters_.front()->call = id;
+    waiters_.front()->owner = async.call->owner();
     return;
   }
   const auto fds = async.call->descriptors();
@@ -112,6 +113,9 @@ void Warden::finish_async(std::uint64_t id) {
     timers_.erase({async.timer, id});
   }
   drop_cancel_fd(async);
+  // A room that is kept keeps these open.
+  if (!async.waiting && async.call->room_after() != Call::RoomAfter::goes)
+    for (const int fd : async.call->of_room()) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   const unsigned slot = async.call->slot();
   CellResult result = async.call->take();
   if (!async.waiting) let_go(slot, *async.call, result);
@@ -192,6 +196,7 @@ std::uint64_t Warden::submit(CellRequest request, OutputCallback on_output, Done
   if (ready_.empty()) missed();
   waiters_.push_back(std::make_shared<Waiter>());
   waiters_.back()->call = id;
+  waiters_.back()->owner = async.call->owner();
   lock.unlock();
   wake();
   return id;
@@ -218,8 +223,10 @@ unsigned Warden::ready() const {
 // result looks at them first.
 void Warden::let_go(unsigned slot, Call& call, CellResult& result) {
   const bool shown = call.left_workspace();
+  const Call::RoomAfter after = call.room_after();
   ReadyCell remains = call.remains();
-  if (!shown) return release(slot, std::move(remains));
+  remains.owner = call.owner();
+  if (!shown) return release(slot, std::move(remains), after);
   UniqueFd directory = std::move(remains.workspace);
   const auto rest = std::make_shared<ReadyCell>(std::move(remains));
   result.workspace = std::make_unique<Workspace>(
@@ -227,18 +234,41 @@ void Warden::let_go(unsigned slot, Call& call, CellResult& result) {
 }
 
 // The call has read everything that it needs of the slot. From now on the slot may be used again.
-void Warden::release(unsigned slot, ReadyCell remains) {
+void Warden::release(unsigned slot, ReadyCell remains, Call::RoomAfter after) {
   // The cell's init has waited for this. It frees the scratch space when nobody else refers to it.
   remains.workspace.reset();
   if (settings_.shows_workspace && remains.socket) shutdown(remains.socket.get(), SHUT_RDWR);
-  bool gone;
+  if (remains.room && after == Call::RoomAfter::goes) shutdown(remains.room.get(), SHUT_RDWR);
+  bool wakes;
   {
     const std::lock_guard lock(mutex_);
-    remains_.push_back(std::move(remains));
     in_use_.erase(slot);
-    gone = gone_in_use_.contains(slot);
+    wakes = gone_in_use_.contains(slot);
+    if (after != Call::RoomAfter::goes && !wakes) {
+      ReadyCell room;
+      room.slot = slot;
+      room.zygote = remains.zygote;
+      room.slot_birth = remains.slot_birth;
+      room.made = remains.made;
+      room.cgroup = std::move(remains.cgroup);
+      room.pidfd = std::move(remains.pidfd);
+      room.room = std::move(remains.room);
+      room.listener = std::move(remains.listener);
+      room.earlier_cells = remains.earlier_cells + 1;
+      room.owner = std::move(remains.owner);
+      wakes = after == Call::RoomAfter::stays;
+      // Otherwise its init's message wakes the thread.
+      epoll_event event{};
+      event.events = EPOLLIN;
+      event.data.u64 = Topic{Topic::Kind::cell, slot}.bits();
+      if (!wakes && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, room.room.get(), &event) != 0)
+        shutdown(room.room.get(), SHUT_RDWR);
+      else
+        rooms_back_.push_back({std::move(room), wakes});
+    }
+    remains_.push_back(std::move(remains));
   }
-  if (gone) wake();
+  if (wakes) wake();
 }
 
 // Whether a name of files.protect "@default" has come to exist that the cells of this zygote would
@@ -258,20 +288,36 @@ void Warden::refuse_cell(ReadyCell cell) {
   wake();
 }
 
-bool Warden::may_hand_out() const {
-  return !ready_.empty() && ready_.front().zygote != stale_zygote_ && busy_ < options_.max_cells;
+// A room that the caller knows, if there is one; otherwise one that nobody knows.
+std::deque<ReadyCell>::iterator Warden::find_cell(const std::string& owner) {
+  if (busy_ >= options_.max_cells) return ready_.end();
+  auto fresh = ready_.end();
+  for (auto cell = ready_.begin(); cell != ready_.end(); ++cell) {
+    if (cell->zygote == stale_zygote_) continue;
+    if (cell->earlier_cells && cell->owner == owner) return cell;
+    if (!cell->earlier_cells && fresh == ready_.end()) fresh = cell;
+  }
+  return fresh;
+}
+
+ReadyCell Warden::hand_over(std::deque<ReadyCell>::iterator found) {
+  ReadyCell cell = std::move(*found);
+  ready_.erase(found);
+  ++busy_;
+  in_use_.insert(cell.slot);
+  return cell;
 }
 
 std::optional<ReadyCell> Warden::take_cell(Call& call, Outcome& outcome, std::string& message) {
   std::unique_lock lock(mutex_);
-  if (waiters_.empty() && may_hand_out()) {
-    ReadyCell cell = std::move(ready_.front());
-    ready_.pop_front();
-    ++busy_;
-    in_use_.insert(cell.slot);
+  if (const auto found = waiters_.empty() ? find_cell(call.owner()) : ready_.end();
+      found != ready_.end()) {
+    ReadyCell cell = hand_over(found);
     // The slot makes its next cell when this call is over. More are made meanwhile only if the pool
     // runs low, so that making cells does not compete with the call for a core.
-    const bool low = ready_.size() < (target_ + 1) / 2;
+    // Rooms that are kept come back by themselves.
+    const bool low =
+        settings_.keeps_room ? ready_.size() + busy_ < target_ : ready_.size() < (target_ + 1) / 2;
     lock.unlock();
     if (low) wake();
     return cell;
@@ -283,6 +329,7 @@ std::optional<ReadyCell> Warden::take_cell(Call& call, Outcome& outcome, std::st
   }
   missed();
   const auto waiter = std::make_shared<Waiter>();
+  waiter->owner = call.owner();
   waiter->arrived = make_event();
   if (!waiter->arrived) {
     outcome = Outcome::internal;

@@ -16,7 +16,8 @@ using wire::Tag;
 // A keeper under a tool's control may have kept a copy of the socket that it sent. Then closing
 // this one would not end the watch, and the copy could keep the warden awake for ever.
 void Warden::drop_cell(Slot& slot) {
-  if (slot.cell.socket) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, slot.cell.socket.get(), nullptr);
+  const UniqueFd& socket = init_socket(slot.cell);
+  if (socket) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
   slot.cell = ReadyCell();
 }
 
@@ -27,6 +28,7 @@ void Warden::cell_gone(Slot& slot) {
       gone_in_use_.insert(slot.id);
       return;
     }
+    std::erase_if(rooms_back_, [&](const RoomBack& back) { return back.cell.slot == slot.id; });
     const auto unused = std::find_if(ready_.begin(), ready_.end(),
                                      [&](const ReadyCell& cell) { return cell.slot == slot.id; });
     if (unused != ready_.end())
@@ -35,6 +37,7 @@ void Warden::cell_gone(Slot& slot) {
       --busy_;
   }
   if (slot.state == Slot::State::making) --making_;
+  if (slot.state == Slot::State::renewing) --renewing_;
   drop_cell(slot);
   slot.state = Slot::State::idle;
   if (is_retired(slot)) return lose_slot(slot.id);
@@ -79,11 +82,15 @@ void Warden::lose_slot(unsigned id) {
     // A slot whose cell a thread in run() has taken still says `ready`. Only ready_ tells.
     const auto unused =
         std::erase_if(ready_, [&](const ReadyCell& cell) { return cell.slot == id; });
-    if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy)) --busy_;
+    std::erase_if(rooms_back_, [&](const RoomBack& back) { return back.cell.slot == id; });
+    if (!unused && (slot.state == Slot::State::ready || slot.state == Slot::State::busy ||
+                    slot.state == Slot::State::renewing))
+      --busy_;
     // Otherwise this would count as the end of the next cell with the same slot number.
     gone_in_use_.erase(id);
   }
   if (slot.state == Slot::State::making) --making_;
+  if (slot.state == Slot::State::renewing) --renewing_;
   // The cgroup of a retired zygote's slot goes with that zygote. refill() removes any other and
   // frees its number.
   if (!is_retired(slot)) retired_.emplace_back(id, slot.cgroup);
@@ -124,6 +131,7 @@ bool Warden::grow() {
   if (!send_packet(helper_->socket.get(), &message, sizeof message, &fd, 1)) return false;
   Slot& slot = slots_[message.index];
   slot.id = message.index;
+  slot.birth = next_birth_++;
   slot.zygote = zygote_;
   slot.socket = std::move(ours);
   make_cell(slot);  // The keeper finds the request waiting.
@@ -158,16 +166,17 @@ void Warden::refill() {
   std::vector<unsigned> surplus;
   for (auto& [id, slot] : slots_) {
     if (slot.state != Slot::State::idle) continue;
-    if (ready + making_ < wanted && making_ < kMaxMaking)
+    if (ready + making_ + renewing_ < wanted && making_ < kMaxMaking)
       make_cell(slot);
     else if (++idle > spare)
       surplus.push_back(id);
   }
-  while (ready + making_ < wanted && making_ < kMaxMaking && idle == 0 &&
+  while (ready + making_ + renewing_ < wanted && making_ < kMaxMaking && idle == 0 &&
          slots_.size() < options_.max_cells + std::max(options_.ready, options_.ready_max))
     if (!grow()) break;  // The janitor is gone. Its end of file follows.
   for (const unsigned id : surplus) lose_slot(id);
-  if (!shrink()) return;
+  const bool has_too_many = are_too_many(ready, spare);
+  if (!shrink() && !has_too_many) return;
   std::vector<unsigned> unused;
   {
     const std::lock_guard lock(mutex_);
@@ -175,6 +184,18 @@ void Warden::refill() {
   }
   for (const unsigned id : unused) lose_slot(id);
   refill();  // Fewer slots may be idle now, and nothing else may come to check that.
+}
+
+// Rooms come back after a burst of calls. Those that nobody has needed for a while go.
+bool Warden::are_too_many(unsigned ready, unsigned spare) {
+  if (!settings_.keeps_room || ready <= spare) {
+    too_many_since_ = {};
+    return false;
+  }
+  if (too_many_since_ == Clock::time_point{}) too_many_since_ = Clock::now();
+  if (Clock::now() < too_many_since_ + kPatience) return false;
+  too_many_since_ = {};
+  return true;
 }
 
 // The pool doubles when it was too small, and halves when that has not happened for a while. Needs

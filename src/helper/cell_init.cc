@@ -1,7 +1,8 @@
-// A cell: pid 1 of the inner pid namespace. It mounts what is private to the cell, locks itself, and
-// forks the tool, which inherits every lock and waits for the one request. It exists because pid 1
-// ignores default-action signals: a tool that ran as pid 1 would report wrong ones. When the tool
-// ends it kills and reaps what is left, reports, and exits.
+// A cell's init: pid 1 of the inner pid namespace. It mounts what is private to the cell, locks
+// itself, and forks the tool, which inherits every lock and waits for the one request. It exists
+// because pid 1 ignores default-action signals: a tool that ran as pid 1 would report wrong ones.
+// When the tool ends, init kills and reaps what is left and reports. Then it exits; or, if the plan
+// keeps rooms and the call left nothing in this one, it forks the tool of the next cell.
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #include "helper/helper.h"
+#include "helper/room_check.h"
 #include "helper/tool_request.h"
 #include "os/open_below.h"
 #include "os/socket.h"
@@ -36,6 +38,10 @@ volatile pid_t g_tool = 0, g_keeper = 0;
 volatile bool g_killed = false;  // set when the keeper has died
 bool g_jailed = false;
 bool g_kill_all = false;  // kill(-1) reaches this cell's processes and no others
+// In a room that is kept: there is no tool between two calls, and when the host's signal comes
+// before the tool that it is for, that one is killed when it is there.
+volatile bool g_between = false, g_kill_next = false;
+bool g_keeps_room = false;
 
 void on_term(int) {
   const int error = errno;
@@ -58,6 +64,8 @@ void on_kill(int) {
   if (g_tool > 0) {
     kill(-g_tool, SIGKILL);
     kill(g_tool, SIGKILL);
+  } else if (g_kill_all && g_keeps_room) {
+    g_kill_next = !g_between;
   } else {
     _exit(1);
   }
@@ -206,15 +214,24 @@ uint64_t micros(const timeval& time) {
   return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_usec);
 }
 
-[[noreturn]] void reap(const Plan& plan, int socket, pid_t tool) {
-  wire::Message message{};
-  message.tag = wire::Tag::tool_ended;
+// Adds what a process used that is gone by now, and what those used that it waited for.
+void add_usage(wire::Message& message, const rusage& usage) {
+  message.cpu_micros += micros(usage.ru_utime) + micros(usage.ru_stime);
+  if (static_cast<uint64_t>(usage.ru_maxrss) > message.max_rss_kib)
+    message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
+}
+
+// Waits for the tool's end, and kills and reaps what else there is.
+void reap_all(pid_t tool, wire::Message& message) {
+  rusage usage{};
   int status = 0;
   for (;;) {
-    const pid_t pid = waitpid(-1, &status, 0);
+    const pid_t pid = wait4(-1, &status, 0, &usage);
+    if (pid > 0) add_usage(message, usage);
     if (pid == tool) break;
     if (pid < 0 && errno != EINTR) break;
   }
+  message.tag = wire::Tag::tool_ended;
   message.status = status;
   message.killed = g_killed;
   // Forks can't race with this: a process with a pending SIGKILL can't fork.
@@ -222,12 +239,18 @@ uint64_t micros(const timeval& time) {
     kill(-1, SIGKILL);
   else
     end_descendants();
-  while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  for (;;) {
+    const pid_t pid = wait4(-1, nullptr, 0, &usage);
+    if (pid > 0) add_usage(message, usage);
+    if (pid < 0 && errno != EINTR) break;
   }
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  message.cpu_micros = micros(usage.ru_utime) + micros(usage.ru_stime);
-  message.max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss);
+  explicit_bzero(&usage, sizeof usage);
+  explicit_bzero(&status, sizeof status);
+}
+
+[[noreturn]] void reap(const Plan& plan, int socket, pid_t tool) {
+  wire::Message message{};
+  reap_all(tool, message);
   send_packet(socket, &message, sizeof message, nullptr, 0);
   // The host looks at the workspace now, and hangs up when it is done. Without mounts the keeper
   // removes that directory when this process ends; with mounts, the last process pays for removing
@@ -235,12 +258,11 @@ uint64_t micros(const timeval& time) {
   // meanwhile: the host may be waiting for its cells to go.
   if (plan.shows_workspace)
     g_tool = 0;  // then on_kill() ends this process; the number may be another's by now
-  while (plan.shows_workspace && !g_killed && recv_bytes(socket, &status, sizeof status, 0) > 0) {
+  while (plan.shows_workspace && !g_killed &&
+         recv_bytes(socket, &message.status, sizeof message.status, 0) > 0) {
   }
   // Leave nothing of this cell for the next one to find in memory that the keeper has lent.
   explicit_bzero(&message, sizeof message);
-  explicit_bzero(&usage, sizeof usage);
-  explicit_bzero(&status, sizeof status);
   _exit(0);
 }
 
@@ -288,6 +310,58 @@ void tell_ready(int socket, const ForHost& for_host) {
   for (int i = 0; i < count; ++i) close(fds[i]);
 }
 
+// Forks the tool's process, which the out-of-memory killer must choose before this one and the
+// keeper. `oom` is this process's own score, or -1.
+pid_t fork_scored(int oom) {
+  if (oom >= 0) (void)!pwrite(oom, "1000", 4, 0);
+  const pid_t tool = fork_tool();
+  if (tool != 0 && oom >= 0) (void)!pwrite(oom, "0", 1, 0);
+  return tool;
+}
+
+// The life of a room that is kept: one tool after the other, until a call leaves something behind
+// or the host hangs up. A tool has a socket of its own, which the host makes for it; it never has
+// this process's.
+[[noreturn]] void serve_room(const Plan& plan, int socket, int oom, int sockets,
+                             const ForHost& for_host) {
+  RoomCheck room;
+  const bool keeps = room.begin(plan, sockets);
+  g_between = true;
+  g_settled = true;
+  tell_ready(socket, for_host);
+  for (;;) {
+    wire::Message message{};
+    Packet packet = recv_packet(socket, &message, sizeof message, 0);
+    if (packet.size <= 0) _exit(0);  // The host wants no more cells of this room.
+    if (packet.size != sizeof message || message.tag != wire::Tag::next || packet.fd_count != 1)
+      _exit(1);
+    const int tools = packet.fds[0].release();
+    g_between = false;
+    const pid_t tool = fork_scored(oom);
+    if (tool < 0) die(socket, Stage::fork_tool);
+    if (tool == 0) {
+      close(socket);
+      close(sockets);
+      if (oom >= 0) close(oom);
+      become_tool(plan, tools, {-1, -1, -1, {-1, -1}});
+    }
+    close(tools);
+    g_tool = tool;
+    if (g_kill_next) kill(-1, SIGKILL);
+    message = {};
+    reap_all(tool, message);
+    g_tool = 0;
+    g_between = true;
+    g_kill_next = false;
+    message.room = keeps ? room.compare() : wire::RoomState::not_kept;
+    if (!send_packet(socket, &message, sizeof message, nullptr, 0)) _exit(0);
+    // The next tool's memory is a copy of this one, and must hold nothing of this cell's.
+    const bool over = message.room != wire::RoomState::as_new;
+    explicit_bzero(&message, sizeof message);
+    if (over) _exit(0);
+  }
+}
+
 }  // namespace
 
 volatile bool g_settled = false;
@@ -301,10 +375,12 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   if (extras.terminal && !make_terminal(terminal)) die(socket, Stage::terminals);
   // In lent memory these still have the values of the last cell's init.
   g_tool = 0;
-  g_killed = g_kill_all = false;
+  g_killed = g_kill_all = g_kill_next = g_between = false;
+  g_keeps_room = plan.keeps_room;
   g_keeper = getppid();
-  // The out-of-memory killer must choose the tool before this process and the keeper.
   const int oom = proc >= 0 ? open_oom_score(proc) : -1;
+  const int sockets =
+      plan.keeps_room ? openat(proc, "self/net/sockstat", O_RDONLY | O_CLOEXEC) : -1;
   const char* directory = plan.working_directory ? text(plan, plan.working_directory) : scratch;
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   setsid();  // fails if the process already leads a session
@@ -320,16 +396,13 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
 
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);
-  if (oom >= 0) (void)!write(oom, "1000", 4);
-  const pid_t tool = fork_tool();
-  if (tool < 0) die(socket, Stage::fork_tool);
   const ForHost for_host{listener, workspace, extras.input, {terminal[0], terminal[1]}};
+  if (plan.keeps_room) serve_room(plan, socket, oom, sockets, for_host);
+  const pid_t tool = fork_scored(oom);
+  if (tool < 0) die(socket, Stage::fork_tool);
   if (tool == 0) become_tool(plan, socket, for_host);
   g_tool = tool;
-  if (oom >= 0) {
-    (void)!pwrite(oom, "0", 1, 0);
-    close(oom);
-  }
+  if (oom >= 0) close(oom);
   g_settled = true;
   tell_ready(socket, for_host);
   reap(plan, socket, tool);

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <errno.h>
@@ -199,22 +198,13 @@ bool is_listed(const char* path) {
   return found;
 }
 
-// Whether something is mounted at `path` or, unless it is `kept`, nothing exists there. Reads the
-// first 64 bytes of a struct statx.
+// Whether something is mounted at `path` or, unless it is `kept`, nothing exists there.
 bool is_mounted(const char* path, bool kept) {
-  constexpr uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
-  struct {
-    uint32_t mask, block_size;
-    uint64_t attributes;
-    char between[40];
-    uint64_t known_attributes;
-    char rest[192];
-  } info{};
-  static_assert(sizeof info == 256);
-  if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &info) != 0)
+  sys::Statx info;
+  if (sys::statx(path, 0, &info) != 0)
     // A tool can deny this look at its own directory, and allow it again later.
     return (!kept && (errno == ENOENT || errno == ENOTDIR)) || (errno == EACCES && is_listed(path));
-  return (info.attributes & kMountRoot) != 0;
+  return (info.attributes & sys::kStatxMountRoot) != 0;
 }
 
 }  // namespace

@@ -176,6 +176,7 @@ Mcp::Stop Mcp::call_tool(Request& request) {
   call_request.caller = request.origin.caller;
   call_request.peer = request.origin.peer;
   call_request.via = "mcp";
+  if (request.origin.session) call_request.session = request.origin.session->id;
   if (const auto arguments = request.params.find("arguments");
       arguments != request.params.end() && !arguments->is_null()) {
     if (!arguments->is_object()) {

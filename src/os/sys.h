@@ -64,6 +64,30 @@ inline int openat2(int dir, const char* path, OpenHow how) {
   return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
 }
 
+// --- what a file is: musl 1.2.3 has no statx ---
+struct Statx {
+  uint32_t mask, block_size;
+  uint64_t attributes;
+  uint32_t links, uid, gid;
+  uint16_t mode, unused;
+  uint64_t inode, size, blocks, known_attributes;
+  struct Time {
+    int64_t seconds;
+    uint32_t nanoseconds;
+    int32_t unused;
+  } accessed, born, changed, modified;
+  uint32_t device[4];
+  uint64_t rest[14];
+};
+static_assert(sizeof(Statx) == 256);
+inline constexpr uint32_t kStatxBasic = 0x7ff;
+inline constexpr uint64_t kStatxMountRoot = 0x2000;  // Linux 5.8
+// Of the path itself, also if it is a symlink.
+inline int statx(const char* path, uint32_t mask, Statx* info) {
+  return static_cast<int>(syscall(SYS_statx, AT_FDCWD, path,
+                                  AT_SYMLINK_NOFOLLOW | 0x800 /* AT_NO_AUTOMOUNT */, mask, info));
+}
+
 // --- processes ---
 // fork with flags. It returns twice, as fork does. Not for CLONE_VM. It skips glibc's at-fork work,
 // so it is only for single-threaded programs that use nothing that glibc reseeds or relocks at

@@ -18,13 +18,13 @@ void print(const char* name, const brig::FilterProgram& program) {
 
 int main() {
   print("kFilter", brig::build_filter({}));
-  for (const bool inet : {false, true})
+  for (const char* kind : {"", "Inet", "Room"})
     for (const bool counts : {false, true}) {
       brig::FilterRules rules;
-      rules.inet = inet;
+      rules.inet = std::string(kind) == "Inet";
+      rules.keeps_room = std::string(kind) == "Room";
       rules.counts_memory = counts;
-      print(
-          (std::string("kLockFilter") + (inet ? "Inet" : "") + (counts ? "Counting" : "")).c_str(),
-          brig::build_lock_filter(rules));
+      print((std::string("kLockFilter") + kind + (counts ? "Counting" : "")).c_str(),
+            brig::build_lock_filter(rules));
     }
 }

@@ -182,6 +182,14 @@ const char* to_string(Network network) {
   return "unknown";
 }
 
+const char* to_string(Room room) {
+  switch (room) {
+    case Room::as_new: return "as_new";
+    case Room::fresh: return "fresh";
+  }
+  return "unknown";
+}
+
 const char* to_string(Isolation isolation) {
   switch (isolation) {
     case Isolation::jail: return "jail";

@@ -53,6 +53,8 @@ class PolicyReader {
       } else if (entry.key == "network") {
         set(policy_.network,
             choice<Network>(entry, {Network::none, Network::loopback, Network::host}));
+      } else if (entry.key == "room") {
+        set(policy_.room, choice<Room>(entry, {Room::as_new, Room::fresh}));
       } else if (entry.key == "user") {
         set(policy_.user, user(entry));
       } else if (entry.key == "preset") {

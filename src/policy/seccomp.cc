@@ -31,6 +31,7 @@ constexpr const char* kAbsent[] = {
     "clone3",    // its flags are behind a pointer; glibc falls back to clone
     "openat2",   // its mode is behind a pointer (set-user-ID files on writable paths)
     "io_setup",  // one call can take all that the machine has; databases fall back to threads
+    "mq_open",   // Landlock refuses it only after the queue was made
     "io_uring_setup", "io_uring_enter", "io_uring_register",  // Node probes it at start
     "keyctl",         "add_key",        "request_key",       "memfd_secret",  "_sysctl",
     "uselib",         "nfsservctl",     "afs_syscall",       "create_module", "get_kernel_syms",
@@ -192,13 +193,39 @@ void refuse_leases(FilterBuilder& builder) {
 // Without its own namespaces a cell could leave IPC objects behind, and change the limits and
 // priorities of other processes with its user id.
 void refuse_reaching_out(FilterBuilder& builder, const std::vector<std::string>& denied) {
-  for (const char* name : {"shmget", "msgget", "semget", "mq_open"})
+  for (const char* name : {"shmget", "msgget", "semget"})
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name);
   for (const char* name :
        {"prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"})
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {compare(0, SCMP_CMP_NE, 0)});
   for (const char* name : {"setpriority", "ioprio_set"})
     if (!contains(denied, name)) builder.rule(SCMP_ACT_NOTIFY, name, {compare(1, SCMP_CMP_NE, 0)});
+}
+
+// What a tool would leave to the next one in its room, and what could reach a room from outside.
+// The init compares its own limits, too; but what it refuses is told.
+void watch_over_room(FilterBuilder& builder) {
+  constexpr scmp_datum_t kAll = 0xffffffffu, kInit = 1;
+  const auto init = [](unsigned argument) {
+    return compare(argument, SCMP_CMP_MASKED_EQ, kAll, kInit);
+  };
+  builder.rule(SCMP_ACT_NOTIFY, "prlimit64", {init(0), compare(2, SCMP_CMP_NE, 0)});
+  for (const char* name :
+       {"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"})
+    builder.rule(SCMP_ACT_NOTIFY, name, {init(0)});
+  // By its number, its process group, or the user, who is the same.
+  const auto of_init = [&](const char* name, scmp_datum_t process) {
+    for (const scmp_datum_t which : {process, process + 1})
+      builder.rule(SCMP_ACT_NOTIFY, name, {compare(0, SCMP_CMP_MASKED_EQ, kAll, which), init(1)});
+    builder.rule(SCMP_ACT_NOTIFY, name, {compare(0, SCMP_CMP_MASKED_EQ, kAll, process + 2)});
+  };
+  of_init("setpriority", PRIO_PROCESS);
+  of_init("ioprio_set", 1);  // IOPRIO_WHO_PROCESS
+  builder.rule(SCMP_ACT_NOTIFY, "connect");
+  // The kernel takes SOCK_RAW of AF_UNIX for datagrams.
+  for (const char* name : {"socket", "socketpair"})
+    for (const scmp_datum_t type : std::initializer_list<scmp_datum_t>{SOCK_DGRAM, SOCK_RAW})
+      builder.rule(SCMP_ACT_NOTIFY, name, {compare(1, SCMP_CMP_MASKED_EQ, 0xf, type)});
 }
 
 // RLIMIT_DATA bounds private memory. This asks for memory that processes share. Its size is in a
@@ -333,6 +360,7 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
   keep_core_limit(builder, rules.deny);
   if (!denied("fcntl")) refuse_leases(builder);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
+  if (rules.keeps_room) watch_over_room(builder);
   refuse_huge_pages(builder, rules);
   if (rules.counts_memory) {
     ask_for_memory(builder, rules);

@@ -23,6 +23,10 @@ struct FilterRules {
   bool inet = false;
   // There are no namespaces: refuses calls that reach other processes of the user.
   bool shares_host = false;
+  // The room may serve another cell after this one: the listener hears of calls by which a
+  // descriptor could leave the cell (see may_hand_out), and a tool can't change its init's limits
+  // or scheduling, which the next tool would inherit.
+  bool keeps_room = false;
   // There is no memory cgroup: the listener decides about new shared memory and counts it (see
   // counted_calls).
   bool counts_memory = false;
@@ -38,7 +42,8 @@ FilterProgram build_lock_filter(const FilterRules& rules);
 
 // The same for rules without additions. Made at build time, so they cost nothing.
 std::span<const std::uint64_t> default_filter();
-std::span<const std::uint64_t> default_lock_filter(bool inet, bool counts_memory = false);
+std::span<const std::uint64_t> default_lock_filter(bool inet, bool counts_memory = false,
+                                                   bool keeps_room = false);
 
 bool is_syscall(const std::string& name);
 // Whether the default refuses the call and it is safe to allow: it does not undo another layer.
@@ -54,6 +59,12 @@ std::vector<int> counted_calls(const FilterRules& rules);
 // covers. The arguments are the call's registers, so the tool can't change them before the call
 // goes on.
 std::uint64_t counted_memory(int number, const std::uint64_t* arguments);
+
+// Whether this is a call about which the listener is asked because of keeps_room. It goes on, but a
+// descriptor may leave the cell from now on. Without a network that takes a unix socket which is
+// connected to one outside, or which can send without being connected (connect, and socket and
+// socketpair of datagrams): nothing outside can connect to a socket inside.
+bool may_hand_out(int number, const std::uint64_t* arguments);
 
 // What a listener reports, such as "mount" or "socket(AF_INET)", and the errno that the tool gets.
 std::string describe_refusal(int number, const std::uint64_t* arguments);

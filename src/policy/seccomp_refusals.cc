@@ -28,6 +28,11 @@ std::uint64_t counted_memory(int number, const std::uint64_t* arguments) {
   return std::max(size, kLeast);
 }
 
+bool may_hand_out(int number, const std::uint64_t* arguments) {
+  if (number == SCMP_SYS(socket)) return arguments[0] == AF_UNIX;
+  return number == SCMP_SYS(connect) || number == SCMP_SYS(socketpair);
+}
+
 int refusal_errno(int number) {
   if (number == SCMP_SYS(socket)) return EACCES;
   // Programs that watch files check them from time to time if the kernel "can't" watch.

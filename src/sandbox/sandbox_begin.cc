@@ -136,6 +136,7 @@ std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json 
   auto call = std::make_shared<SandboxCall>();
   call->asked = Clock::now();
   call->tool_name = name;
+  call->request.owner = options.caller + '\0' + options.session;
   call->caller = {std::move(options.caller), options.shares};
   call->result.started_at = std::chrono::system_clock::now();
   {

@@ -16,6 +16,7 @@ void flip(std::map<std::string, std::string>& value) { value["x"] = "y"; }
 void flip(std::chrono::milliseconds& value) { ++value; }
 void flip(Network& value) { value = Network::loopback; }
 void flip(Isolation& value) { value = Isolation::landlock; }
+void flip(Room& value) { value = Room::fresh; }
 template <typename T>
 requires std::is_arithmetic_v<T>
 void flip(T& value) { value += 1; }
@@ -33,8 +34,8 @@ void add_flips(Flips& flips, Fields&... fields) {
 // here.
 Flips flips_of(Policy& policy) {
   Flips flips;
-  auto& [limits, files, network, environment, syscalls, isolation, user, preset] = policy;
-  add_flips(flips, network, isolation, user, preset);
+  auto& [limits, files, network, environment, syscalls, isolation, room, user, preset] = policy;
+  add_flips(flips, network, isolation, room, user, preset);
   {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l] = limits;
     add_flips(flips, a, b, c, d, e, f, g, h, i, j, k, l);

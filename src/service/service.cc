@@ -199,6 +199,7 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
   ++call.caller->running;
   CallOptions options;
   options.call_id = std::to_string(number);
+  options.session = std::move(request.session);
   if (!call.caller->alone) {
     options.caller = call.caller->name;
     options.shares = true;

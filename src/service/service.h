@@ -53,6 +53,7 @@ struct CallRequest {
   Json arguments = Json::object();
   std::string call_id;  // empty: one is made, of 128 random bits
   CallerPtr caller;
+  std::string session;    // of the caller's, or empty
   std::string peer, via;  // for the audit log: "127.0.0.1:4711", "mcp"
   Trace trace;
   CallLimits limits;

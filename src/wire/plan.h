@@ -149,6 +149,9 @@ struct Plan {
   // gone, it stays until the host hangs up.
   uint32_t shows_workspace;
 
+  // After a call that left nothing in it, the init makes the next tool in the same room.
+  uint32_t keeps_room;
+
   // 0: there is no Landlock.
   uint32_t landlock_abi;
   uint64_t landlock_fs;

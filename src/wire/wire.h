@@ -83,10 +83,12 @@ enum class Tag : uint32_t {
   // host -> keeper. May carry the entrance of a new cgroup.
   make_cell,
   // The cell's init -> host. cell_ready carries the workspace, if the plan says so, what kExtra* in
-  // `status` say, and the seccomp listener.
+  // `status` say, and the seccomp listener. In a room that is kept there is no tool yet.
   cell_ready,
-  // The cell's init -> host. Uses status and the usage.
+  // The cell's init -> host. Uses status, the usage and `room`.
   tool_ended,
+  // host -> the init of a room that is kept, with a descriptor: the next tool's socket.
+  next,
   // The tool before exec -> host. `error` is the errno.
   // exec_failed: the program can't be run.
   exec_failed,
@@ -108,6 +110,24 @@ inline constexpr int32_t kExtraInput = 1;
 // With cell_ready: both sides of a terminal, the host's first.
 inline constexpr int32_t kExtraTerminal = 2;
 
+// What the init found when it compared the room with what it was when new (helper/room_check.h).
+enum class RoomState : uint32_t {
+  // The room ends with its cell: nobody looked.
+  not_kept,
+  as_new,
+  // The first thing that differed. The room ends.
+  space,       // blocks and inodes of the scratch space
+  inode,       // one of its directories: mode, owner, size, times, flags
+  attributes,  // the names of attributes there, with ACLs
+  ipc,         // System V objects
+  sockets,
+  limits,  // of the init itself, as the two below
+  scheduling,
+  signals,
+  // The look failed.
+  unknown,
+};
+
 struct Message {
   Tag tag;
   // For failed.
@@ -122,6 +142,8 @@ struct Message {
   uint32_t killed;
   // For prepare.
   uint32_t user;
+  // For tool_ended.
+  RoomState room;
   // For tool_ended and cell_gone: of the tree so far, and of its largest process.
   uint64_t cpu_micros;
   uint64_t max_rss_kib;
