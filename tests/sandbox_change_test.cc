@@ -341,6 +341,7 @@ std::vector<std::function<void(Policy&)>> harmless_changes(const std::string& pa
       [](Policy& p) { p.syscalls.deny = {"symlink"}; },
       [](Policy& p) { p.user = 1234; },
       [](Policy& p) { p.preset = {"git"}; },
+      [](Policy& p) { p.room = brig::Room::fresh; },
   };
 }
 
