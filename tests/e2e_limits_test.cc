@@ -54,6 +54,13 @@ TEST(Command, ASanitizerIsToldWhatItLacks) {
   }
 }
 
+TEST(Command, IsTheFirstThatAKernelShortOfMemoryEnds) {
+  by_all_ways(sh("cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'"),
+              with_wall(60'000), [](const Report& report) {
+                EXPECT_EQ(report.out.bytes, "1000\n1000\n") << describe(report);
+              });
+}
+
 TEST(Command, EndsAtItsCpuTime) {
   Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(500);

@@ -31,6 +31,14 @@ void expect_memory_bounded(const std::string& what, const std::string& amount = 
     EXPECT_EQ(report.exit_code, 3) << describe(report);
     EXPECT_NE(report.out.bytes.find(": refused"), std::string::npos) << describe(report);
     EXPECT_EQ(report.outcome, Outcome::exit) << "nobody could have told";
+    // Of the rest nothing tells that it was memory: a memfd or a device does not exist.
+    for (const char* told : {"malloc", "shared", "small-shared", "shm"})
+      if (what == told) {
+        const char* refused =
+            what == "malloc" ? "may have been refused memory" : "refused more shared memory";
+        EXPECT_GT(violations(report, "memory", refused), 0u) << describe(report);
+        EXPECT_NE(report.message.find("aise limits.memory"), std::string::npos) << report.message;
+      }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cell/call.h"
 #include "cell/violation.h"
+#include "os/user_scope.h"
 
 namespace brig {
 namespace {
@@ -125,7 +126,8 @@ std::string Call::guess(Report& report) const {
   }
   if (settings_.counts_memory && says(said, kNoShadow)) {
     // More memory would lead in a circle: there is no such limit that anyone would give.
-    hint += "; " + tell(report, lacks_address_space(limits_.memory));
+    const bool may_have_scope = settings_.asked_for_no_scope && !user_manager_socket().empty();
+    hint += "; " + tell(report, lacks_address_space(limits_.memory, may_have_scope));
   } else if (lacks_memory) {
     if (!memory_refusals_) tell(report, may_lack_memory(limits_.memory));
     told(report, "memory.refused");

@@ -50,13 +50,14 @@ bool make_pipe(const Plan& plan, unsigned slot, UniqueFd& reader, UniqueFd& writ
 
 }  // namespace
 
-std::string scope_manager(const Policy& policy, bool single) {
-  const Limits& asked = policy.limits;
+bool names_limit_of_tree(const Limits& limits) {
   const Limits usual;
-  if (single && asked.memory == usual.memory && asked.processes == usual.processes && !asked.cpus &&
-      !asked.cpu_time)
-    return "";
-  return user_manager_socket();
+  return limits.named || limits.memory != usual.memory || limits.processes != usual.processes ||
+         limits.cpus || limits.cpu_time;
+}
+
+std::string scope_manager(const Policy& policy, bool single) {
+  return single && !names_limit_of_tree(policy.limits) ? "" : user_manager_socket();
 }
 
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count) {
@@ -151,6 +152,7 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
   settings.limits = policy.limits;
   settings.own_tasks = single ? kOwnTasksSingle : kOwnTasks;
   settings.counts_memory = plan.counts_memory;
+  settings.asked_for_no_scope = single && !names_limit_of_tree(policy.limits);
   settings.counted_calls = plan.counted_calls;
   settings.counts_processes = plan.counts_processes;
   settings.network = policy.network;

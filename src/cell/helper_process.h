@@ -66,6 +66,9 @@ std::string out_of_patience(std::chrono::milliseconds patience);
 // be read. False for any other failure; errno is set.
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count);
 
+// Whether a limit that only a cgroup can hold for a whole tree was named or is not the default.
+bool names_limit_of_tree(const Limits& limits);
+
 // The service manager that makes a scope, so that limits hold for the tree where this user has no
 // cgroup of its own. "" if there is no manager, or if a scope is not worth its time: it takes
 // longer than a single call, so a single call whose policy names no such limit does without.

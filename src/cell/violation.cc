@@ -124,11 +124,13 @@ Violation may_lack_memory(std::uint64_t memory) {
                             size_line("limits.memory", memory), 1));
 }
 
-Violation lacks_address_space(std::uint64_t memory) {
+Violation lacks_address_space(std::uint64_t memory, bool may_have_scope) {
+  const std::string limit = size_line("limits.memory", memory);
   return uncertain({.code = "memory.refused",
                     .what = "may have been refused the address space that a sanitizer reserves",
-                    .rule = size_line("limits.memory", memory),
-                    .retry = Retry::never});
+                    .rule = limit,
+                    .grant = may_have_scope ? limit : "",
+                    .retry = may_have_scope ? Retry::after_grant : Retry::never});
 }
 
 Violation may_lack_process(std::uint32_t processes) {
@@ -215,6 +217,11 @@ std::string sentence(const Violation& violation) {
   if (code == "file.hidden") return fmt::format("{} is hidden from the cell by files.hide", target);
   if (code == "memory.killed")
     return fmt::format("processes of it were killed at {}{}", violation.rule, raise());
+  if (code == "memory.refused" && violation.grant == violation.rule)
+    return fmt::format(
+        "it seems to reserve terabytes of address space, as sanitizers do, which it can only have "
+        "in a cgroup for memory: name {}, and brig asks your systemd for one",
+        violation.grant);
   if (code == "memory.refused" && violation.grant.empty())
     return fmt::format(
         "it seems to reserve terabytes of address space, as sanitizers do, which no {} can give it "

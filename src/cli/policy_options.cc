@@ -99,7 +99,10 @@ Policy PolicyOptions::policy() const {
   Policy policy = policy_file.empty() ? Policy{} : policy_of_file(policy_file);
   words.apply(policy);
   if (!timeout.empty()) policy.limits.timeout = duration_of("--timeout", timeout);
-  if (!memory.empty()) set_size("--memory", memory, policy.limits.memory);
+  if (!memory.empty()) {
+    set_size("--memory", memory, policy.limits.memory);
+    policy.limits.named = true;
+  }
   paths.add_to(policy.files);
   for (const Network each : {Network::none, Network::loopback, Network::host})
     if (net == to_string(each)) policy.network = each;

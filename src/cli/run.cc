@@ -58,6 +58,8 @@ Policy policy_of(const RunOptions& options) {
   if (options.processes) limits.processes = *options.processes;
   if (options.open_files) limits.open_files = *options.open_files;
   if (options.cpus) limits.cpus = options.cpus;
+  limits.named = limits.named || !options.cpu_time.empty() || !options.memory.empty() ||
+                 options.processes || options.cpus;
   options.paths.add_to(policy.files);
   for (const std::string& path : options.hide) policy.files.hide.push_back(absolute(path));
   if (!options.cwd.empty()) policy.files.working_directory = absolute(options.cwd);
