@@ -267,8 +267,8 @@ void Call::judge_ending(Report& report) const {
   switch (ending_) {
     case Ending::wall:
       return say(report, Outcome::timeout,
-                 fmt::format("the {} was ended after its wall time limit of {}; "
-                             "raise limits.timeout or make it faster",
+                 fmt::format("the {} was ended after its timeout of {}; raise limits.timeout or "
+                             "make it faster",
                              what(), format_duration(limits_.timeout)));
     case Ending::cpu:
       return say(report, Outcome::timeout,
