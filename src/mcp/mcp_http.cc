@@ -111,15 +111,6 @@ bool is_request(const Json& message) {
   return message.contains("method") && message.contains("id");
 }
 
-const Json* version_in(const Json& message) {
-  const auto params = message.find("params");
-  if (params == message.end() || !params->is_object()) return nullptr;
-  const auto meta = params->find("_meta");
-  if (meta == params->end() || !meta->is_object()) return nullptr;
-  const auto found = meta->find("io.modelcontextprotocol/protocolVersion");
-  return found == meta->end() ? nullptr : &*found;
-}
-
 Json id_of(const Json& message) {
   const auto found = message.find("id");
   return found == message.end() ? Json() : *found;
@@ -182,6 +173,7 @@ void McpHttp::modern(const ExchangePtr& exchange, const CallerPtr& caller, Json 
   const auto mismatch = [&](const std::string& why) {
     answer(*exchange, rpc::error(message["id"], rpc::kHeaderMismatch, why), 400);
   };
+  McpOrigin origin = origin_of(*exchange, caller);
   if (const Json* said = version_in(message)) {
     const std::string* header = exchange->request.header("mcp-protocol-version");
     if (!header || *said != *header)
@@ -197,7 +189,7 @@ void McpHttp::modern(const ExchangePtr& exchange, const CallerPtr& caller, Json 
   }
   const auto reply = std::make_shared<HttpReply>(mcp_.loop(), exchange, std::vector<Header>{});
   // Who leaves does not want it any more.
-  if (auto stop = mcp_.request(std::move(message), origin_of(*exchange, caller), reply))
+  if (auto stop = mcp_.request(std::move(message), McpEra::modern, origin, reply))
     exchange->on_gone(std::move(stop));
 }
 
@@ -219,7 +211,8 @@ void McpHttp::legacy(const ExchangePtr& exchange, const CallerPtr& caller, Json 
     return exchange->respond({202, "", "", {}});
   }
   // Who leaves may still want it to be done: only a notification cancels.
-  mcp_.request(std::move(message), origin, reply_to(exchange, origin.session, std::move(headers)));
+  mcp_.request(std::move(message), McpEra::legacy, origin,
+               reply_to(exchange, origin.session, std::move(headers)));
 }
 
 McpReplyPtr McpHttp::reply_to(const ExchangePtr& exchange, const McpSessionPtr& session,
