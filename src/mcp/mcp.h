@@ -95,6 +95,7 @@ struct McpOrigin {
   std::string peer;
   std::string traceparent;
   McpSessionPtr session;  // null: stateless, over HTTP
+  FoundTool found;        // of a tools/call, if the transport has looked it up
 };
 
 class Mcp {
@@ -132,6 +133,8 @@ class Mcp {
   struct ToolCall;  // a tools/call that has no answer yet, or is a task
   using ToolCallPtr = std::shared_ptr<ToolCall>;
   Stop call_tool(Request& request);
+  // Sets `found`. Null: this caller has no such tool.
+  std::shared_ptr<const Tool> look_up(CallRequest& call, const McpOrigin& origin) const;
   // Reads how the request wants to be answered. False: it is malformed, and has been answered with
   // an error.
   bool prepare(Request& request, ToolCall& call);

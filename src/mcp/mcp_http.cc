@@ -179,12 +179,11 @@ void McpHttp::modern(const ExchangePtr& exchange, const CallerPtr& caller, Json 
     if (!header || *said != *header)
       return mismatch("MCP-Protocol-Version names another version than the body's _meta");
     const auto name = message.contains("params") ? message["params"].find("name") : message.end();
-    std::shared_ptr<const Tool> tool;
     if (message["method"] == "tools/call" && name != message["params"].end() && name->is_string())
-      tool = mcp_.service().find(name->get<std::string>(), *caller);
+      origin.found = mcp_.service().find(name->get<std::string>(), *caller);
     // Of a version that is not known nothing else is.
     if (*said == kModern)
-      if (const auto why = header_mismatch(exchange->request, message, tool.get()))
+      if (const auto why = header_mismatch(exchange->request, message, origin.found.tool.get()))
         return mismatch(*why);
   }
   const auto reply = std::make_shared<HttpReply>(mcp_.loop(), exchange, std::vector<Header>{});
