@@ -13,9 +13,9 @@ void route() {
   brig::Tool line;
   line.name = "shell";
   line.description = "Runs a line of shell.";
-  line.parameters = {{"type", "object"},
-                     {"properties", {{"line", {{"type", "string"}}}}},
-                     {"required", brig::Json::array({"line"})}};
+  line.input_schema = {{"type", "object"},
+                       {"properties", {{"line", {{"type", "string"}}}}},
+                       {"required", brig::Json::array({"line"})}};
   line.argv = {"sh", "-c", "{line}"};
   brig::Toolbox tools;
   tools.add(std::move(line));
