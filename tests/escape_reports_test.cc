@@ -121,9 +121,9 @@ TEST(Escape, AWrongPolicyThrowsAndNothingRuns) {
   expect_error("a variable with =", [](Policy& p) { p.environment.set["A=B"] = "x"; });
   expect_error("a glob of variables", [](Policy& p) { p.environment.passthrough = {"AWS_*"}; });
   expect_error("an unknown syscall", [](Policy& p) { p.syscalls.deny = {"no_such_call"}; });
-  expect_error("no wall time", [](Policy& p) { p.limits.timeout = milliseconds(0); });
-  expect_error("negative wall time", [](Policy& p) { p.limits.timeout = milliseconds(-1); });
-  expect_error("endless wall time", [](Policy& p) { p.limits.timeout = milliseconds::max(); });
+  expect_error("no timeout", [](Policy& p) { p.limits.timeout = milliseconds(0); });
+  expect_error("a negative timeout", [](Policy& p) { p.limits.timeout = milliseconds(-1); });
+  expect_error("an endless timeout", [](Policy& p) { p.limits.timeout = milliseconds::max(); });
   expect_error("NaN cpus",
                [](Policy& p) { p.limits.cpus = std::numeric_limits<double>::quiet_NaN(); });
   expect_error("no memory", [](Policy& p) { p.limits.memory = 0; });

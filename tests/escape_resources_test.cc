@@ -195,7 +195,7 @@ TEST(Escape, SpinningOnEveryCoreEndsOnTime) {
   // By two: without a cgroup each process has a second, and nine would wait for each other on a busy machine.
   const Report cpu = attack({"hog", "spin", "100", "1"}, brief);
   EXPECT_EQ(cpu.outcome, Outcome::timeout) << describe(cpu);
-  EXPECT_NE(cpu.message.find("CPU"), std::string::npos) << cpu.message;  // not the wall time
+  EXPECT_NE(cpu.message.find("CPU"), std::string::npos) << cpu.message;  // not limits.timeout
 }
 
 TEST(Escape, AFloodOfOutputIsCountedAndCut) {

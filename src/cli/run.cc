@@ -149,7 +149,8 @@ int run_command(const RunOptions& options) {
 }
 
 void add_limit_options(CLI::App& run, RunOptions& options) {
-  run.add_option("--timeout", options.timeout, "Wall time [30s]")->type_name("TIME");
+  run.add_option("--timeout", options.timeout, "Time until the command is ended [30s]")
+      ->type_name("TIME");
   run.add_option("--grace", options.grace, "Between SIGTERM and SIGKILL [500ms]")
       ->type_name("TIME");
   run.add_option("--cpu-time", options.cpu_time, "CPU time of the tree")->type_name("TIME");

@@ -58,6 +58,11 @@ std::string cause_in(const Json& result) {
 
 }  // namespace
 
+std::shared_ptr<const Tool> Mcp::look_up(CallRequest& call, const McpOrigin& origin) const {
+  call.found = origin.found ? origin.found : service_.find(call.tool, *origin.caller);
+  return call.found.tool;
+}
+
 bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
   call.commentary = std::make_shared<McpCommentary>(request.reply, call.tool->name);
   if (call.wish) return true;  // its request is answered before anything can be told
@@ -185,7 +190,7 @@ Mcp::Stop Mcp::call_tool(Request& request) {
     call_request.arguments = std::move(*arguments);
   }
   const auto call = std::make_shared<ToolCall>();
-  call->tool = service_.find(call_request.tool, request.caller());
+  call->tool = look_up(call_request, request.origin);
   if (!call->tool) {
     Refusal unknown{404, "unknown-tool", ""};
     service_.refused(call_request, unknown);

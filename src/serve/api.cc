@@ -306,7 +306,8 @@ void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!tool.is_string())
     return exchange->respond(problem(422, "invalid-arguments", "tool is missing"));
   request.tool = tool.get<std::string>();
-  if (request.caller->may_call(request.tool) && !service_.find(request.tool, *caller))
+  request.found = service_.find(request.tool, *caller);
+  if (request.caller->may_call(request.tool) && !request.found)
     return exchange->respond(
         problem(404, "unknown-tool", "unknown tool: " + in_quotes(request.tool)));
   const std::string trace = request.trace.traceparent();

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/time_text.h"
-#include "service/failed_result.h"
+#include "testing/failed_result.h"
 
 namespace brig::serve {
 namespace {
