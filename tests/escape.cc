@@ -57,6 +57,7 @@ void add_words(brig::Policy& policy) {
   policy.files.noexec.push_back(data);
   policy.files.write_optional.push_back(writable);
   policy.files.protect.push_back(kept);
+  policy.preset = {"git"};
   policy.environment.unset.insert(policy.environment.unset.end(), {"LC_CTYPE", "BRIG_WORDS"});
 }
 
@@ -300,7 +301,8 @@ std::vector<pid_t> processes_with(const std::string& marker) {
   return found;
 }
 
-void expect_gone(const std::string& marker, const brig::Report& report, const brig::Limits& limits) {
+void expect_gone(const std::string& marker, const brig::Report& report,
+                 const brig::Limits& limits) {
   SCOPED_TRACE(describe(report));
   const auto stuck = limits.timeout + limits.grace + std::chrono::seconds(6);
   const int waits = report.usage.wall >= stuck ? 1500 : 0;
