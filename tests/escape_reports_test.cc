@@ -17,14 +17,16 @@ using brig::Report;
 TEST(Escape, TheSuiteRunsAsItSays) {
   const char* user = getenv("BRIG_CELL_USER");
   const auto look = brig::Command::shell(
-      "id -u; id -g; cat /opt/brig-words/file; env | grep -c -e '^LC_CTYPE=' -e '^BRIG_WORDS='");
+      "id -u; id -g; cat /opt/brig-words/file; echo ${GIT_TERMINAL_PROMPT-no preset}; env | grep "
+      "-c -e '^LC_CTYPE=' -e '^BRIG_WORDS='");
   setenv("LC_CTYPE", "C", 1);
   const Report pooled = brig::Runner(policy(), {.ready = 1}).run(look);
   const Report single = brig::run(look, policy());
   unsetenv("LC_CTYPE");
   const std::string id = user ? user : "1000";
   for (const Report& report : {pooled, single})
-    EXPECT_EQ(report.out.bytes, id + "\n" + id + "\n" + (has_words() ? "elsewhere\n0\n" : "1\n"))
+    EXPECT_EQ(report.out.bytes,
+              id + "\n" + id + "\n" + (has_words() ? "elsewhere\n0\n0\n" : "no preset\n1\n"))
         << describe(report);
   if (!has_words()) return;
   ASSERT_EQ(policy().files.protect.size(), 1u);
