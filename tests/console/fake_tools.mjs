@@ -175,6 +175,34 @@ export async function runFake(name, args, say, cancelled) {
           },
         ],
       };
+    case 'refused':
+      return {
+        outcome: 'exit',
+        message: 'the command failed with exit code 1',
+        ...printed,
+        violations: [
+          {
+            code: 'file.not_in_cell',
+            what: 'named a path that is not in the cell',
+            target: '/srv/data',
+            rule: 'files.read and files.write do not list it',
+            grant: 'files.read = ["/srv/data"]',
+            retry: 'after_grant',
+            count: 1,
+            certain: false,
+          },
+          {
+            code: 'syscall.refused',
+            what: 'mount',
+            target: '',
+            rule: 'the system calls that are refused by default',
+            grant: '',
+            retry: 'never',
+            count: 2,
+            certain: true,
+          },
+        ],
+      };
     default:
       return command(args.command ?? (args.argv ?? []).join(' '), print, printed, cancelled, () => stop);
   }
