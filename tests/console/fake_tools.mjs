@@ -83,6 +83,7 @@ export const FAKE_TOOLS = [
     ['who'],
     { read_only: true },
   ),
+  tool('refused', 'Does what its policy does not allow.', {}),
   tool('hostile', 'Prints what would hurt a careless page. <b>Not bold.</b>', {}, [], {
     destructive: true,
     open_world: true,
