@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <regex>
 #include <string>
 #include <thread>
 
@@ -179,6 +180,13 @@ TEST_F(CApi, ASignalEndsACallIfItsHandlerSaysSo) {
   EXPECT_EQ(second_line(text)["outcome"], "cancelled");
 }
 
+// RFC 3339, UTC, milliseconds.
+bool is_time(const Json& value) {
+  return value.is_string() &&
+         std::regex_match(value.get<std::string>(),
+                          std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ)"));
+}
+
 TEST_F(CApi, TellsWhatHappens) {
   brig_c_watch* watch = brig_c_sandbox_watch(box_, 64, nullptr);
   pollfd poll_fd{brig_c_watch_descriptor(watch), POLLIN, 0};
@@ -186,8 +194,11 @@ TEST_F(CApi, TellsWhatHappens) {
   call(R"({"tool":"say","arguments":{"text":"hi"},"call_id":"x"})");
   std::vector<std::string> kinds;
   std::size_t size = 0;
-  while (poll(&poll_fd, 1, 0) == 1)
-    kinds.push_back(Json::parse(taken(brig_c_watch_next(watch, 0, &size)))["kind"]);
+  while (poll(&poll_fd, 1, 0) == 1) {
+    const Json event = Json::parse(taken(brig_c_watch_next(watch, 0, &size)));
+    kinds.push_back(event["kind"]);
+    EXPECT_TRUE(is_time(event["at"])) << event;
+  }
   EXPECT_EQ(kinds, (std::vector<std::string>{"queued", "started", "output", "finished"}));
   EXPECT_EQ(brig_c_watch_next(watch, 0, &size), nullptr);
   EXPECT_EQ(brig_c_watch_ended(watch), 0);

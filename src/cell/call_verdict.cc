@@ -87,7 +87,10 @@ std::string Call::guess(Report& report) const {
       settings_.counts_memory &&
       (memory_refusals_ || complains_of(Lack::memory, said) || report.signal == SIGTRAP ||
        end_.max_rss_kib * 1024 >= limits_.memory / 4 * 3);
-  if (lacks_process) {
+  if (lacks_process && settings_.init_exposed) {
+    // Without a cgroup limits.processes holds on the floor jail alone.
+    hint += "; " + tell(report, may_lack_shared_process());
+  } else if (lacks_process) {
     tell(report, may_lack_process(limits_.processes));
     hint +=
         fmt::format("; it may have been refused a process or thread: raise limits.processes, {}",

@@ -139,6 +139,13 @@ Violation may_lack_process(std::uint32_t processes) {
                             1));
 }
 
+Violation may_lack_shared_process() {
+  return uncertain({.code = "processes.refused",
+                    .what = "may have been refused a process or thread",
+                    .rule = "the machine's limit for this user, whose other programs count too",
+                    .retry = Retry::may_help});
+}
+
 Violation may_lack_scratch(std::uint64_t scratch) {
   return uncertain(of_limit("scratch.full", "may have filled its scratch space", "limits.scratch",
                             size_line("limits.scratch", scratch), 1));
@@ -232,6 +239,10 @@ std::string sentence(const Violation& violation) {
     return fmt::format("it was refused more shared memory than {}{}", violation.rule, raise());
   if (code == "memory.refused")
     return fmt::format("it may have run out of memory, {}{}", violation.rule, raise());
+  if (code == "processes.refused" && violation.grant.empty())
+    return fmt::format(
+        "it may have been refused a process or thread by {}; try again when fewer run",
+        violation.rule);
   if (code == "processes.refused")
     return violation.certain
                ? fmt::format("it was refused more processes than {}{}", violation.rule, raise())

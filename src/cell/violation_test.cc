@@ -44,6 +44,18 @@ TEST(Violation, OfSharedMemoryIsCertain) {
             "it was refused more shared memory than limits.memory = \"64M\"; raise limits.memory");
 }
 
+// Raising limits.processes would not help.
+TEST(Violation, OfALimitThatOthersShareIsWorthAnotherTry) {
+  const Violation made = may_lack_shared_process();
+  EXPECT_EQ(made.code, "processes.refused");
+  EXPECT_EQ(made.grant, "");
+  EXPECT_EQ(made.retry, Retry::may_help);
+  EXPECT_FALSE(made.certain);
+  EXPECT_EQ(sentence(made),
+            "it may have been refused a process or thread by the machine's limit for this user, "
+            "whose other programs count too; try again when fewer run");
+}
+
 // Raising limits.memory would lead in a circle.
 TEST(Violation, OfASanitizersAddressSpaceGrantsNothing) {
   const Violation made = lacks_address_space(std::uint64_t{512} << 20, false);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "policy/option_words.h"
 
 namespace brig::cli {
 namespace {
@@ -107,6 +108,13 @@ Policy PolicyOptions::policy() const {
   for (const Network each : {Network::none, Network::loopback, Network::host})
     if (net == to_string(each)) policy.network = each;
   return policy;
+}
+
+std::string PolicyOptions::in_own_words(std::string_view text) const {
+  static constexpr std::string_view kOwn[] = {
+      "--read", "--write",   "--read-optional", "--write-optional", "--noexec", "--protect",
+      "--net",  "--timeout", "--unset",         "--memory",         "--user",   "--preset"};
+  return given() ? in_option_words(text, kOwn) : std::string(text);
 }
 
 void add_policy_options(CLI::App& app, PolicyOptions& options) {

@@ -74,7 +74,9 @@ std::optional<Response> problem_of(const ToolResult& result) {
     case Outcome::unknown_tool: return problem(404, "unknown-tool", result.error);
     case Outcome::invalid_arguments:
       return problem(422,
-                     result.error.starts_with("limits.") ? "wider-policy" : "invalid-arguments",
+                     result.error.starts_with("limits.") && result.error.ends_with(" of the policy")
+                         ? "wider-policy"
+                         : "invalid-arguments",
                      result.error);
     case Outcome::overloaded:
       return problem({503, "overloaded", result.error, std::chrono::seconds(1)});

@@ -60,8 +60,6 @@ TEST(EventJson, OthersHaveNoMore) {
   }
 }
 
-TEST(EventJson, TimeIsSecondsWithTheirFraction) {}
-
 TEST(EventJson, AnEndHasAllThatTheConsoleShows) {
   ToolResult result = failed();
   result.report.usage.processes_peak = 2;

@@ -225,6 +225,7 @@ class Service {
   void record(const ActiveCall& call, const ToolResult& result);
   void keep(const ActiveCall& call, const ToolResult& result);
   void publish(const std::string& kind, const ActiveCall* call, const std::string& tool, Json data);
+  // Replaces the manifest's tools, and the policy of the built-in ones; says what has changed.
   void swap_in(std::shared_ptr<ServedSandbox> next);
   void sweep_retired();
 
