@@ -141,6 +141,9 @@ struct CallSettings {
   std::vector<std::string> enforced;
   // There is no memory cgroup: limits.memory holds for each process.
   bool counts_memory = false;
+  // A single call whose policy names no limit of the tree: with one, the user's systemd would have
+  // been asked for a cgroup.
+  bool asked_for_no_scope = false;
   // Then: the calls that the host counts and lets go on.
   std::vector<int> counted_calls;
   Network network = Network::none;
