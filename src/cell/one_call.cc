@@ -89,7 +89,7 @@ class OneCall {
     make_pipes(helper_.plan.plan(), false, cell_);
     if (helper_.cgroups.version) {
       cell_.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, 0, 0);
-      cell_.cgroup->begin();
+      cell_.cgroup->begin(settings_.own_tasks + 1);
     }
     if (!helper_.plan.scratch_directory.empty())
       cell_.scratch = fmt::format("{}/0", helper_.plan.scratch_directory);

@@ -239,7 +239,7 @@ void Warden::equip(Slot& slot) {
   if (!helper_->cgroups.version) return;
   if (!slot.cgroup)
     slot.cgroup = std::make_shared<SlotCgroup>(helper_->cgroups, slot.id, slot.generation);
-  slot.cgroup->begin();
+  slot.cgroup->begin(settings_.own_tasks + 1);
   slot.cell.cgroup = slot.cgroup;
 }
 
