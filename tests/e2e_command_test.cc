@@ -64,7 +64,9 @@ TEST(Command, KeepsItsOutputWhenItsTimeIsOver) {
           EXPECT_GE(report.usage.wall, std::chrono::seconds(seconds));
           EXPECT_LT(report.usage.wall, std::chrono::seconds(seconds) + kSoon);
           printed = printed && report.out.bytes == "early\n";
-          if (seconds == 16) EXPECT_EQ(report.out.bytes, "early\n");
+          if (seconds == 16) {
+            EXPECT_EQ(report.out.bytes, "early\n");
+          }
         });
     if (printed) return;
   }
