@@ -141,6 +141,28 @@ void reap_all(pid_t tool, wire::Message& message) {
   _exit(0);
 }
 
+// Handlers of the zygote's program, as an interpreter has one for SIGINT. In an init they would run
+// for a tool that signals pid 1, and change memory that later tools have copies of.
+struct sigaction g_handlers[_NSIG];
+bool g_had_handler[_NSIG];
+
+// Leaves the init no handler but brig's own two. The kernel drops a signal from inside whose action
+// is the default.
+void put_handlers_aside() {
+  for (int number = 1; number < _NSIG; ++number) {
+    struct sigaction& old = g_handlers[number];
+    g_had_handler[number] = number != SIGTERM && number != SIGUSR1 &&
+                            sigaction(number, nullptr, &old) == 0 && old.sa_handler != SIG_DFL &&
+                            old.sa_handler != SIG_IGN;
+    if (g_had_handler[number]) handle(number, SIG_DFL);
+  }
+}
+
+void put_handlers_back() {
+  for (int number = 1; number < _NSIG; ++number)
+    if (g_had_handler[number]) sigaction(number, &g_handlers[number], nullptr);
+}
+
 // A process may open its own score only while it is dumpable.
 int open_oom_score(int proc) {
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -158,6 +180,7 @@ struct ForHost {
   Failure failure;
   signal(SIGTERM, SIG_DFL);
   signal(SIGUSR1, SIG_DFL);
+  put_handlers_back();
   const int hosts[] = {for_host.listener, for_host.workspace, for_host.input, for_host.terminal[0],
                        for_host.terminal[1]};
   for (const int fd : hosts)
@@ -270,6 +293,7 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   g_jailed = plan.floor == Floor::jail;
   g_kill_all = g_jailed || (plan.landlock_scoped & sys::kScopeSignal);
 
+  put_handlers_aside();
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);
   const ForHost for_host{listener, workspace, extras.input, {terminal[0], terminal[1]}};
