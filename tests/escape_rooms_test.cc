@@ -1,0 +1,511 @@
+// Rooms that are used again (decision 043). Call 1 is clean, so that call 2 stands in a room that was
+// kept; call 2 leaves something, in one of many ways (guests/leave.c); call 3 tells all that it can see
+// (guests/traces.c), which must be what a first call in a fresh room sees.
+#include <brig/sandbox.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "escape.h"
+#include "guests/traces.h"
+
+namespace {
+
+using namespace escape;
+using brig::Outcome;
+using brig::Policy;
+using brig::Report;
+using brig::Room;
+
+// What must become of the room: it goes, or it may stay since nothing that was left is still there.
+enum class After { goes, may_stay };
+
+struct Way {
+  const char* name;
+  After after = After::goes;
+};
+using Ways = std::vector<Way>;
+
+Policy room_policy() {
+  Policy policy = escape::policy();
+  policy.limits.grace = milliseconds(0);
+  policy.files.write_optional.clear();  // A room with a path to write is fresh each time.
+  policy.files.protect.clear();
+  return policy;
+}
+
+// Lines that differ, of two texts.
+std::string difference(const std::string& one, const std::string& other) {
+  std::map<std::string, int> lines;
+  std::string line, text;
+  for (std::istringstream in(one); std::getline(in, line);) ++lines[line];
+  for (std::istringstream in(other); std::getline(in, line);) --lines[line];
+  for (const auto& [each, count] : lines)
+    if (count && text.size() < 2000) text += (count > 0 ? "- " : "+ ") + each + "\n";
+  return text;
+}
+
+struct Traces {
+  std::string text;
+  long long changed = 0;  // When a directory of the scratch space last did.
+};
+
+Traces traces_of(const std::string& output) {
+  Traces traces;
+  std::string line;
+  for (std::istringstream in(output); std::getline(in, line);) {
+    if (!line.starts_with("time "))
+      traces.text += line + "\n";
+    else
+      traces.changed = std::max(traces.changed, std::stoll(line.substr(line.rfind(' '))));
+  }
+  return traces;
+}
+
+long long now() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &time);
+  return time.tv_sec * 1'000'000'000ll + time.tv_nsec;
+}
+
+struct Done {
+  Report report;
+  std::string output;
+};
+
+// Where calls are made: two kinds of tools.
+class Caller {
+ public:
+  virtual ~Caller() = default;
+  virtual Done leave(const std::string& way, const std::string& place) = 0;
+  virtual Done look(const std::string& place) = 0;
+};
+
+class CommandCaller : public Caller {
+ public:
+  explicit CommandCaller(const Policy& policy) : runner_(policy, {.ready = 1}) {}
+  Done leave(const std::string& way, const std::string& place) override {
+    return run({"leave", way, place});
+  }
+  Done look(const std::string& place) override { return run({"traces", place}); }
+
+ private:
+  Done run(std::vector<std::string> argv) {
+    Report report = runner_.run(guest(std::move(argv)));
+    std::string output = report.out.bytes;
+    return {std::move(report), std::move(output)};
+  }
+  brig::Runner runner_;
+};
+
+std::string do_in_cell(const std::string& way, const std::string& place) {
+  if (way != "traces") return leave_behind(way.c_str(), place.c_str()) == 0 ? "" : "no such way";
+  char* text = nullptr;
+  std::size_t size = 0;
+  FILE* const out = open_memstream(&text, &size);
+  print_traces(out, place.c_str());
+  fclose(out);
+  return {text, size};
+}
+
+class FunctionCaller : public Caller {
+ public:
+  explicit FunctionCaller(const Policy& policy) {
+    brig::Toolbox tools;
+    tools.add("tool", "A tool.", {"way", "place"}, do_in_cell);
+    box_ = std::make_unique<brig::Sandbox>(std::move(tools), policy,
+                                           brig::SandboxOptions{.ready_max = 1});
+  }
+  Done leave(const std::string& way, const std::string& place) override { return call(way, place); }
+  Done look(const std::string& place) override { return call("traces", place); }
+
+ private:
+  Done call(const std::string& way, const std::string& place) {
+    brig::ToolResult result = box_->call("tool", {{"way", way}, {"place", place}});
+    std::string output = result.output.is_string() ? result.output.get<std::string>() : "";
+    return {std::move(result.report), std::move(output)};
+  }
+  std::unique_ptr<brig::Sandbox> box_;
+};
+
+std::string limited(const Report& report) { return describe(report).substr(0, 500); }
+
+// A call that leaves nothing, in a room that was kept. Only the first one may have a fresh one.
+void settle(Caller& caller, const std::string& place) {
+  for (int i = 0; i < 3; ++i) {
+    const Done done = caller.leave("nothing", place);
+    ASSERT_TRUE(done.report.ok()) << limited(done.report);
+    if (done.report.room == Room::as_new) return;
+  }
+  FAIL() << "no room is kept after a call that leaves nothing";
+}
+
+template <typename Kind>
+void expect_nothing_passes(const Ways& ways, const Policy& policy, const std::string& place,
+                           const std::function<void(const Way&)>& meanwhile) {
+  const Traces fresh = [&] {
+    Kind first(policy);
+    const Done done = first.look(place);
+    EXPECT_TRUE(done.report.ok()) << limited(done.report);
+    EXPECT_EQ(done.report.room, Room::fresh);
+    return traces_of(done.output);
+  }();
+  ASSERT_GT(fresh.text.size(), 2000u);
+  Kind caller(policy);
+  for (const Way& way : ways) {
+    SCOPED_TRACE(std::string(way.name) + " (left by a " +
+                 (std::is_same_v<Kind, CommandCaller> ? "command)" : "function)"));
+    settle(caller, place);
+    if (::testing::Test::HasFatalFailure()) return;
+    const long long before = now();
+    const Done left = caller.leave(way.name, place);
+    EXPECT_EQ(left.report.room, Room::as_new) << "it did not stand in a room that was kept";
+    EXPECT_NE(left.report.exit_code.value_or(0), 2) << "there is no such way";
+    EXPECT_EQ(left.output, "") << limited(left.report);
+    if (meanwhile) meanwhile(way);
+    const Done seen = caller.look(place);
+    EXPECT_TRUE(seen.report.ok()) << limited(seen.report);
+    const Traces traces = traces_of(seen.output);
+    EXPECT_EQ(difference(fresh.text, traces.text), "") << "seen by the next call";
+    if (seen.report.room == Room::as_new) {
+      EXPECT_LT(traces.changed, before) << "a directory changed while it left something";
+      EXPECT_EQ(way.after, After::may_stay) << limited(left.report);
+    }
+    ::testing::Test::RecordProperty(way.name, to_string(seen.report.room));
+  }
+}
+
+void expect_nothing_passes(const Ways& ways, const Policy& policy = room_policy(),
+                           const std::string& place = "",
+                           const std::function<void(const Way&)>& meanwhile = {}) {
+  expect_nothing_passes<CommandCaller>(ways, policy, place, meanwhile);
+  expect_nothing_passes<FunctionCaller>(ways, policy, place, meanwhile);
+}
+
+// --- that the tests below mean something ---
+
+TEST(Rooms, CleanCallsStandInTheSameRoom) {
+  CommandCaller commands(room_policy());
+  FunctionCaller functions(room_policy());
+  for (Caller* const caller : std::initializer_list<Caller*>{&commands, &functions})
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(caller->leave("nothing", "").report.room, i ? Room::as_new : Room::fresh) << i;
+}
+
+TEST(Rooms, AFreshOneAndAKeptOneLookTheSame) {
+  const Policy policy = room_policy();
+  const auto look = [&]<typename Kind>(bool kept) {
+    Kind caller(policy);
+    if (kept) settle(caller, "");
+    const Done done = caller.look("");
+    EXPECT_EQ(done.report.room, kept ? Room::as_new : Room::fresh);
+    EXPECT_TRUE(done.report.ok()) << limited(done.report);
+    return traces_of(done.output).text;
+  };
+  const auto look_twice = [&]<typename Kind>(const char* kind) {
+    const std::string fresh = look.template operator()<Kind>(false);
+    EXPECT_EQ(difference(fresh, look.template operator()<Kind>(false)), "")
+        << kind << ", two fresh";
+    EXPECT_EQ(difference(fresh, look.template operator()<Kind>(true)), "") << kind << ", one kept";
+  };
+  look_twice.template operator()<CommandCaller>("commands");
+  look_twice.template operator()<FunctionCaller>("functions");
+}
+
+// --- what is left in the scratch space ---
+
+TEST(RoomWays, Files) {
+  expect_nothing_passes({{"file-in-tmp"},
+                         {"file-in-home"},
+                         {"file-in-shm"},
+                         {"file-in-workspace"},
+                         {"file-in-var-tmp"},
+                         {"empty-file"},
+                         {"sparse-file"},
+                         {"directory"},
+                         {"closed-directory"},
+                         {"deep-tree"},
+                         {"symlink"},
+                         {"hard-link"},
+                         {"fifo"},
+                         {"device"},
+                         {"strange-names"},
+                         {"file-moved-about"},
+                         {"full-scratch"},
+                         {"posix-shared-memory"},
+                         {"socket-with-a-path"},
+                         {"unnamed-file-given-a-name"}});
+}
+
+TEST(RoomWays, FilesThatAreDeleted) {
+  expect_nothing_passes({{"unnamed-file", After::may_stay},
+                         {"deleted-file-still-open"},
+                         {"deleted-file-held-by-a-daemon"},
+                         {"mapped-file-held-by-a-daemon"},
+                         {"files-made-and-removed"},
+                         {"full-scratch-emptied"}});
+}
+
+TEST(RoomWays, AttributesAndAcls) {
+  expect_nothing_passes({{"attribute-of-tmp"},
+                         {"attribute-of-each"},
+                         {"attribute-set-and-removed"},
+                         {"large-attribute"},
+                         {"default-acl"},
+                         {"access-acl"},
+                         {"default-acl-of-shm"}});
+}
+
+TEST(RoomWays, ModesTimesAndFlags) {
+  expect_nothing_passes({{"times-of-tmp"},
+                         {"times-of-shm"},
+                         {"times-put-back"},
+                         {"listed-directory", After::may_stay},
+                         {"mode-of-tmp"},
+                         {"mode-of-home"},
+                         {"mode-put-back"},
+                         {"sticky-tmp"},
+                         {"owner-anew"},
+                         {"flag-noatime", After::may_stay},
+                         {"flag-nodump", After::may_stay},
+                         {"flag-append", After::may_stay},
+                         {"mode-of-terminals", After::may_stay},
+                         {"mode-of-ptmx", After::may_stay},
+                         {"times-of-ptmx", After::may_stay},
+                         {"modes-of-devices", After::may_stay}});
+}
+
+TEST(RoomWays, DirectoriesAboveAListedPath) {
+  // Below HOME: what is above it is the cell's own.
+  const HostDirectory host;
+  const std::string data = host.make("data");
+  write_file(data + "/file", "the host's\n");
+  Policy policy = room_policy();
+  const std::string place = "/tmp/above/it/data";
+  policy.files.read.push_back(data + ":" + place);
+  expect_nothing_passes({{"parent-moved"},
+                         {"parent-moved-and-back"},
+                         {"parent-replaced"},
+                         {"parent-linked"},
+                         {"parent-exchanged"},
+                         {"parent-shut"},
+                         {"parent-attribute"},
+                         {"parent-times"},
+                         {"parent-has-another-name-beside"},
+                         {"parent-listed-itself"}},
+                        policy, place);
+}
+
+// --- objects with names, and what is in flight ---
+
+TEST(RoomWays, ObjectsOfSystemV) {
+  expect_nothing_passes({{"shared-memory"},
+                         {"private-shared-memory"},
+                         {"semaphores"},
+                         {"semaphores-with-undo"},
+                         {"queue"},
+                         {"empty-queue"},
+                         {"destroyed-memory-still-attached", After::may_stay},
+                         {"objects-made-and-removed", After::may_stay}});
+}
+
+TEST(RoomWays, QueuesKeysAndNames) {
+  expect_nothing_passes({{"posix-queue", After::may_stay},
+                         {"keys", After::may_stay},
+                         {"abstract-name", After::may_stay},
+                         {"abstract-names-of-a-daemon", After::may_stay},
+                         {"abstract-datagrams-of-a-daemon"},
+                         {"pending-connection"}});
+}
+
+TEST(RoomWays, WhatIsInFlight) {
+  expect_nothing_passes({{"memfd", After::may_stay},
+                         {"memfd-in-flight", After::may_stay},
+                         {"file-in-flight"},
+                         {"directory-in-flight", After::may_stay},
+                         {"many-in-flight", After::may_stay},
+                         {"listener-in-flight", After::may_stay},
+                         {"pidfd-in-flight", After::may_stay},
+                         {"terminal-in-flight", After::may_stay},
+                         {"mount-in-flight", After::may_stay},
+                         {"full-pipe", After::may_stay}});
+}
+
+TEST(RoomWays, Terminals) {
+  expect_nothing_passes(
+      {{"terminals", After::may_stay}, {"terminal-of-a-daemon", After::may_stay}});
+}
+
+// A socket of the host's in a listed directory, and what came by it.
+class Receiver {
+ public:
+  Receiver(const std::string& path, int type) : fd_(socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    if (type != SOCK_DGRAM) {
+      EXPECT_EQ(listen(fd_, 8), 0);
+    }
+    chmod(path.c_str(), 0777);
+    fcntl(fd_, F_SETFL, O_NONBLOCK);
+    is_datagram_ = type == SOCK_DGRAM;
+  }
+  ~Receiver() { close(fd_); }
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  // -1: nothing came.
+  int take() const {
+    const int from = is_datagram_ ? dup(fd_) : accept(fd_, nullptr, nullptr);
+    if (from < 0) return -1;
+    char byte;
+    iovec part{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    int came = -1;
+    if (recvmsg(from, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) > 0)
+      if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+          header && header->cmsg_type == SCM_RIGHTS)
+        memcpy(&came, CMSG_DATA(header), sizeof came);
+    close(from);
+    return came;
+  }
+
+ private:
+  int fd_;
+  bool is_datagram_;
+};
+
+TEST(RoomWays, DescriptorsThatLeaveTheCell) {
+  const HostDirectory host;
+  const Receiver stream(host / "stream", SOCK_STREAM),
+      seqpacket(host / "seqpacket", SOCK_SEQPACKET), datagram(host / "datagram", SOCK_DGRAM);
+  Policy policy = room_policy();
+  policy.files.read.push_back(host.path());
+  unsigned came = 0;
+  const Ways ways = {{"outside-stream"},   {"outside-home"},        {"outside-seqpacket"},
+                     {"outside-datagram"}, {"outside-by-a-daemon"}, {"outside-connected-datagram"},
+                     {"outside-raw"},      {"outside-pair"}};
+  std::vector<int> kept;
+  expect_nothing_passes(ways, policy, host.path(), [&](const Way& way) {
+    for (const Receiver* each : {&stream, &seqpacket, &datagram})
+      for (int directory; (directory = each->take()) >= 0; kept.push_back(directory)) {
+        ++came;
+        // Now, and when the next call has begun.
+        const int planted = openat(directory, "planted", O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+        if (planted >= 0) close(planted);
+        fchmod(directory, 0700);
+      }
+    SCOPED_TRACE(way.name);
+  });
+  EXPECT_GE(came, 2 * ways.size() - 2) << "the test would mean little";
+  for (const int each : kept) close(each);
+  expect_nothing_passes({{"outside-own-socket", After::goes}}, policy, host.path());
+}
+
+// --- processes ---
+
+TEST(RoomWays, SignalsToTheInit) {
+  expect_nothing_passes({{"term-to-init"},
+                         {"kill-to-init"},
+                         {"stop-to-init", After::may_stay},
+                         {"all-signals-to-init", After::may_stay},
+                         {"queued-signals-to-init", After::may_stay},
+                         {"signals-without-end", After::may_stay},
+                         {"kill-to-init-when-the-tool-is-gone", After::may_stay},
+                         {"owner-of-a-pipe", After::may_stay},
+                         {"owner-is-everyone", After::may_stay}});
+}
+
+TEST(RoomWays, Processes) {
+  expect_nothing_passes({{"timers", After::may_stay},
+                         {"blocked-and-ignored-signals", After::may_stay},
+                         {"daemon", After::may_stay},
+                         {"daemons-that-write"},
+                         {"stopped-process", After::may_stay},
+                         {"process-in-vfork", After::may_stay},
+                         {"process-without-a-signal-at-its-end", After::may_stay},
+                         {"brother", After::may_stay},
+                         {"brother-with-the-same-memory", After::may_stay},
+                         {"thread", After::may_stay},
+                         {"zombies", After::may_stay},
+                         {"subreaper", After::may_stay},
+                         {"storm", After::may_stay},
+                         {"traced-process"},
+                         {"group-of-init", After::may_stay},
+                         {"group-of-a-daemon", After::may_stay},
+                         {"many-numbers", After::may_stay}});
+}
+
+TEST(RoomWays, LimitsAndSchedulingOfTheInit) {
+  Ways ways = {{"nice-of-init"},
+               {"nice-of-its-group"},
+               {"nice-of-the-user"},
+               {"nice-of-the-user-by-number"},
+               {"nice-with-dirty-upper-half"},
+               {"ioprio-of-init"},
+               {"ioprio-of-its-group"},
+               {"ioprio-of-the-user"},
+               {"processor-of-init"},
+               {"policy-of-init"},
+               {"parameter-of-init"},
+               {"attributes-of-init"},
+               {"attributes-of-init-with-dirty-upper-half"},
+               {"autogroup-of-its-own", After::may_stay},
+               {"files-of-init", After::may_stay},
+               {"files-of-its-own", After::may_stay}};
+  static std::vector<std::string> names;
+  if (names.empty())
+    for (int i = 0; i < 16; ++i) names.push_back("limit-of-init-" + std::to_string(i));
+  for (const std::string& each : names)
+    // That of core dumps is answered as if it had been set.
+    ways.push_back({each.c_str(), each == "limit-of-init-4" ? After::may_stay : After::goes});
+  expect_nothing_passes(ways);
+}
+
+TEST(RoomWays, WhatAProcessHasOfItsOwn) {
+  expect_nothing_passes({{"limits-of-its-own", After::may_stay},
+                         {"scheduling-of-its-own", After::may_stay},
+                         {"own-habits", After::may_stay},
+                         {"memory-of-its-own", After::may_stay},
+                         {"filter-of-its-own", After::may_stay},
+                         {"names-that-are-not-there", After::may_stay}});
+}
+
+TEST(RoomWays, TheShapeOfTheRoom) {
+  expect_nothing_passes({{"mount"},
+                         {"bound-mount"},
+                         {"unmount"},
+                         {"namespace"},
+                         {"root"},
+                         {"host-name"},
+                         {"sysctls", After::may_stay},
+                         {"memory-of-init"},
+                         {"memory-of-init-by-its-file", After::may_stay}});
+}
+
+TEST(RoomWays, LocksAndWatches) {
+  const HostDirectory host;
+  write_file(host / "file", "the host's\n");
+  Policy policy = room_policy();
+  policy.files.read.push_back(host.path());
+  expect_nothing_passes({{"locks", After::may_stay},
+                         {"locks-of-a-daemon", After::may_stay},
+                         {"locks-in-flight", After::may_stay},
+                         {"lease"},
+                         {"notice-of-a-directory"},
+                         {"watch-of-files"}},
+                        policy, host.path());
+}
+
+}  // namespace
