@@ -50,16 +50,24 @@ TEST(Command, TellsItsSignalByName) {
 }
 
 TEST(Command, KeepsItsOutputWhenItsTimeIsOver) {
-  by_all_ways(sh("echo early; sleep 100; echo late"), with_wall(1000, 60'000), [](const Report& report) {
-    EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
-    EXPECT_EQ(report.out.bytes, "early\n");
-    EXPECT_EQ(report.exit_code, std::nullopt);
-    EXPECT_EQ(report.signal, SIGTERM);
-    EXPECT_TRUE(contains(report.message, "wall time")) << report.message;
-    EXPECT_TRUE(contains(report.message, "1 s")) << report.message;
-    EXPECT_GE(report.usage.wall, milliseconds(1000));
-    EXPECT_LT(report.usage.wall, kSoon);
-  });
+  // A machine that is busy may give the command no turn in its first second.
+  for (int seconds : {1, 4, 16}) {
+    bool printed = true;
+    by_all_ways(sh("echo early; sleep 100; echo late"), with_wall(1000 * seconds, 60'000),
+                [&](const Report& report) {
+                  EXPECT_EQ(report.outcome, Outcome::timeout) << describe(report);
+                  EXPECT_EQ(report.exit_code, std::nullopt);
+                  EXPECT_EQ(report.signal, SIGTERM);
+                  EXPECT_TRUE(contains(report.message, "wall time")) << report.message;
+                  EXPECT_TRUE(contains(report.message, std::to_string(seconds) + " s"))
+                      << report.message;
+                  EXPECT_GE(report.usage.wall, std::chrono::seconds(seconds));
+                  EXPECT_LT(report.usage.wall, std::chrono::seconds(seconds) + kSoon);
+                  printed = printed && report.out.bytes == "early\n";
+                  if (seconds == 16) EXPECT_EQ(report.out.bytes, "early\n");
+                });
+    if (printed) return;
+  }
 }
 
 TEST(Command, MayCleanUpInItsGracePeriod) {

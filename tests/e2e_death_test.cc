@@ -197,9 +197,9 @@ TEST(Death, OfAnInitTakesItsCellAlongBeforeTheCallIsOver) {
     const std::string marker = unique_marker("init");
     // Each has memory to give back, so that its end takes a while.
     const std::string line =
-        "i=0; while [ $i -lt 60 ]; do sh -c \"x=$(head -c 4000000 /dev/zero | tr '\\0' a); sleep "
+        "i=0; while [ $i -lt 60 ]; do sh -c 'x=$(head -c 2000000 /dev/zero | tr \"\\0\" a); sleep "
         "60; : " +
-        marker + "\" & i=$((i + 1)); done; wait";
+        marker + "' & i=$((i + 1)); done; wait";
     Runner runner(policy, {.ready = 1});
     auto pending = runner.run_async(sh(line));
     EXPECT_TRUE(comes_true([&] { return processes_with(marker).size() >= 60; }, 4 * kSoon));

@@ -300,7 +300,8 @@ std::vector<pid_t> processes_with(const std::string& marker) {
   return found;
 }
 
-void expect_gone(const std::string& marker, const brig::Report& report, const brig::Limits& limits) {
+void expect_gone(const std::string& marker, const brig::Report& report,
+                 const brig::Limits& limits) {
   SCOPED_TRACE(describe(report));
   const auto stuck = limits.timeout + limits.grace + std::chrono::seconds(6);
   const int waits = report.usage.wall >= stuck ? 1500 : 0;

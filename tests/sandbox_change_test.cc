@@ -355,7 +355,7 @@ TEST(SandboxToolPolicy, OneFieldThatDiffersIsAZygoteOfItsOwn) {
   [[maybe_unused]] const auto& [b1, b2, b3, b4, b5, b6, b7, b8, b9] = base.files;
   [[maybe_unused]] const auto& [c1, c2, c3] = base.environment;
   [[maybe_unused]] const auto& [d1, d2] = base.syscalls;
-  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8] = base;
+  [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9] = base;
   // In parts, so that not all zygotes of a small machine are there at once.
   constexpr std::size_t kPart = 7;
   for (std::size_t first = 0; first < changes.size(); first += kPart) {

@@ -38,8 +38,8 @@ volatile pid_t g_tool = 0, g_keeper = 0;
 volatile bool g_killed = false;  // set when the keeper has died
 bool g_jailed = false;
 bool g_kill_all = false;  // kill(-1) reaches this cell's processes and no others
-// In a room that is kept: there is no tool between two calls, and when the host's signal comes
-// before the tool that it is for, that one is killed when it is there.
+// In a room that is kept there is no tool between two calls, and nothing to kill. If the host's
+// signal comes before the tool that it is for, that tool is killed when it is there.
 volatile bool g_between = false, g_kill_next = false;
 bool g_keeps_room = false;
 
@@ -55,6 +55,7 @@ void on_term(int) {
 // Runs when the host ends the call, or, on floors without a pid namespace, when the keeper has
 // died.
 void on_kill(int) {
+  if (g_between) return;
   const int error = errno;
   // Set this only if the keeper is gone. Otherwise the signal came from the host, which knows, or
   // from the tool, whose end must not look like brig's doing. In a jail the death of the keeper
@@ -65,7 +66,7 @@ void on_kill(int) {
     kill(-g_tool, SIGKILL);
     kill(g_tool, SIGKILL);
   } else if (g_kill_all && g_keeps_room) {
-    g_kill_next = !g_between;
+    g_kill_next = true;
   } else {
     _exit(1);
   }
@@ -234,13 +235,16 @@ void reap_all(pid_t tool, wire::Message& message) {
   message.tag = wire::Tag::tool_ended;
   message.status = status;
   message.killed = g_killed;
-  // Forks can't race with this: a process with a pending SIGKILL can't fork.
-  if (g_kill_all)
-    kill(-1, SIGKILL);
-  else
+  // The tool is usually alone. To kill everybody, the kernel looks at every process of the machine.
+  // (Forks can't race with that: a process with a pending SIGKILL can't fork.)
+  pid_t pid = wait4(-1, nullptr, WNOHANG, &usage);
+  if (pid > 0) add_usage(message, usage);
+  if (!g_kill_all)
     end_descendants();
+  else if (pid >= 0 || errno != ECHILD)
+    kill(-1, SIGKILL);
   for (;;) {
-    const pid_t pid = wait4(-1, nullptr, 0, &usage);
+    pid = wait4(-1, nullptr, 0, &usage);
     if (pid > 0) add_usage(message, usage);
     if (pid < 0 && errno != EINTR) break;
   }

@@ -100,7 +100,8 @@ bool RoomCheck::count(Counts& counts, State& what) const {
 bool RoomCheck::look_at_self(Self& self) {
   memset(&self, 0, sizeof self);
   for (unsigned i = 0; i < RLIM_NLIMITS; ++i)
-    if (syscall(SYS_prlimit64, 0, i, nullptr, &self.limits[i]) != 0) return false;
+    // Not prlimit: the filters look at its arguments, and at these calls' only once.
+    if (syscall(SYS_getrlimit, i, &self.limits[i]) != 0) return false;
   if (syscall(SYS_sched_getaffinity, 0, sizeof self.cpus, &self.cpus) < 0) return false;
   if (syscall(SYS_sched_getattr, 0, self.scheduling, sizeof self.scheduling, 0) != 0) return false;
   self.io_priority = syscall(SYS_ioprio_get, 1 /* IOPRIO_WHO_PROCESS */, 0);

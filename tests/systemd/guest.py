@@ -242,7 +242,8 @@ def crash(start: Callable[..., str], *options: str) -> None:
 def crashes_in_a_cell_start_no_handler() -> None:
     with Handler() as handler:
         assert handler.handles(lambda: login("sh", "-c", CRASH, code=None)), "of one outside it is started"
-        for start in (run, login):
+        starts: tuple[Callable[..., str], ...] = (run, login)
+        for start in starts:
             for floor in ("jail", "landlock", "process"):
                 assert not handler.handles(lambda: crash(start, "--isolation", floor)), (start, floor)
 
