@@ -13,6 +13,7 @@
 
 #include "escape.h"
 #include "guests/traces.h"
+#include "rooms.h"
 
 namespace {
 
@@ -30,42 +31,6 @@ struct Way {
   After after = After::goes;
 };
 using Ways = std::vector<Way>;
-
-Policy room_policy() {
-  Policy policy = escape::policy();
-  policy.limits.grace = milliseconds(0);
-  policy.files.write_optional.clear();  // A room with a path to write is fresh each time.
-  policy.files.protect.clear();
-  return policy;
-}
-
-// Lines that differ, of two texts.
-std::string difference(const std::string& one, const std::string& other) {
-  std::map<std::string, int> lines;
-  std::string line, text;
-  for (std::istringstream in(one); std::getline(in, line);) ++lines[line];
-  for (std::istringstream in(other); std::getline(in, line);) --lines[line];
-  for (const auto& [each, count] : lines)
-    if (count && text.size() < 2000) text += (count > 0 ? "- " : "+ ") + each + "\n";
-  return text;
-}
-
-struct Traces {
-  std::string text;
-  long long changed = 0;  // When a directory of the scratch space last did.
-};
-
-Traces traces_of(const std::string& output) {
-  Traces traces;
-  std::string line;
-  for (std::istringstream in(output); std::getline(in, line);) {
-    if (!line.starts_with("time "))
-      traces.text += line + "\n";
-    else
-      traces.changed = std::max(traces.changed, std::stoll(line.substr(line.rfind(' '))));
-  }
-  return traces;
-}
 
 long long now() {
   timespec time{};
@@ -104,11 +69,14 @@ class CommandCaller : public Caller {
 };
 
 std::string do_in_cell(const std::string& way, const std::string& place) {
-  if (way != "traces") return leave_behind(way.c_str(), place.c_str()) == 0 ? "" : "no such way";
   char* text = nullptr;
   std::size_t size = 0;
   FILE* const out = open_memstream(&text, &size);
-  print_traces(out, place.c_str());
+  print_room(out);
+  if (way == "traces")
+    print_traces(out, place.c_str());
+  else if (leave_behind(way.c_str(), place.c_str()) != 0)
+    fprintf(out, "no such way\n");
   fclose(out);
   return {text, size};
 }
@@ -135,14 +103,28 @@ class FunctionCaller : public Caller {
 
 std::string limited(const Report& report) { return describe(report).substr(0, 500); }
 
-// A call that leaves nothing, in a room that was kept. Only the first one may have a fresh one.
-void settle(Caller& caller, const std::string& place) {
-  for (int i = 0; i < 3; ++i) {
+// Calls that leave nothing, until one is in a room that was kept.
+bool settle(Caller& caller, const std::string& place) {
+  for (int i = 0; i < 20; ++i) {
     const Done done = caller.leave("nothing", place);
-    ASSERT_TRUE(done.report.ok()) << limited(done.report);
-    if (done.report.room == Room::as_new) return;
+    EXPECT_TRUE(done.report.ok()) << limited(done.report);
+    if (done.report.room == Room::as_new) return true;
   }
-  FAIL() << "no room is kept after a call that leaves nothing";
+  ADD_FAILURE() << "no room is kept after calls that leave nothing";
+  return false;
+}
+
+// A call that leaves something, in a room that was kept.
+bool leave_in_kept(Caller& caller, const Way& way, const std::string& place, Done& left,
+                   long long& before) {
+  for (int i = 0; i < 20; ++i) {
+    if (!settle(caller, place)) return false;
+    before = now();
+    left = caller.leave(way.name, place);
+    if (left.report.room == Room::as_new) return true;
+  }
+  ADD_FAILURE() << "it never stood in a room that was kept";
+  return false;
 }
 
 template <typename Kind>
@@ -160,23 +142,30 @@ void expect_nothing_passes(const Ways& ways, const Policy& policy, const std::st
   for (const Way& way : ways) {
     SCOPED_TRACE(std::string(way.name) + " (left by a " +
                  (std::is_same_v<Kind, CommandCaller> ? "command)" : "function)"));
-    settle(caller, place);
-    if (::testing::Test::HasFatalFailure()) return;
-    const long long before = now();
-    const Done left = caller.leave(way.name, place);
-    EXPECT_EQ(left.report.room, Room::as_new) << "it did not stand in a room that was kept";
+    Done left;
+    long long before = 0;
+    if (!leave_in_kept(caller, way, place, left, before)) return;
+    const std::string room = traces_of(left.output).room;  // "": it came to no end.
     EXPECT_NE(left.report.exit_code.value_or(0), 2) << "there is no such way";
-    EXPECT_EQ(left.output, "") << limited(left.report);
+    EXPECT_EQ(left.output.find("no such way"), std::string::npos);
     if (meanwhile) meanwhile(way);
-    const Done seen = caller.look(place);
-    EXPECT_TRUE(seen.report.ok()) << limited(seen.report);
-    const Traces traces = traces_of(seen.output);
-    EXPECT_EQ(difference(fresh.text, traces.text), "") << "seen by the next call";
-    if (seen.report.room == Room::as_new) {
-      EXPECT_LT(traces.changed, before) << "a directory changed while it left something";
+    // A caller can have two rooms, so the first look may be into the other one.
+    bool stayed = false;
+    for (int looks = 0; looks < 3 && !stayed; ++looks) {
+      const Done seen = caller.look(place);
+      EXPECT_TRUE(seen.report.ok()) << limited(seen.report);
+      Traces traces = traces_of(seen.output);
+      stayed = traces.room == room;
+      EXPECT_EQ(difference(fresh.text, traces.text, stayed), "") << "seen by the next call";
+      if (!stayed) continue;
+      EXPECT_EQ(seen.report.room, Room::as_new);
+      EXPECT_LE(traces.changed, before) << "a directory changed while it left something";
       EXPECT_EQ(way.after, After::may_stay) << limited(left.report);
     }
-    ::testing::Test::RecordProperty(way.name, to_string(seen.report.room));
+    EXPECT_TRUE(way.after == After::goes || !room.empty()) << limited(left.report);
+    if (getenv("BRIG_ROOMS_TELL"))
+      std::cout << way.name << ": " << to_string(left.report.outcome) << ", its room "
+                << (stayed ? "stayed" : "went") << "\n";
   }
 }
 
@@ -192,17 +181,30 @@ void expect_nothing_passes(const Ways& ways, const Policy& policy = room_policy(
 TEST(Rooms, CleanCallsStandInTheSameRoom) {
   CommandCaller commands(room_policy());
   FunctionCaller functions(room_policy());
-  for (Caller* const caller : std::initializer_list<Caller*>{&commands, &functions})
-    for (int i = 0; i < 20; ++i)
-      EXPECT_EQ(caller->leave("nothing", "").report.room, i ? Room::as_new : Room::fresh) << i;
+  for (Caller* const caller : std::initializer_list<Caller*>{&commands, &functions}) {
+    // One is made ahead while the first call runs, so that there can be two.
+    std::map<std::string, int> rooms;
+    int kept = 0;
+    for (int i = 0; i < 40; ++i) {
+      const Done done = caller->leave("nothing", "");
+      kept += done.report.room == Room::as_new;
+      const int before = rooms[traces_of(done.output).room]++;
+      EXPECT_EQ(before > 0, done.report.room == Room::as_new) << "the report says what was";
+    }
+    EXPECT_GE(kept, 30);
+    EXPECT_LE(rooms.size(), 10u);
+  }
 }
 
 TEST(Rooms, AFreshOneAndAKeptOneLookTheSame) {
   const Policy policy = room_policy();
   const auto look = [&]<typename Kind>(bool kept) {
     Kind caller(policy);
-    if (kept) settle(caller, "");
-    const Done done = caller.look("");
+    Done done;
+    do {
+      if (kept && !settle(caller, "")) return std::string();
+      done = caller.look("");
+    } while (kept && done.report.room == Room::fresh);
     EXPECT_EQ(done.report.room, kept ? Room::as_new : Room::fresh);
     EXPECT_TRUE(done.report.ok()) << limited(done.report);
     return traces_of(done.output).text;
@@ -233,7 +235,7 @@ TEST(RoomWays, Files) {
                          {"symlink"},
                          {"hard-link"},
                          {"fifo"},
-                         {"device"},
+                         {"device", After::may_stay},
                          {"strange-names"},
                          {"file-moved-about"},
                          {"full-scratch"},
@@ -416,8 +418,8 @@ TEST(RoomWays, DescriptorsThatLeaveTheCell) {
 // --- processes ---
 
 TEST(RoomWays, SignalsToTheInit) {
-  expect_nothing_passes({{"term-to-init"},
-                         {"kill-to-init"},
+  expect_nothing_passes({{"term-to-init", After::may_stay},
+                         {"kill-to-init", After::may_stay},
                          {"stop-to-init", After::may_stay},
                          {"all-signals-to-init", After::may_stay},
                          {"queued-signals-to-init", After::may_stay},

@@ -929,6 +929,8 @@ int leave_behind(const char* way, const char* place) {
 #ifndef BRIG_NO_MAIN
 // leave WAY [PLACE]
 int main(int argc, char** argv) {
-  return argc < 2 ? 2 : leave_behind(argv[1], argc > 2 ? argv[2] : "");
+  if (argc < 2) return 2;
+  print_room(stdout);
+  return leave_behind(argv[1], argc > 2 ? argv[2] : "");
 }
 #endif

@@ -49,7 +49,10 @@ static long long moment(struct statx_timestamp time) {
 static void attributes(const char* path) {
   char names[4096], value[4096];
   const ssize_t size = llistxattr(path, names, sizeof names);
-  if (size <= 0) return number("  attributes", size);
+  if (size <= 0) {
+    number("  attributes", size);
+    return;
+  }
   for (const char* name = names; name < names + size; name += strlen(name) + 1) {
     const ssize_t got = lgetxattr(path, name, value, sizeof value);
     fprintf(out, "  attribute %s", name);
@@ -184,6 +187,13 @@ static void show_text(const char* path, const char* const* without, int first, i
       if (!space && !in_field) ++field;
       in_field = !space;
       if (field < first || field == not ) continue;
+      // Slots of root's have users of their own.
+      const int of_slot = c > line + 2 && !strncmp(c - 3, "id=", 3);
+      if (of_slot && isdigit((unsigned char)*c)) {
+        fputc('#', out);
+        c += strspn(c, "0123456789") - 1;
+        continue;
+      }
       fputc(vague && isdigit((unsigned char)*c) ? '#' : *c, out);
     }
     fputc('\n', out);
@@ -192,7 +202,10 @@ static void show_text(const char* path, const char* const* without, int first, i
 
 static void show_below(const char* path, const char* const* without, int depth) {
   struct stat info;
-  if (lstat(path, &info) != 0) return number(path, -1);
+  if (lstat(path, &info) != 0) {
+    number(path, -1);
+    return;
+  }
   if (begins(path, without)) return;
   if (S_ISREG(info.st_mode)) {
     fprintf(out, "mode %o owner %u ", info.st_mode, info.st_uid);
@@ -238,11 +251,16 @@ static void kernel_files(void) {
   for (const char* const* name = of_process; *name; ++name) {
     char path[64];
     snprintf(path, sizeof path, "/proc/1/%s", *name);
-    show_text(path, 0, 0, -1,
-              is(*name, "uid_map") || is(*name, "gid_map") || is(*name, "autogroup"));
+    // What a copy of the host may have is on top of what the host had when it was copied. And init has
+    // its tool's score for a moment, while it forks it.
+    static const char* const of_host[] = {"Max data", "Max address", 0};
+    if (!is(*name, "oom_score_adj"))
+      show_text(path, of_host, 0, -1,
+                is(*name, "uid_map") || is(*name, "gid_map") || is(*name, "autogroup"));
     if (is(*name, "comm")) break;
     snprintf(path, sizeof path, "/proc/self/%s", *name);
-    show_text(path, 0, 0, -1, is(*name, "uid_map") || is(*name, "gid_map"));
+    show_text(path, of_host, 0, -1,
+              is(*name, "uid_map") || is(*name, "gid_map") || is(*name, "autogroup"));
   }
   for (const char* const* name = of_process; *name; ++name) {
     char path[64];
@@ -251,8 +269,9 @@ static void kernel_files(void) {
     if (lstat(path, &info) == 0)
       fprintf(out, "%s mode %o owner %u\n", path, info.st_mode, info.st_uid);
   }
-  show_text("/proc/self/cgroup", 0, 0, -1, 1);
-  show_text("/proc/1/cgroup", 0, 0, -1, 1);
+  // Without the path: it counts how often the slot got new groups.
+  static const char paths_of[][20] = {"/proc/self/cgroup", "/proc/1/cgroup"};
+  for (int i = 0; i < 2; ++i) number(paths_of[i], access(paths_of[i], R_OK));
   // Without the numbers of mounts and devices.
   show_text("/proc/self/mountinfo", 0, 4, -1, 0);
   for (char** name = names_in("/proc/sysvipc"); *name; ++name) {
@@ -389,7 +408,7 @@ static void descriptors(void) {
     struct stat info;
     if (fstat(fd, &info) != 0) continue;  // The directory that was read.
     int waiting = -1;
-    ioctl(fd, FIONREAD, &waiting);
+    if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY) ioctl(fd, FIONREAD, &waiting);
     fprintf(out, "descriptor %d type %o flags %x %x owner %d signal %d size %d waiting %d\n", fd,
             info.st_mode & S_IFMT, fcntl(fd, F_GETFL), fcntl(fd, F_GETFD), fcntl(fd, F_GETOWN),
             fcntl(fd, F_GETSIG), fcntl(fd, F_GETPIPE_SZ), waiting);
@@ -422,8 +441,11 @@ static void scheduling(int pid) {
       fprintf(out, "limit %d: %s\n", i, error_name(errno));
       continue;
     }
-    // These are on top of what the process that was copied had; it may differ by a page.
-    if (i == RLIMIT_AS || i == RLIMIT_DATA) limit.rlim_cur >>= 21, limit.rlim_max >>= 21;
+    // These are on top of what the process that was copied had.
+    if (i == RLIMIT_AS || i == RLIMIT_DATA) {
+      fprintf(out, "limit %d: %s\n", i, limit.rlim_cur == RLIM_INFINITY ? "none" : "some");
+      continue;
+    }
     fprintf(out, "limit %d: %llu %llu\n", i, (unsigned long long)limit.rlim_cur,
             (unsigned long long)limit.rlim_max);
   }
@@ -504,7 +526,10 @@ static void itself(void) {
 // The mark of an earlier call, in memory that is this process's own.
 static void memory(void) {
   FILE* maps = fopen("/proc/self/maps", "re");
-  if (!maps) return number("maps", -1);
+  if (!maps) {
+    number("maps", -1);
+    return;
+  }
   char line[8192];
   int found = 0;
   while (fgets(line, sizeof line, maps)) {
@@ -516,7 +541,7 @@ static void memory(void) {
     for (const unsigned char* at = (const unsigned char*)from;
          at + kMarkSize <= (const unsigned char*)to; ++at) {
       int same = 0;
-      while (same < kMarkSize && (at[same] ^ 0xff) == kInvertedMark[same]) ++same;
+      while (same < kMarkSize && at[same] + kInvertedMark[same] == 0xff) ++same;
       found += same == kMarkSize;
     }
   }
@@ -539,6 +564,7 @@ void print_traces(FILE* to, const char* place) {
 #ifndef BRIG_NO_MAIN
 // traces [PLACE]
 int main(int argc, char** argv) {
+  print_room(stdout);
   print_traces(stdout, argc > 1 ? argv[1] : "");
   return fflush(stdout) ? 1 : 0;
 }
