@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
   for (; Clock::now() < end; ++seed) {
     // Few calls leave a room that may stay; many leave more.
     const std::string count = calls ? calls : std::to_string(1 + seed % 5 * (1 + seed % 7));
+    // Every other time in a room that was kept.
+    if (seed % 2) (void)runner.run(guest({"leave", "nothing"}));
     const brig::Report left = runner.run(guest({"random_calls", std::to_string(seed), count}));
     ++made;
     ++ends[to_string(left.outcome)];

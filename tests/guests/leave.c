@@ -640,7 +640,8 @@ static int leave_process(const char* way, const char* place) {
     (void)!write(-ready, "", 1);
     signal(SIGPIPE, SIG_IGN);
     for (;;) {
-      (void)!write(1, mark(), kMarkSize);
+      (void)!write(1, "x",
+                   1);  // Not the mark, which a host of functions would have in its memory then.
       make_file("/tmp/as-left");
     }
   }
