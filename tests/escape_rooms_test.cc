@@ -337,9 +337,10 @@ TEST(Rooms, AnEndThatIsNotCleanTakesItsRoomAlong) {
       {"timeout", "while :; do :; done", {Outcome::timeout}},
       {"cancellation", "sleep 60", {Outcome::cancelled}},
       {"output", "head -c 900000 /dev/zero", {Outcome::output_limit}},
+      // Without a cgroup the program is told that there is no more, and ends by itself.
       {"memory",
-       "exec tail -c 100m /dev/zero >/dev/null",
-       {Outcome::memory_limit, Outcome::exit, Outcome::signal}},
+       "exec $GUESTS/hog malloc 200 >/dev/null",
+       {has_cgroups() ? Outcome::memory_limit : Outcome::exit}},
       {"violation", "$GUESTS/leave mount >/dev/null", {Outcome::ok}},
   };
   const auto room_of = [](const Report& report) { return traces_of(report.out.bytes).room; };
@@ -363,6 +364,7 @@ TEST(Rooms, AnEndThatIsNotCleanTakesItsRoomAlong) {
     EXPECT_TRUE(std::count(each.outcomes.begin(), each.outcomes.end(), end.outcome))
         << limited(end);
     ASSERT_NE(room_of(end), "") << limited(end);
+    if (end.outcome == Outcome::exit) continue;
     for (int i = 0; i < 6; ++i) {
       const Report next = runner.run(guest({"leave", "nothing"}));
       EXPECT_TRUE(next.ok()) << limited(next);
