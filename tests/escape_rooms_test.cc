@@ -494,6 +494,34 @@ TEST(Rooms, ASecretOfOneCallIsNotInTheMemoryOfTheNext) {
   EXPECT_GT(kept, 1);
 }
 
+volatile sig_atomic_t g_signals = 0;
+
+// A function's init is a copy of the host: what its handlers change would be in all later calls.
+TEST(Rooms, AHandlerOfTheHostsDoesNotRunInTheInit) {
+  struct sigaction action {
+  }, old{};
+  action.sa_handler = [](int) { g_signals = g_signals + 1; };
+  sigaction(SIGHUP, &action, &old);
+  sigaction(SIGRTMIN + 2, &action, nullptr);
+  brig::Toolbox tools;
+  tools.add("signals", "Signals to the init.", {}, [] {
+    const int before = g_signals;
+    for (int i = 0; i < 5; ++i) kill(1, SIGHUP), kill(1, SIGRTMIN + 2);
+    usleep(20'000);
+    return before;
+  });
+  brig::Sandbox box(std::move(tools), room_policy(), {.ready_max = 1});
+  int kept = 0;
+  for (int i = 0; i < 8; ++i) {
+    const auto result = box.call("signals", nullptr);
+    EXPECT_EQ(result.output, 0) << i;
+    kept += result.report.room == Room::as_new;
+  }
+  EXPECT_GT(kept, 2);
+  sigaction(SIGHUP, &old, nullptr);
+  signal(SIGRTMIN + 2, SIG_DFL);
+}
+
 // What the host shares with others is private to each copy of it, and not to each room.
 TEST(Rooms, SharedMemoryOfTheHostIsPrivateToEachCall) {
   void* const shared =
