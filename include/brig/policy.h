@@ -146,7 +146,7 @@ enum class Isolation {
 // What the cells of a Runner, a Sandbox or a server stand in. brig::run() always makes a fresh one.
 enum class Room {
   // The room of an earlier call of the same caller, if the kernel itself shows that the call left
-  // nothing in it; otherwise a fresh one. Four times as fast.
+  // nothing in it; otherwise a fresh one. Faster under load.
   as_new,
   // New namespaces, mounts and locks for every cell.
   fresh,
