@@ -30,11 +30,13 @@ function(brig_take_sources target from)
   target_sources(${target} PRIVATE ${ARGN})
 endfunction()
 
-# brig_check_helper(target): fails the build if an object of that library throws, allocates with `new`, or takes a lock. brig-helper
-# itself needs no such check: it is compiled without the headers of libstdc++, and linked without it.
+# brig_check_helper(target): fails the build if an object of that target throws, allocates, or takes a lock. Only the files that
+# may read directories are compiled alone, so that the check can tell their objects.
 function(brig_check_helper target)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/helper/clean_up.cc ${PROJECT_SOURCE_DIR}/src/os/threads.cc
+                              TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_custom_command(TARGET ${target} POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:${target}>
+    COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} "-DOBJECTS=$<TARGET_OBJECTS:${target}>"
             -P ${PROJECT_SOURCE_DIR}/cmake/CheckHelper.cmake
     VERBATIM)
 endfunction()

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "http/http.h"
-#include "json/json_same.h"
+#include "testing/json_same.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

@@ -1,6 +1,7 @@
 # The package's files: carried inside libbrig for the interpreters of zygotes, and installed.
 set(brig_python_files
   brig/__init__.py
+  brig/_after_import.py
   brig/_answer.py
   brig/_budget.py
   brig/_builtin.py

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <regex>
 #include <string>
 #include <thread>
 
@@ -179,6 +180,13 @@ TEST_F(CApi, ASignalEndsACallIfItsHandlerSaysSo) {
   EXPECT_EQ(second_line(text)["outcome"], "cancelled");
 }
 
+// RFC 3339, UTC, milliseconds.
+bool is_time(const Json& value) {
+  return value.is_string() &&
+         std::regex_match(value.get<std::string>(),
+                          std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ)"));
+}
+
 TEST_F(CApi, TellsWhatHappens) {
   brig_c_watch* watch = brig_c_sandbox_watch(box_, 64, nullptr);
   pollfd poll_fd{brig_c_watch_descriptor(watch), POLLIN, 0};
@@ -186,8 +194,11 @@ TEST_F(CApi, TellsWhatHappens) {
   call(R"({"tool":"say","arguments":{"text":"hi"},"call_id":"x"})");
   std::vector<std::string> kinds;
   std::size_t size = 0;
-  while (poll(&poll_fd, 1, 0) == 1)
-    kinds.push_back(Json::parse(taken(brig_c_watch_next(watch, 0, &size)))["kind"]);
+  while (poll(&poll_fd, 1, 0) == 1) {
+    const Json event = Json::parse(taken(brig_c_watch_next(watch, 0, &size)));
+    kinds.push_back(event["kind"]);
+    EXPECT_TRUE(is_time(event["at"])) << event;
+  }
   EXPECT_EQ(kinds, (std::vector<std::string>{"queued", "started", "output", "finished"}));
   EXPECT_EQ(brig_c_watch_next(watch, 0, &size), nullptr);
   EXPECT_EQ(brig_c_watch_ended(watch), 0);
@@ -264,15 +275,22 @@ TEST(CApiRun, RunsACommandUntilItIsCancelled) {
 
 TEST(CApiRun, ThePolicysWordsHaveTheirEffect) {
   const e2e::HostDirectory host;
-  const std::string data = host.make("data"), home = host.make("home");
+  const std::string data = host.make("data"), home = host.make("home"), own = host.make("own");
   e2e::write_file(data + "/file", "of data\n");
+  e2e::write_file(data + "/program", "#!/bin/sh\necho ran\n");
+  chmod((data + "/program").c_str(), 0755);
+  e2e::write_file(own + "/kept", "as it was\n");
   for (const char* name : {"home/.cargo", "home/.cargo/registry"}) host.make(name);
   e2e::write_file(home + "/.cargo/registry/crate", "a crate\n");
   const e2e::Variable at_home("HOME", home.c_str()), lang("LANG", "C.UTF-8");
   const Json policy{{"timeout", "20s"},
                     {"user", "root"},
                     {"preset", {"rust"}},
-                    {"files", {{"read", {data + ":/opt/data"}}}},
+                    {"files",
+                     {{"read_optional", {data + ":/opt/data", host / "missing"}},
+                      {"noexec", {data, host / "missing"}},
+                      {"write", {own}},
+                      {"protect", {own + "/kept"}}}},
                     {"environment", {{"unset", {"LANG"}}}},
                     {"scratch", "1.5M"},
                     {"memory", "1.5G"}};
@@ -287,9 +305,12 @@ TEST(CApiRun, ThePolicysWordsHaveTheirEffect) {
   const std::string line = "id -u; cat /opt/data/file " + home +
                            "/.cargo/registry/crate; echo $CARGO_NET_OFFLINE ${LANG-no LANG}; "
                            "echo $(($(stat -f -c '%b * %S' /tmp))); ls " +
-                           data;
+                           data + "; /opt/data/program; echo x >" + own + "/new; echo x >" + own +
+                           "/kept";
   const Json report = run({{"argv", {"/bin/sh", "-c", line}}, {"policy", policy}}, -1);
   EXPECT_EQ(report["stdout"], "0\nof data\na crate\ntrue no LANG\n1572864\n") << report;
+  EXPECT_EQ(e2e::read_file(own + "/new"), "x\n") << report;
+  EXPECT_EQ(e2e::read_file(own + "/kept"), "as it was\n") << report;
   if (!e2e::has_cgroups()) return;
   const int cancel = eventfd(0, EFD_CLOEXEC);
   std::thread napping([&] { run({{"argv", {"sleep", "60"}}, {"policy", policy}}, cancel); });

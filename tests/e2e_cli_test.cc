@@ -27,8 +27,8 @@ TEST(Cli, ExitCodes) {
   };
   EXPECT_EQ(code(run_sh("echo hello"), 0).out, "hello\n");
   EXPECT_EQ(code(run_sh("echo err >&2; exit 7"), 7).err, "err\n");
-  EXPECT_TRUE(
-      contains(code(run_sh("echo early; sleep 60", {"--timeout", "1s"}), 124).err, "wall time"));
+  EXPECT_TRUE(contains(code(run_sh("echo early; sleep 60", {"--timeout", "1s"}), 124).err,
+                       "its timeout of 1 s"));
   EXPECT_TRUE(contains(code({"run", "--memory", "nonsense", "--", "true"}, 125).err, "nonsense"));
   EXPECT_TRUE(contains(code({"run", "--", "/usr"}, 126).err, "/usr"));
   EXPECT_TRUE(contains(code({"run", "--", "no-such-program"}, 127).err, "no-such-program"));

@@ -136,7 +136,7 @@ TEST(CliTty, TimeoutsHoldAndTheTerminalIsRestored) {
              .out = terminal.inside,
              .err = terminal.inside,
              .session = true});
-  EXPECT_TRUE(contains(terminal.until("wall time"), "wall time")) << terminal.seen;
+  EXPECT_TRUE(contains(terminal.until("its timeout"), "its timeout")) << terminal.seen;
   EXPECT_EQ(brig.wait(), 124) << terminal.seen;
   tcgetattr(terminal.inside, &after);
   EXPECT_EQ(before.c_lflag, after.c_lflag) << "the terminal was not restored";

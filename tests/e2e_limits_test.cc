@@ -54,6 +54,13 @@ TEST(Command, ASanitizerIsToldWhatItLacks) {
   }
 }
 
+TEST(Command, IsTheFirstThatAKernelShortOfMemoryEnds) {
+  by_all_ways(sh("cat /proc/self/oom_score_adj; sh -c 'cat /proc/self/oom_score_adj'"),
+              with_wall(60'000), [](const Report& report) {
+                EXPECT_EQ(report.out.bytes, "1000\n1000\n") << describe(report);
+              });
+}
+
 TEST(Command, EndsAtItsCpuTime) {
   Policy policy = with_wall(60'000);
   policy.limits.cpu_time = milliseconds(500);
@@ -147,6 +154,25 @@ TEST(Command, TellsWhenItWasRefusedProcesses) {
     EXPECT_EQ(violations(report, "processes", "refused a new process"), 21u);
     EXPECT_TRUE(contains(report.message, "10 processes")) << report.message;
   });
+}
+
+// On the other floors brig has no limit of its own without a cgroup: what is used up is the user's,
+// and another time there may be more.
+TEST(Command, IsToldToTryAgainWhereOthersUseUpTheProcesses) {
+  Policy policy;
+  policy.isolation = Isolation::process;
+  policy.network = brig::Network::host;
+  const Report report = brig::run(sh("echo 'sh: Cannot fork' >&2; exit 2"), policy);
+  EXPECT_EQ(report.outcome, Outcome::exit) << describe(report);
+  if (enforces(report, "processes:cgroup")) {
+    EXPECT_TRUE(report.violations.empty()) << describe(report);
+    return;
+  }
+  ASSERT_EQ(report.violations.size(), 1u) << describe(report);
+  EXPECT_EQ(report.violations[0].code, "processes.refused");
+  EXPECT_EQ(report.violations[0].retry, brig::Retry::may_help);
+  EXPECT_TRUE(contains(report.message, "try again when fewer run")) << report.message;
+  EXPECT_FALSE(contains(report.message, "limits.processes")) << report.message;
 }
 
 // 64 is what many programs start, and each has a first thread, too.

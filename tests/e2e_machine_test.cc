@@ -135,6 +135,22 @@ TEST(Machine, AHostNameThatMayNotBeSetIsNoFailure) {
   EXPECT_TRUE(contains(said, "ran: 1000\n")) << said;
 }
 
+TEST(Machine, AHostNameThatMayNotBeSetIsToldByTheDoctor) {
+  const auto told = [] {
+    const brig::Capabilities found = brig::probe();
+    for (const brig::Layer& layer : found.layers)
+      if (layer.name == "host_name")
+        return std::string(layer.present ? "there" : "missing") +
+               (layer.required ? ", required: " : ": ") + layer.fix +
+               (found.jail ? "; the jail works" : "; the jail does not work");
+    return std::string("not told");
+  };
+  EXPECT_EQ(
+      said_by_child([] { return refuse(SYS_sethostname); }, told),
+      "missing: optional: without it a cell sees this machine's host name instead of \"brig\"; "
+      "the jail works");
+}
+
 // The helper gives up while its plan is still on the way, or after: the reason must not depend on which.
 TEST(Machine, WithoutUserNamespacesTheReasonIsToldEveryTime) {
   const std::string said = said_by_child(lose_namespaces, [] {

@@ -281,6 +281,7 @@ TEST(PolicyFromAPipe, ThatIsEmptyOrNoPipeIsRefused) {
 
 TEST(PolicyFromAPipe, ThatIsTooLongIsRefusedWithoutWaitingForItsEnd) {
   Pipe pipe;
+  signal(SIGPIPE, SIG_IGN);
   std::thread writer([&] {
     const std::string chunk(1 << 16, '#');
     for (int i = 0; i < 20 && write(pipe.ends[1], chunk.data(), chunk.size()) > 0; ++i) {
@@ -291,7 +292,6 @@ TEST(PolicyFromAPipe, ThatIsTooLongIsRefusedWithoutWaitingForItsEnd) {
   {
     Brig brig({.arguments = run_sh("echo ran", {"--policy", "-"}), .in = pipe.ends[0]});
     pipe.close_read();  // so that the writer ends with it
-    signal(SIGPIPE, SIG_IGN);
     const int code = brig.wait();
     result = Result{code, brig.out, brig.err, 0};
   }

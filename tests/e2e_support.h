@@ -79,7 +79,7 @@ inline Command argv(std::vector<std::string> words) {
   return command;
 }
 
-// The usual policy with another wall time.
+// The usual policy with another timeout.
 Policy with_wall(int wall_ms, int grace_ms = 300);
 
 inline constexpr brig::Isolation kFloors[] = {brig::Isolation::jail, brig::Isolation::landlock,

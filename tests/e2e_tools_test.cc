@@ -235,7 +235,7 @@ TEST_F(Tools, ExitCodes) {
   code("shell", line_arguments("echo oops >&2; echo again >&2; exit 7"), 1,
        "exit code 7: oops\n      again\n");
   code("typed", "{}", 1, "schema");
-  code("hasty", "{}", 124, "wall time");
+  code("hasty", "{}", 124, "its timeout of");
   code("nowhere", "{}", 125, "no-such-program");
   code("greet", "{}", 126, "/who: expected a value: it is required");
   code("greet", R"({"who": 1, "extra": 2})", 126, "/extra");

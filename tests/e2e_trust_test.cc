@@ -87,6 +87,32 @@ TEST_F(Trust, WhatEveryoneCanWriteIsRefusedEvenIfItIsNamed) {
   EXPECT_FALSE(loaded());
 }
 
+TEST_F(Trust, APackageThatEveryoneCanWriteIsNotLoaded) {
+  const std::string package = host_.make("pack"), first = package + "/__init__.py";
+  write_file(host_ / "brig.toml", "[policy]\ntimeout = '20s'\nfiles.write = ['" + host_ / "mark" +
+                                      "']\n[[python]]\nmodule = 'pack'\n");
+  std::filesystem::copy_file(host_ / "trap.py", first);
+  ASSERT_EQ(chmod(package.c_str(), 0777), 0);
+  Result result = brig({"tools"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "python package '" + package +
+                                       "' is not trusted: everyone can "
+                                       "write to it"))
+      << result;
+  ASSERT_EQ(chmod(package.c_str(), 0755), 0);
+  ASSERT_EQ(chmod(first.c_str(), 0666), 0);
+  result = brig({"tools"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "python module '" + first +
+                                       "' is not trusted: everyone can "
+                                       "write it"))
+      << result;
+  EXPECT_FALSE(loaded());
+  ASSERT_EQ(chmod(first.c_str(), 0644), 0);
+  (void)brig({"tools"});
+  EXPECT_TRUE(loaded()) << "the trap works";
+}
+
 // As umask 002 makes them where each user has a group of his own, which is how Debian's and Fedora's are.
 TEST_F(Trust, WhatAPrivateGroupCanWriteIsUsedAndLoaded) {
   struct stat info {};

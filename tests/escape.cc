@@ -57,6 +57,7 @@ void add_words(brig::Policy& policy) {
   policy.files.noexec.push_back(data);
   policy.files.write_optional.push_back(writable);
   policy.files.protect.push_back(kept);
+  policy.preset = {"git"};
   policy.environment.unset.insert(policy.environment.unset.end(), {"LC_CTYPE", "BRIG_WORDS"});
 }
 

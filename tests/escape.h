@@ -57,7 +57,7 @@ std::optional<std::uint32_t> inside();
 bool has_words();
 
 // If so: a path at another place, one that is missing, one that can't be executed, one that stays as it is below one that
-// can be written, and variables taken out.
+// can be written, variables taken out, and a preset.
 void add_words(brig::Policy& policy);
 
 // Takes out what only the jail has: `user`, and what add_words() adds.

@@ -124,6 +124,22 @@ TEST(Escape, CannotWriteToAFifoBelowAReadablePath) {
   expect_refused(report, {"write to a FIFO", "read and write a FIFO", "read a FIFO"});
 }
 
+// What SECURITY.md says of those places. If this fails, brig has become better than its documents.
+TEST(Escape, CanWriteToAFifoBelowAReadablePathInAPrivatePlace) {
+  const HostDirectory host;  // below /tmp
+  ASSERT_TRUE(host.path().starts_with("/tmp/"));
+  const std::string path = host / "fifo";
+  ASSERT_EQ(chmod(host.path().c_str(), 0755), 0);
+  ASSERT_EQ(mkfifo(path.c_str(), 0666), 0);
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  Policy readable = policy();
+  readable.files.read.push_back(host.path());
+  const Report report = brig::run(guest({"files", "fifo", path}), readable);
+  close(reader);
+  EXPECT_TRUE(has_line(report, "write to a FIFO: SUCCEEDED")) << describe(report);
+}
+
 TEST(Escape, CannotTakeALeaseOnAFileThatItMayRead) {
   HostDirectory host;
   write_file(host / "file", "text");

@@ -161,6 +161,21 @@ TEST(Escape, CannotCallWhatIsNotForTools) {
     EXPECT_EQ(violations(report, "syscall", name), 1u) << name;
 }
 
+// With the answer of a kernel that does not have them: programs that filter for speed go on without.
+TEST(Escape, CannotSetOptionsThatTakeWhatAllSocketsShare) {
+  Policy loopback = policy();
+  loopback.network = brig::Network::loopback;
+  const std::vector<std::pair<int, Policy>> families = {{AF_UNIX, policy()}, {AF_INET, loopback}};
+  for (const auto& [family, each] : families) {
+    const Report report = attack({"syscalls", "options", std::to_string(family)}, each);
+    expect_refused(report,
+                   {"filter", "filter with dirty upper halves", "BPF program", "filter of a group",
+                    "BPF program of a group", "flow label", "an ordinary option"});
+    EXPECT_EQ(violations(report, "syscall", "setsockopt(SO_ATTACH_FILTER)"), 2u);
+    EXPECT_EQ(violations(report, "syscall", "setsockopt(IPV6_FLOWLABEL_MGR)"), 1u);
+  }
+}
+
 TEST(Escape, UnknownSyscallNumbersGetTheDefaultAnswer) {
   expect_refused(attack({"syscalls", "numbers"}),
                  {"number -1", "number 451", "number 462", "number 467", "number 470", "number 500",

@@ -17,14 +17,16 @@ using brig::Report;
 TEST(Escape, TheSuiteRunsAsItSays) {
   const char* user = getenv("BRIG_CELL_USER");
   const auto look = brig::Command::shell(
-      "id -u; id -g; cat /opt/brig-words/file; env | grep -c -e '^LC_CTYPE=' -e '^BRIG_WORDS='");
+      "id -u; id -g; cat /opt/brig-words/file; echo ${GIT_TERMINAL_PROMPT-no preset}; env | grep "
+      "-c -e '^LC_CTYPE=' -e '^BRIG_WORDS='");
   setenv("LC_CTYPE", "C", 1);
   const Report pooled = brig::Runner(policy(), {.ready = 1}).run(look);
   const Report single = brig::run(look, policy());
   unsetenv("LC_CTYPE");
   const std::string id = user ? user : "1000";
   for (const Report& report : {pooled, single})
-    EXPECT_EQ(report.out.bytes, id + "\n" + id + "\n" + (has_words() ? "elsewhere\n0\n" : "1\n"))
+    EXPECT_EQ(report.out.bytes,
+              id + "\n" + id + "\n" + (has_words() ? "elsewhere\n0\n0\n" : "no preset\n1\n"))
         << describe(report);
   if (!has_words()) return;
   ASSERT_EQ(policy().files.protect.size(), 1u);
@@ -121,9 +123,9 @@ TEST(Escape, AWrongPolicyThrowsAndNothingRuns) {
   expect_error("a variable with =", [](Policy& p) { p.environment.set["A=B"] = "x"; });
   expect_error("a glob of variables", [](Policy& p) { p.environment.passthrough = {"AWS_*"}; });
   expect_error("an unknown syscall", [](Policy& p) { p.syscalls.deny = {"no_such_call"}; });
-  expect_error("no wall time", [](Policy& p) { p.limits.timeout = milliseconds(0); });
-  expect_error("negative wall time", [](Policy& p) { p.limits.timeout = milliseconds(-1); });
-  expect_error("endless wall time", [](Policy& p) { p.limits.timeout = milliseconds::max(); });
+  expect_error("no timeout", [](Policy& p) { p.limits.timeout = milliseconds(0); });
+  expect_error("a negative timeout", [](Policy& p) { p.limits.timeout = milliseconds(-1); });
+  expect_error("an endless timeout", [](Policy& p) { p.limits.timeout = milliseconds::max(); });
   expect_error("NaN cpus",
                [](Policy& p) { p.limits.cpus = std::numeric_limits<double>::quiet_NaN(); });
   expect_error("no memory", [](Policy& p) { p.limits.memory = 0; });

@@ -31,6 +31,14 @@ void expect_memory_bounded(const std::string& what, const std::string& amount = 
     EXPECT_EQ(report.exit_code, 3) << describe(report);
     EXPECT_NE(report.out.bytes.find(": refused"), std::string::npos) << describe(report);
     EXPECT_EQ(report.outcome, Outcome::exit) << "nobody could have told";
+    // Of the rest nothing tells that it was memory: a memfd or a device does not exist.
+    for (const char* told : {"malloc", "shared", "small-shared", "shm"})
+      if (what == told) {
+        const char* refused =
+            what == "malloc" ? "may have been refused memory" : "refused more shared memory";
+        EXPECT_GT(violations(report, "memory", refused), 0u) << describe(report);
+        EXPECT_NE(report.message.find("aise limits.memory"), std::string::npos) << report.message;
+      }
   }
 }
 
@@ -187,7 +195,7 @@ TEST(Escape, SpinningOnEveryCoreEndsOnTime) {
   // By two: without a cgroup each process has a second, and nine would wait for each other on a busy machine.
   const Report cpu = attack({"hog", "spin", "100", "1"}, brief);
   EXPECT_EQ(cpu.outcome, Outcome::timeout) << describe(cpu);
-  EXPECT_NE(cpu.message.find("CPU"), std::string::npos) << cpu.message;  // not the wall time
+  EXPECT_NE(cpu.message.find("CPU"), std::string::npos) << cpu.message;  // not limits.timeout
 }
 
 TEST(Escape, AFloodOfOutputIsCountedAndCut) {

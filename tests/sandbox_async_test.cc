@@ -227,7 +227,7 @@ TEST(SandboxQueue, LeavesACallWhatIsLeftOfItsTime) {
   EXPECT_GE(second.report.steps.queue, 2500ms);
   EXPECT_GE(second.duration, 6s);
   EXPECT_LT(second.duration, second.report.steps.queue + 6s)
-      << "the wall time began anew with the cell";
+      << "the timeout began anew with the cell";
 }
 
 TEST(SandboxQueue, RefusesMoreThanItHolds) {

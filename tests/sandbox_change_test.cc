@@ -298,6 +298,7 @@ TEST(SandboxToolPolicy, TheSamePolicySharesAZygote) {
   for (int i = 0; i < 6; ++i) {
     Tool tool = command_tool("tool" + std::to_string(i), {"true"});
     tool.options.policy = quick(i % 2 ? 5s : 6s);
+    tool.options.policy->limits.named = i > 3;  // which says nothing of a cell
     tools.add(std::move(tool));
   }
   const Sandbox box(std::move(tools), quick());
@@ -341,6 +342,7 @@ std::vector<std::function<void(Policy&)>> harmless_changes(const std::string& pa
       [](Policy& p) { p.syscalls.deny = {"symlink"}; },
       [](Policy& p) { p.user = 1234; },
       [](Policy& p) { p.preset = {"git"}; },
+      [](Policy& p) { p.room = brig::Room::fresh; },
   };
 }
 
@@ -350,8 +352,9 @@ TEST(SandboxToolPolicy, OneFieldThatDiffersIsAZygoteOfItsOwn) {
   Policy base = quick();
   if (base.user) base.user.reset();  // BRIG_CELL_USER
   const auto changes = harmless_changes(host.path());
-  // Whoever adds a field finds this: it is not compiled until the list above has it. (Not in it: `cpus`, which needs a cgroup.)
-  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12] = base.limits;
+  // Whoever adds a field finds this: it is not compiled until the list above has it. (Not in it: `cpus`, which needs a cgroup, and `named`.)
+  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13] =
+      base.limits;
   [[maybe_unused]] const auto& [b1, b2, b3, b4, b5, b6, b7, b8, b9] = base.files;
   [[maybe_unused]] const auto& [c1, c2, c3] = base.environment;
   [[maybe_unused]] const auto& [d1, d2] = base.syscalls;

@@ -124,6 +124,15 @@ TEST_F(ServeBuiltinCall, ACallMayTakeLessTimeAndKeepsWhatItDid) {
       << wider;
 }
 
+// "raise timeout" would be refused by the next call.
+TEST(ServeBuiltins, ACallThatTookAllTheTimeThereIsIsToldOfThePolicy) {
+  Serve serve({.arguments = {"--builtins"},
+               .manifest = "[policy]\ntimeout = '1s'\n[[command]]\nname = 'n'\nargv = ['true']\n"});
+  const Json ended = serve.post("/v1/run", {{"command", "sleep 600"}, {"timeout", 1}}).json();
+  EXPECT_EQ(ended["report"]["outcome"], "timeout") << ended;
+  EXPECT_TRUE(contains(ended.value("error", ""), "raise limits.timeout")) << ended["error"];
+}
+
 TEST_F(ServeBuiltinCall, CodeHasVariablesADirectoryAndInputOfItsCall) {
   BRIG_NEEDS(has_python(), "no Python interpreter that can be used");
   const Answer answer =

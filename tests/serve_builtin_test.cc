@@ -130,7 +130,8 @@ TEST_F(ServeBuiltin, WiderLimitsAreRefused) {
     EXPECT_EQ(answer.status, 422) << limits << answer;
     EXPECT_EQ(answer.problem(), "wider-policy") << limits;
   }
-  for (const Json& limits : {Json{{"timeout", "x"}}, Json{{"memory", -1}}, Json{{"colour", 1}}}) {
+  for (const Json& limits : {Json{{"timeout", "x"}}, Json{{"memory", -1}}, Json{{"colour", 1}},
+                             Json{{"timeout", 0}}, Json{{"memory", "1M"}}}) {
     const Answer answer = run({{"command", "echo ran"}, {"limits", limits}});
     EXPECT_EQ(answer.status, 422) << limits << answer;
     EXPECT_EQ(answer.problem(), "invalid-arguments") << limits;

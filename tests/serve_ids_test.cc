@@ -20,7 +20,7 @@ std::string four_tokens() {
   for (const char* name : {"alice", "mallory", "eve", "root"})
     text += std::string("[[token]]\nname = '") + name + "'\ntoken = '" + token_of(name) + "'\n" +
             (name == std::string("root") ? "admin = true\n" : "") +
-            (name == std::string("mallory") ? "tools = ['shell', 'greet']\n" : "") +
+            (name == std::string("mallory") ? "tools = ['shell', 'greet', 'walk']\n" : "") +
             "concurrency = " + std::to_string(kCallsAtOnce) + "\n";
   return text;
 }
@@ -100,7 +100,10 @@ class ServeIds : public testing::Test {
     EXPECT_EQ(callers, (std::vector<std::string>{"mallory", "mallory", "alice"}));
   }
 
-  Serve serve_{{.arguments = {"--concurrency", "24"}, .tools = true, .token = four_tokens()}};
+  Serve serve_{{.arguments = {"--concurrency", "24"},
+                .tools = true,
+                .library = true,
+                .token = four_tokens()}};
 };
 
 // --- the next caller's id ---
@@ -241,7 +244,7 @@ class Board {
 struct Boards {
   std::string name;
   Board calls, jobs, sessions;
-  Board tasks, resources;  // "caller id"
+  Board tasks, resources, streams;  // "caller id"
 };
 
 // What one caller is shown of what goes on: nothing of another's.
@@ -303,7 +306,8 @@ std::string line_for(const std::string& caller, const std::string& id, const Jso
 class Lane {
  public:
   Lane(const Serve& serve, const std::string& caller, Boards& boards, unsigned long seed)
-      : caller_(caller),
+      : serve_(serve),
+        caller_(caller),
         boards_(boards),
         random_(static_cast<std::mt19937::result_type>(seed)),
         client_(serve.client(token_of(caller))) {
@@ -327,7 +331,7 @@ class Lane {
   void play(int count) {
     for (int i = 0; i < count && !testing::Test::HasFailure(); ++i) {
       marker_ = caller_ + "-" + std::to_string(random_()) + "-" + std::to_string(i);
-      switch (random_() % 10) {
+      switch (random_() % 11) {
         case 0:
         case 1:
         case 2: call(); break;
@@ -337,6 +341,7 @@ class Lane {
         case 6: run_job(); break;
         case 7: run_task(); break;
         case 8: call_for_a_resource(); break;
+        case 9: walk_with_progress(); break;
         default: meddle();
       }
     }
@@ -425,6 +430,31 @@ class Lane {
     took_over_mcp(id,
                   ask_in(session_, message(id, "tools/call", call_of("greet", who_is(marker_)))));
   }
+  // Its progress comes four times, under the token that all calls have: one of another's would be too many.
+  void walk_with_progress() {
+    const Json id = chosen();
+    Json params = walk();
+    const Json arguments = params["arguments"];
+    params["_meta"] = {{"progressToken", kProgress}};
+    const bool in_session = random_() % 2 == 0;
+    const Json call = in_session ? message(id, "tools/call", params)
+                                 : modern(id, "tools/call", params, {{"progressToken", kProgress}});
+    Client client = serve_.client(token_of(caller_));
+    client.request("POST", "/mcp", call.dump(), in_session ? session_headers() : mcp_headers(call));
+    ASSERT_EQ(client.read_head().status, 200) << caller_;
+    std::vector<Json> all;
+    while (const auto event = client.event()) {
+      if (!event->data.empty()) all.push_back(event->json());
+      if (in_session) boards_.streams.note(caller_ + " " + event->id);
+    }
+    ASSERT_EQ(all.size(), 5u) << Json(all);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(all[i].value("/params/progressToken"_json_pointer, ""), kProgress) << all[i];
+      EXPECT_EQ(all[i].value("/params/progress"_json_pointer, 0.0), static_cast<double>(i + 1) / 4);
+    }
+    EXPECT_EQ(all[4]["id"], id) << all[4];
+    note_call(all[4].value("/result/_meta/brig~1call_id"_json_pointer, ""), arguments);
+  }
   void run_task() {
     Json params = call_of("greet", who_is(marker_));
     params["task"] = Json::object();
@@ -474,6 +504,11 @@ class Lane {
       EXPECT_EQ(error_code(ask_in(session_, message(4, "resources/read", {{"uri", uri}})).json()),
                 -32002);
     }
+    if (const std::string event = of_another(boards_.streams); !event.empty()) {
+      Headers headers = session_headers();
+      headers.push_back({"Last-Event-ID", event});
+      EXPECT_EQ(client_.ask("GET", "/mcp", "", headers).status, 404) << caller_ << ": " << event;
+    }
   }
   void run_job() {
     const Answer taken =
@@ -490,6 +525,12 @@ class Lane {
   void meddle() {
     const std::string id = chosen(), job = boards_.jobs.any(random_);
     EXPECT_EQ(client_.ask("DELETE", "/v1/calls/" + id).status, 404) << caller_ << ": " << id;
+    const std::string calls = client_.get("/v1/calls?ended=100").body;
+    for (const char* other : {"alice", "mallory", "eve"}) {
+      if (other == caller_) continue;
+      EXPECT_EQ(client_.ask("DELETE", "/v1/calls/" + id + "?caller=" + other).status, 404);
+      EXPECT_FALSE(contains(calls, other + std::string("-"))) << "shown to " << caller_;
+    }
     if (job.starts_with('/')) {
       EXPECT_EQ(client_.get(job).status, 404);
       EXPECT_EQ(client_.ask("DELETE", job).status, 404);
@@ -503,6 +544,7 @@ class Lane {
               202);
   }
 
+  const Serve& serve_;
   const std::string caller_;
   Boards& boards_;
   std::mt19937 random_;

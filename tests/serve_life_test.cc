@@ -194,6 +194,19 @@ TEST_F(ServeReload, AChangedAnnotationIsAChange) {
   EXPECT_EQ(updated->json()["tool"], "fresh");
 }
 
+TEST_F(ServeReload, AChangedPolicyIsAChange) {
+  add_tool("fresh", "[command.policy]\nmemory = '96M'\n");
+  ASSERT_TRUE(comes_true([&] { return has("fresh"); }));
+  Client events = serve_.client();
+  events.request("GET", "/events");
+  ASSERT_EQ(events.read_head().status, 200);
+  ASSERT_TRUE(events.event("status"));
+  add_tool("fresh", "[command.policy]\nmemory = '80M'\n");
+  const auto updated = events.event("tool_updated");
+  ASSERT_TRUE(updated);
+  EXPECT_EQ(updated->json()["tool"], "fresh");
+}
+
 TEST_F(ServeReload, ManyChangesInARowEndWithTheLast) {
   for (int i = 0; i < 30; ++i) {
     add_tool("tool_" + std::to_string(i));

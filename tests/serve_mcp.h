@@ -62,4 +62,31 @@ inline std::string many_tools(int count) {
   return text;
 }
 
+// A manifest of one tool whose cells may have that much memory. `others`: the policy of all other
+// tools, such as the built-in ones, has it instead.
+inline std::string with_memory(const std::string& memory, bool others = false) {
+  const std::string fixed = "64M";
+  return "[policy]\nmemory = '" + (others ? memory : fixed) + "'\n" + many_tools(1) +
+         "[command.policy]\nmemory = '" + (others ? fixed : memory) + "'\n";
+}
+
+inline std::string description_of(const Json& answer, const std::string& tool) {
+  for (const Json& each : answer.value("/result/tools"_json_pointer, Json::array()))
+    if (each.value("name", "") == tool) return each.value("description", "");
+  return "there is no " + tool;
+}
+
+// Requests of 2026-07-28 that no call comes of, and what the audit log says of each.
+inline std::vector<std::pair<Json, std::string>> refused_requests() {
+  return {{modern(1, "tools/call", {{"name", "greet"}, {"arguments", 5}}), "invalid-arguments"},
+          {modern(2, "tools/call"), "invalid-arguments"},
+          {modern(3, "tools/call", call_of("greet", {{"who", "x"}}),
+                  {{"progressToken", std::string(2000, 'x')}}),
+           "invalid-arguments"},
+          {modern(4, "tasks/get", {{"taskId", "t0123456789abcdef0123456789abcdef"}},
+                  {{"io.modelcontextprotocol/clientCapabilities",
+                    {{"extensions", {{"io.modelcontextprotocol/tasks", Json::object()}}}}}}),
+           "unknown-job"}};
+}
+
 }  // namespace e2e

@@ -174,6 +174,40 @@ TEST(McpHttp, AChangeIsToldOnASessionsStream) {
   EXPECT_EQ(names_of(session.ask(message(1, "tools/list"))).size(), 2u);
 }
 
+// A client knows a tool's limits and hints from the list, and they come from the policy.
+TEST(McpHttp, AChangeOfAPolicyAloneIsTold) {
+  for (const bool builtins : {false, true}) {
+    Serve serve({.arguments =
+                     builtins ? std::vector<std::string>{"--builtins"} : std::vector<std::string>{},
+                 .manifest = with_memory("96M", builtins)});
+    const Session session(serve);
+    Client stream = session.listen();
+    write_file(serve.manifest(), with_memory("80M", builtins));
+    const auto told = stream.event();
+    ASSERT_TRUE(told) << serve.program().said();
+    EXPECT_EQ(told->json()["method"], "notifications/tools/list_changed");
+    const std::string text = description_of(session.ask(message(1, "tools/list")),
+                                            builtins ? "run_command" : "tool_000");
+    EXPECT_TRUE(contains(text, "80 MiB")) << text;
+  }
+}
+
+TEST(McpHttp, EveryRefusalHasALineInTheAuditLog) {
+  Serve serve({.tools = true});
+  std::vector<std::string> expected, why;
+  for (const auto& [request, reason] : refused_requests()) {
+    EXPECT_TRUE(ask_modern(serve, request).json().contains("error")) << request;
+    expected.push_back(reason);
+  }
+  for (const Json& line : serve.audit_lines()) {
+    EXPECT_EQ(line["event"], "refused") << line;
+    EXPECT_EQ(line["via"], "mcp") << line;
+    why.push_back(line.value("why", ""));
+  }
+  EXPECT_EQ(why, expected);
+  EXPECT_TRUE(contains(serve.get("/metrics").body, "brig_refused_total{why=\"unknown-job\"} 1"));
+}
+
 TEST(McpHttp, AVersionThatIsNotSpokenIsRefused) {
   Serve serve({.tools = true});
   const Session session(serve);

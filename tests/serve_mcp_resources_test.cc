@@ -239,8 +239,28 @@ TEST(McpOptions, AreCheckedLikeThoseOfRun) {
         std::pair("--mcp-text", "2G"), std::pair("--policy", "/no/such/file")}) {
     const Result result = brig_program({"mcp", "--audit", "none", option, value});
     EXPECT_EQ(result.code, 125) << option << result;
-    EXPECT_NE(result.err, "") << option;
+    EXPECT_TRUE(contains(result.err, option) || contains(result.err, value)) << result;
   }
+}
+
+TEST(McpOptions, AreNamedInWhatIsWrongWithThem) {
+  const HostDirectory host;
+  for (const auto& [option, value] : {std::pair<std::string, std::string>("--memory", "1K"),
+                                      {"--timeout", "0s"},
+                                      {"--read", "/no/such/path"},
+                                      {"--write", "/no/such/path"},
+                                      {"--noexec", "/srv/a"},
+                                      {"--protect", "/srv/a"}}) {
+    const Result result = brig_program({"mcp", "--audit", "none", option, value});
+    EXPECT_EQ(result.code, 125) << result;
+    EXPECT_TRUE(contains(result.err, option)) << result;
+    EXPECT_FALSE(contains(result.err, "limits.") || contains(result.err, "files.")) << result;
+  }
+  // The keys of a file stay as they stand there.
+  write_file(host / "p.toml", "[limits]\nmemory = '1K'\n");
+  const Result result = brig_program({"mcp", "--audit", "none", "--policy", host / "p.toml"});
+  EXPECT_EQ(result.code, 125) << result;
+  EXPECT_TRUE(contains(result.err, "limits.memory")) << result;
 }
 
 TEST(McpOptions, TheRoomForTextIsTheOperators) {

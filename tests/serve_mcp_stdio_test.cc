@@ -1,4 +1,6 @@
 // MCP over stdin and stdout: `brig mcp`.
+#include <sstream>
+
 #include "serve_stdio.h"
 
 namespace {
@@ -261,6 +263,59 @@ TEST(McpStdio, AChangeOfTheToolsIsTold) {
   mcp.before.clear();
   EXPECT_EQ(names_of(mcp.ask(message(2, "tools/list"))).size(), 3u);
   EXPECT_TRUE(mcp.before.empty()) << "of what was cancelled nothing comes: " << mcp.before[0];
+}
+
+TEST(McpStdio, AChangeOfAPolicyAloneIsTold) {
+  Stdio mcp(with_memory("96M"));
+  mcp.open();
+  write_file(mcp.path(), with_memory("80M"));
+  EXPECT_TRUE(mcp.notification("notifications/tools/list_changed").is_object())
+      << mcp.program().said();
+  const std::string text = description_of(mcp.ask(message(1, "tools/list")), "tool_000");
+  EXPECT_TRUE(contains(text, "80 MiB")) << text;
+}
+
+TEST(McpStdio, OfAReloadThatChangesNothingNothingIsTold) {
+  Stdio mcp(with_memory("96M"));
+  mcp.open();
+  mcp.program().signal(SIGHUP);
+  EXPECT_TRUE(mcp.program().says("the manifest was reloaded")) << mcp.program().said();
+  EXPECT_EQ(mcp.ask(message(1, "ping"))["result"], Json::object());
+  EXPECT_TRUE(mcp.before.empty()) << mcp.before[0];
+}
+
+TEST(McpStdio, EveryRefusalHasALineInTheAuditLog) {
+  Stdio mcp;
+  std::vector<std::string> expected, why;
+  for (const auto& [request, reason] : refused_requests()) {
+    EXPECT_TRUE(mcp.ask(request).contains("error")) << request;
+    expected.push_back(reason);
+  }
+  std::istringstream lines(read_file(mcp.host / "audit.jsonl"));
+  for (std::string line; std::getline(lines, line);)
+    why.push_back(Json::parse(line).value("why", ""));
+  EXPECT_EQ(why, expected);
+}
+
+// No client takes lines of any length, and a tool's description may be long.
+TEST(McpStdio, APageOfToolsIsAMebibyteAtMost) {
+  std::string manifest;
+  const std::string text(150'000, '"');  // twice as long as JSON
+  for (const char* name : {"a", "b", "c", "d", "e", "f"})
+    manifest += std::string("[[command]]\nname = '") + name + "'\ndescription = '" + text +
+                "'\nargv = ['true']\n";
+  Stdio mcp(manifest);
+  mcp.open();
+  std::vector<std::string> all;
+  Json params = Json::object();
+  for (int page = 0; page < 10; ++page) {
+    const Json answer = mcp.ask(message(page, "tools/list", params));
+    EXPECT_LE(answer.dump().size(), std::size_t{1} << 20);
+    for (const std::string& each : names_of(answer)) all.push_back(each);
+    if (!answer["result"].contains("nextCursor")) break;
+    params["cursor"] = answer["result"]["nextCursor"];
+  }
+  EXPECT_EQ(all, (std::vector<std::string>{"a", "b", "c", "d", "e", "f"}));
 }
 
 TEST(McpStdio, TheNewerEraHearsOfNothingThatItDidNotAskFor) {

@@ -1,5 +1,6 @@
 // What the worst that may be sent to the server, given by a tool, kept or told takes of the host's memory.
-#include "serve_mcp.h"
+#include "serve_mcp_http.h"
+#include "serve_stdio.h"
 
 namespace {
 
@@ -46,6 +47,14 @@ std::vector<Kind> some_worst_texts() {
   return texts;
 }
 
+// A line of /proc/PID/status, in bytes.
+std::uint64_t memory_of(pid_t pid, const std::string& field) {
+  const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");
+  const std::size_t at = status.find("\n" + field + ":");
+  EXPECT_NE(at, std::string::npos) << field;
+  return strtoull(status.c_str() + at + field.size() + 2, nullptr, 10) * 1024;
+}
+
 // A server, and how much larger it has been than when it was new.
 class Measured {
  public:
@@ -59,12 +68,7 @@ class Measured {
     new_ = memory("VmHWM");
   }
 
-  std::uint64_t memory(const std::string& field) {
-    const std::string status = read_file("/proc/" + std::to_string(pid()) + "/status");
-    const std::size_t at = status.find("\n" + field + ":");
-    EXPECT_NE(at, std::string::npos) << field;
-    return strtoull(status.c_str() + at + field.size() + 2, nullptr, 10) * 1024;
-  }
+  std::uint64_t memory(const std::string& field) { return memory_of(pid(), field); }
   std::uint64_t grown(const std::string& field = "VmHWM") {
     const std::uint64_t now = memory(field);
     return now > new_ ? now - new_ : 0;
@@ -314,6 +318,51 @@ TEST_F(ServeMemory, ResultsOfJobsThatAreKept) {
     EXPECT_GT(answer.body.size(), kResult - 100);
   }
   EXPECT_LT(it.grown(), 2 * kMany * kResult + kConstant);
+}
+
+// What follows goes beyond a bound of all callers by twice its size.
+
+TEST_F(ServeMemory, ResourcesThatAreKept) {
+  Measured it({.manifest = "[policy]\noutput = '8M'\nresult = '8M'\ntimeout = '100s'\n"
+                           "[[command]]\nname = 'fill'\nargv = ['sh', '-c', 'head -c 8000000 "
+                           "/dev/zero | tr \"\\0\" x']\n"});
+  const Session session(it.serve);
+  constexpr std::size_t kMany = 64, kOutput = 8'000'000, kKept = 128 * kMiB;
+  std::string first, last;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    const Json answer = session.ask(message(1, "tools/call", call_of("fill")));
+    for (const Json& each : answer.value("/result/content"_json_pointer, Json::array()))
+      if (each["type"] == "resource_link") last = each.value("uri", "");
+    ASSERT_NE(last, first) << answer.dump().substr(0, 300);
+    if (first.empty()) first = last;
+  }
+  const auto read = [&](const std::string& uri) {
+    return session.post(message(2, "resources/read", {{"uri", uri + "?offset=0"}}));
+  };
+  const Answer part = read(last);
+  EXPECT_GT(part.body.size(), 2'000'000u) << part.body.substr(0, 400);
+  EXPECT_EQ(error_code(read(first).json()), -32002) << "the oldest went";
+  EXPECT_LT(it.grown(), kKept + 4 * kOutput + kConstant);
+}
+
+TEST_F(ServeMemory, CallsThatEndedWithTheirArgumentsInFull) {
+  Measured it({"--audit-arguments", "full"});
+  constexpr std::size_t kMany = 60;
+  const std::string body = Json{{"arguments", {{"value", std::string(kBody, 'x')}}}}.dump();
+  Client client = it.serve.client();
+  for (std::size_t i = 0; i < kMany; ++i)
+    ASSERT_EQ(client.ask("POST", "/v1/tools/take/call", body).status, 200);
+  EXPECT_LT(client.get("/v1/calls?ended=1000").body.size(), 10 * kMiB);
+  it.expect_small("arguments", kBody);
+}
+
+TEST_F(ServeMemory, ALineOfStdioWithoutAnEnd) {
+  Stdio mcp;
+  mcp.open();
+  const std::uint64_t before = memory_of(mcp.program().pid(), "VmHWM");
+  mcp.send_line(std::string(256 * kMiB, 'x'));
+  EXPECT_EQ(error_code(mcp.next()), -32600);
+  EXPECT_LT(memory_of(mcp.program().pid(), "VmHWM") - before, 2 * 64 * kMiB + kMiB);
 }
 
 TEST_F(ServeMemory, ProgressThatNobodyReadsIsLostButNotTheAnswer) {

@@ -13,6 +13,19 @@ const STEPS = [
   ['teardown_ms', 'teardown'],
 ];
 const MOST_VIOLATIONS = 50;
+// What else a record says; the operator decides by it.
+const HIT_PARTS = [
+  ['what', ({ target, what }) => target && what],
+  ['rule', ({ rule }) => rule && `Rule: ${rule}`],
+  ['grant', ({ grant }) => grant && `Grant: ${grant}`],
+  ['retry', ({ retry }) => RETRY[retry]],
+  ['certain', ({ certain }) => certain === false && "Not certain: concluded from the tool's own words"],
+];
+const RETRY = {
+  never: 'No policy allows it',
+  after_grant: 'Works once it is granted',
+  may_help: 'May work later: what was used up comes back',
+};
 const MOST_ARGUMENTS = 16384; // characters
 
 export class CallView {
@@ -162,8 +175,11 @@ export class CallView {
           el('span', { class: 'layer' }, oneLine(violation?.code ?? '', 40)),
           ' ',
           el('span', {}, oneLine(violation?.target || (violation?.what ?? ''), 400)),
-          violation?.grant ? el('span', { class: 'grant' }, ` ${oneLine(violation.grant, 400)}`) : null,
           violation?.count > 1 ? el('span', { class: 'times' }, ` ×${count(violation.count)}`) : null,
+          ...HIT_PARTS.map(([name, told]) => {
+            const text = told(violation ?? {});
+            return text ? el('span', { class: `part ${name}` }, oneLine(text, 400)) : null;
+          }),
         ),
       );
     if (isLimit(call))

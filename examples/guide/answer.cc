@@ -1,3 +1,3 @@
-#include <brig/brig.h>
+#include <brig/runner.h>
 #include <iostream>
 int main() { std::cout << brig::run(brig::Command::shell("echo $((6 * 7))")).out.bytes; }

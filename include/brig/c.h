@@ -120,7 +120,7 @@ brig_c_watch* brig_c_sandbox_watch(brig_c_sandbox* sandbox, size_t buffer, char*
 int brig_c_watch_descriptor(const brig_c_watch* watch);
 /* The next event, or null if none came in time:
  * {"kind", "tool", "call_id", "text", "stream", "fraction", "outcome", "at", "dropped"}.
- * An event has the members that fit its kind. Output that is not UTF-8 is in "text_base64". One
+ * An event has the members that fit its kind. "at" is a time of RFC 3339, in UTC. Output that is not UTF-8 is in "text_base64". One
  * thread at a time. */
 char* brig_c_watch_next(brig_c_watch* watch, int milliseconds, size_t* size);
 /* 1 if the sandbox is gone and every event was taken, otherwise 0. */

@@ -52,6 +52,10 @@ struct Limits {
   // Seconds of CPU time per second, 0.01 and up: 1.5 is one and a half CPUs. Unset: the whole
   // machine. Needs a cgroup.
   std::optional<double> cpus;
+  // True: run() asks for a cgroup from the user's systemd, where that is what limits the whole tree,
+  // even if memory, processes, cpu_time and cpus are the defaults. It asks in any case if one of
+  // them is not; a Runner and a Sandbox always ask. policy_from_toml() sets this if it reads one.
+  bool named = false;
 
   bool operator==(const Limits&) const = default;
 };

@@ -87,7 +87,7 @@ enum class Retry {
   never,
   // After the operator has given Violation::grant.
   after_grant,
-  // What was used up becomes free again in time.
+  // What was used up is shared with others, and becomes free again when they need less.
   may_help,
 };
 

@@ -29,11 +29,12 @@ import types
 from typing import Any, Optional
 
 from brig import _ending
+from brig._after_import import after_import
 from brig._budget import Budget
 from brig._call_setup import NotRun, go_to, set_input, set_variables, write_files
 from brig._display import Displays, name_of, readable, rich_forms_of
 from brig._figures import SavedFigures, show_on, use_agg
-from brig._left_files import LeftFiles, own_workspace
+from brig._left_files import LeftFiles, large_images, own_workspace
 from brig._magics import Notebook
 from brig._notebook import HELPER, Cell, as_notebook, set_places
 from brig._timing import Stopwatch
@@ -125,7 +126,7 @@ def run_python(
         _ending.end_copy(run.ended)
     run.settle()
     _ending.join_threads()
-    displays.finish(run.value, run.forms)
+    displays.finish(run.value, run.forms, large_images(workspace, given) if workspace else ())
     _ending.run_exit_functions()  # one of matplotlib's closes its figures
     displays.flush()
     answer = {**run.answer, **displays.answer()}
@@ -158,6 +159,7 @@ class _Run:
         builtins.display = self._displays.display  # type: ignore[attr-defined]
         threading.excepthook = _print_error_of_thread
         use_agg()
+        after_import({"multiprocessing.context": _fork_by_default})
         show_on(self._displays.show_figures, self._displays.display, self._saved)
         try:
             parts, is_timed, is_plain = _compiled(code)
@@ -190,6 +192,12 @@ class _Run:
             if sys.excepthook is not sys.__excepthook__:
                 _ending.tell(self.ended)  # by the code's own hook
             self.answer["error"] = _error_answer(self.ended)
+
+
+def _fork_by_default(context: Any) -> None:
+    """From Python 3.14 on the default is a process that imports the code's file, and no file has the code. It is only the
+    default that changes: the code may call set_start_method()."""
+    context._default_context._default_context = context._concrete_contexts["fork"]
 
 
 def _value(value: Any) -> Any:

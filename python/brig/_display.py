@@ -12,15 +12,17 @@ import io
 import os
 import re
 import sys
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Iterable, Optional, Sequence
 
 from brig import _figures
 from brig._budget import Budget
 from brig._leaves import type_name
+from brig._left_files import LARGEST_READ, LARGEST_SHOWN, Image, image_size, is_large, read_file
 from brig._values import dumps
 
 _MOST_DISPLAYS = 64
-_LARGEST_FORM = 1 << 20
+_LARGEST_FORM = LARGEST_SHOWN
+_MOST_SAVED_PIXELS = 32_000_000  # of all files that are made smaller: nobody has asked for the time and memory that it takes
 _LONGEST_PLAIN = 64 << 10
 _LONGEST_TYPE = 100
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_FIELD = 200, 100, 1000
@@ -70,6 +72,7 @@ class Displays:
         self._pid = os.getpid()
         self._entries: list[dict[str, Any]] = []
         self._left_out = 0
+        self._pixels = _MOST_SAVED_PIXELS
         self._figures: set[tuple[int, str]] = set()  # the figures that were shown, and their images
         self._raw = _Counted(1, "w", closefd=False)
         self._raw.name = "<stdout>"
@@ -115,15 +118,32 @@ class Displays:
                 self._add(forms_of(figure), figure)
         _figures.close_figures()
 
-    def finish(self, value: Any, forms: dict[str, str]) -> None:
-        """Adds the figures that are still open, unless they come back as files; then the forms of the code's value."""
+    def finish(self, value: Any, forms: dict[str, str], images: Iterable[Image] = ()) -> None:
+        """Adds the figures that are still open, unless they come back as files; then these images, which are too large to be
+        shown as they are; then the forms of the code's value."""
         for figure in _figures.open_figures():
             if figure is value or self._saved.comes_back(figure):
                 continue
             if self._has_place(kept=bool(forms)):
                 self._add(forms_of(figure), figure, again=False)
+        self._saved.is_drawn(value)
+        try:
+            for image in images:
+                if len(self._entries) < _MOST_DISPLAYS - bool(forms) and self._budget.left > _LARGEST_FORM:
+                    self._add_smaller(image)
+        except Exception:
+            pass  # a file is gone, or the code has changed a function that this needs
         if forms:
             self._add(forms, value, is_value=True)
+
+    def _add_smaller(self, image: Image) -> None:
+        pixels = image.size[0] * image.size[1]
+        if os.path.realpath(image.path) in self._saved.drawn or pixels > self._pixels:
+            return
+        self._pixels -= pixels
+        data = _figures.scaled(read_file(image.path, LARGEST_READ), image.mime_type, pixels)
+        if data is not None:
+            self._add({image.mime_type: base64.b64encode(data).decode(), "text/plain": f"{image.name}, made smaller"}, image)
 
     def answer(self) -> dict[str, Any]:
         """Returns the displays, without members that would be empty."""
@@ -162,6 +182,7 @@ class Displays:
             return
         if figure[1]:
             self._figures.add(figure)
+            self._saved.is_drawn(value)
         self.flush()
         entry: dict[str, Any] = {"at": self._raw.written, "data": forms}
         if is_value:
@@ -319,11 +340,11 @@ def _form(kind: str, data: Any) -> Any:
 def _image(kind: str, data: bytes) -> Any:
     if not data:
         return ("nothing",)
-    if len(data) > _LARGEST_FORM:
-        small = _figures.scaled(data, kind, _LARGEST_FORM) if kind in ("image/png", "image/jpeg") else None
-        if small is None:
+    if is_large(len(data), image_size(data)):
+        small = _figures.scaled(data, kind) if kind in ("image/png", "image/jpeg") else None
+        if small is None and len(data) > _LARGEST_FORM:
             return (f"{len(data)} bytes, more than {_LARGEST_FORM},",)
-        data = small
+        data = small or data
     return base64.b64encode(data).decode()
 
 

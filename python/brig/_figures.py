@@ -1,21 +1,31 @@
-"""Displays what matplotlib and PIL would show on a screen. Imports neither of them: only the code does."""
+"""Displays what matplotlib and PIL would show on a screen, and IPython in a notebook. Imports none of them: only the code
+does."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import importlib.abc
-import importlib.util
 import io
 import os
 import sys
-import types
 from typing import Any, Callable, Optional
 
-from brig._left_files import Mark, comes_back, image_type, mark_of
+from brig._after_import import after_import, attempt
+from brig._left_files import (
+    IMAGE_HEAD,
+    LARGEST_SHOWN,
+    MOST_SIDE,
+    Mark,
+    comes_back,
+    image_size,
+    image_type,
+    is_large,
+    mark_of,
+)
 
 _NO_SCREEN = "agg"
 _MOST_SAVED, _MOST_SAVED_BYTES = 8, 2 << 20  # well below what run_python gives back of a workspace
+_MOST_PIXELS = 64_000_000  # of an image that is made smaller: they take memory of the cell's
 
 
 def use_agg() -> None:
@@ -67,6 +77,7 @@ class SavedFigures:
         self._workspace = workspace
         self._files: dict[int, tuple[Any, str, Mark]] = {}  # by the figure's id; holds the figure, so that no other gets that id
         self._count = self._bytes = 0
+        self.drawn: set[str] = set()  # the files of figures that are displayed
 
     def watch(self, module: Any) -> None:
         plain = module.Figure.savefig
@@ -75,21 +86,30 @@ class SavedFigures:
         def savefig(figure: Any, fname: Any, *arguments: Any, **options: Any) -> Any:
             before = self._files.get(id(figure))
             result = plain(figure, fname, *arguments, **options)
-            _try(lambda figure: self._note(figure, self._file_of(figure, fname, **options) or before), figure)
+            attempt(lambda figure: self._note(figure, self._file_of(figure, fname, **options) or before), figure)
             return result
 
         module.Figure.savefig = savefig
 
     def comes_back(self, figure: Any) -> bool:
-        """Returns whether the figure comes back as a file. Counts those that do: only so many files come back."""
+        """Returns whether the figure comes back as a file that a model is shown: one that is not too large. Counts those that
+        do: only so many files come back."""
         _, path, mark = self._files.get(id(figure), (None, "", (0, 0)))
         try:
             if not path or mark_of(path) != mark:
                 return False
+            with open(path, "rb") as file:
+                if is_large(mark[1], image_size(file.read(IMAGE_HEAD))):
+                    return False
         except OSError:
             return False
         self._count, self._bytes = self._count + 1, self._bytes + mark[1]
         return self._count <= _MOST_SAVED and self._bytes <= _MOST_SAVED_BYTES
+
+    def is_drawn(self, figure: Any) -> None:
+        """Tells that the figure is displayed, if it is one that was saved. Any value may be given."""
+        if id(figure) in self._files:
+            self.drawn.add(self._files[id(figure)][1])
 
     def _note(self, figure: Any, file: Optional[tuple[Any, str, Mark]]) -> None:
         if file is None:
@@ -121,42 +141,9 @@ class SavedFigures:
         return (figure, path, mark_of(path)) if comes_back(self._workspace, path) else None
 
 
-class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a function with each of some modules when it is imported."""
-
-    def __init__(self, actions: dict[str, Callable[[Any], None]]) -> None:
-        self._actions = actions
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        action = self._actions.pop(fullname, None)
-        if action is None:
-            return None
-        spec = importlib.util.find_spec(fullname)
-        if spec is None or not hasattr(spec.loader, "exec_module"):
-            return None
-        loader: Any = spec.loader
-        execute, then = loader.exec_module, action
-
-        def exec_module(module: types.ModuleType) -> None:
-            execute(module)
-            _try(then, module)
-
-        try:
-            loader.exec_module = exec_module
-        except AttributeError:
-            pass
-        return spec
-
-
-def _try(action: Callable[[Any], None], module: Any) -> None:
-    try:
-        action(module)
-    except Exception:
-        pass  # it is another module of that name: leave it as it is
-
-
-def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None], saved: SavedFigures) -> None:
-    """Lets plt.show() and Image.show() call these functions as soon as their modules are imported, and `saved` watch savefig()."""
+def show_on(show_figures: Callable[[], None], display: Callable[..., None], saved: SavedFigures) -> None:
+    """Lets plt.show(), Image.show() and IPython's display() call these functions as soon as their modules are imported, and
+    `saved` watch savefig()."""
 
     def pyplot(module: Any) -> None:
         def show(*_: Any, **__: Any) -> None:
@@ -168,38 +155,51 @@ def show_on(show_figures: Callable[[], None], show_image: Callable[[Any], None],
     def image_show(module: Any) -> None:
         class Viewer(module.Viewer):  # type: ignore[misc]
             def show(self, image: Any, **_: Any) -> int:
-                show_image(image)
+                display(image)
                 return 1
 
         module.register(Viewer(), 0)
 
-    actions: dict[str, Callable[[Any], None]] = {
-        "matplotlib.pyplot": pyplot,
-        "matplotlib.figure": saved.watch,
-        "PIL.ImageShow": image_show,
-    }
-    for name in list(actions):
-        if name in sys.modules:
-            _try(actions.pop(name), sys.modules[name])
-    if actions:
-        sys.meta_path.insert(0, _AfterImport(actions))
+    def ipython(module: Any) -> None:
+        """Without IPython's own shell, its functions would print the values, or make that shell."""
+
+        def publish_display_data(data: Any, *_: Any, **__: Any) -> None:
+            display(data, raw=True)
+
+        own = {"display": display, "publish_display_data": publish_display_data}
+        for each in filter(None, (module, sys.modules.get("IPython.display"))):  # the second one if it was imported before
+            for name in own.keys() & vars(each).keys():
+                setattr(each, name, own[name])
+
+    after_import(
+        {
+            "matplotlib.pyplot": pyplot,
+            "matplotlib.figure": saved.watch,
+            "PIL.ImageShow": image_show,
+            "IPython.core.display_functions": ipython,
+            "IPython.core.display": ipython,  # where versions before 7.23 have them
+        }
+    )
 
 
-def scaled(data: bytes, mime_type: str, most: int) -> Optional[bytes]:
-    """Returns the image with fewer pixels, in at most `most` bytes, or None if it can't be scaled here."""
+def scaled(data: bytes, mime_type: str, most_pixels: int = _MOST_PIXELS) -> Optional[bytes]:
+    """Returns the image with fewer pixels, so that a model is shown it, or None if it can't be scaled here. `most_pixels`:
+    of the image as it is."""
     try:
         Image = importlib.import_module("PIL.Image")
         image = Image.open(io.BytesIO(data))
+        if image.size[0] * image.size[1] > most_pixels:
+            return None
         image.load()
         kind = "JPEG" if mime_type == "image/jpeg" else "PNG"
         size, taken = image.size, len(data)
         for _ in range(6):
-            share = min(0.9, 0.9 * (most / taken) ** 0.5)
+            share = min(0.9, 0.9 * (LARGEST_SHOWN / taken) ** 0.5, MOST_SIDE / max(size))
             size = (max(1, int(size[0] * share)), max(1, int(size[1] * share)))
             file = io.BytesIO()
             image.resize(size, Image.LANCZOS).save(file, kind)
             taken = file.tell()
-            if taken <= most:
+            if not is_large(taken, size):
                 return file.getvalue()
     except Exception:
         pass  # there is no PIL, the data is no image, or the image is too large for PIL

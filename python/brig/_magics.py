@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 
 from brig._commands import Lines, expanded, run, shell, to_stdout
 from brig._figures import use_agg
-from brig._pip import ONLINE, has_network, refuse_pip
+from brig._pip import ONLINE, has_network, refusal_of, refuse_pip
 from brig._timing import run_timed, run_timeit
 from brig._usage_error import UsageError
 
@@ -28,12 +28,19 @@ class Notebook:
 
     def system(self, command: str) -> None:
         command = expanded(command, sys._getframe(1))
-        self._names["_exit_code"] = run(shell(command), to_stdout)
+        told = refusal_of(command)
+        if told is not None:
+            print(told, file=sys.stderr)  # like the command, which raises nothing
+        self._names["_exit_code"] = run(shell(command), to_stdout) if told is None else 1
 
     def lines(self, command: str) -> Lines:
         return self._lines_of(expanded(command, sys._getframe(1)))
 
     def _lines_of(self, command: str) -> Lines:
+        told = refusal_of(command)
+        if told is not None:
+            self._names["_exit_code"] = 1
+            return Lines([told])
         parts: list[bytes] = []
         self._names["_exit_code"] = run(shell(command), parts.append, stderr=subprocess.STDOUT)
         return Lines(b"".join(parts).decode("utf-8", "replace").splitlines())

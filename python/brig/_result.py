@@ -72,6 +72,11 @@ class Report:
         return f"brig.Report({self.outcome}: {self.message})"
 
 
+def _time(text: str) -> datetime.datetime:
+    # RFC 3339, in UTC. (Python 3.9 knows no "Z".)
+    return datetime.datetime.fromisoformat(text[:-1] + "+00:00")
+
+
 class ToolResult:
     """The result of a call, or the error that it ended with."""
 
@@ -113,8 +118,7 @@ class ToolResult:
 
     @property
     def started_at(self) -> datetime.datetime:
-        # RFC 3339, in UTC. (Python 3.9 knows no "Z".)
-        return datetime.datetime.fromisoformat(self._started_at[:-1] + "+00:00")
+        return _time(self._started_at)
 
     def fail(self, error: str, outcome: str = "tool_error") -> None:
         """Turns a result into an error: its output can't be used after all."""
@@ -169,7 +173,7 @@ class Event:
 
     @property
     def at(self) -> datetime.datetime:
-        return datetime.datetime.fromtimestamp(self._json["at"], datetime.timezone.utc)
+        return _time(self._json["at"])
 
     def __getattr__(self, name: str) -> Any:
         """tool, call_id, text, stream ("stdout" or "stderr"), fraction, outcome and dropped. Each is None if the event

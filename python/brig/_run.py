@@ -95,7 +95,7 @@ def arun(
 ) -> Coroutine[Any, Any, Report]:
     """Deprecated name of run_async()."""
     warnings.warn(
-        "brig.arun is deprecated and will be removed in the next version: use brig.run_async, which takes the same arguments",
+        "brig.arun is deprecated and will be removed in 0.3: use brig.run_async, which takes the same arguments",
         DeprecationWarning,
         stacklevel=2,
     )

@@ -32,6 +32,16 @@ ToolLike = Union[Tool, Callable[..., Any]]
 _numbers = itertools.count(1)
 
 
+def _by_name(items: Iterable[ToolLike]) -> dict[str, Tool]:
+    tools: dict[str, Tool] = {}
+    for item in items:
+        tool = as_tool(item)
+        if tool.name in tools:
+            raise ConfigError(f"tool {tool.name!r}: two tools have this name; use brig.Tool(function, name=...) for one")
+        tools[tool.name] = tool
+    return tools
+
+
 class Sandbox:
     """Tools behind a policy. It may be used from many threads and event loops.
 
@@ -88,25 +98,25 @@ class Sandbox:
             working_directory=working_directory, environment=environment, passthrough=passthrough,
             unset=unset, preset=preset, user=user, output=output, result=result, processes=processes, scratch=scratch,
         )  # fmt: skip
-        self._options = {
-            "concurrency": concurrency, "queue": queue, "ready_min": ready_min, "ready_max": ready_max,
-        }  # fmt: skip
+        self._options = {"concurrency": concurrency, "queue": queue, "ready_min": ready_min, "ready_max": ready_max}
         self._interpreter, self._paths = interpreter, list(paths)
         self._modules, self._manifest = list(modules), manifest
         self._changing = threading.Lock()
-        self._tools: dict[str, Tool] = {}
-        for item in tools:
-            tool = as_tool(item)
-            if tool.name in self._tools:
-                raise ConfigError(f"tool {tool.name!r}: two tools have this name; use brig.Tool(function, name=...) for one")
-            self._tools[tool.name] = tool
+        self._tools = _by_name(tools)
         self._typed: set[str] = set()
         self._bytes: set[str] = set()
         self._queues: weakref.WeakKeyDictionary[Any, Queue] = weakref.WeakKeyDictionary()
         self._active: dict[str, None] = {}
         self._closed = False
         self._pid = os.getpid()
-        config = self._config(self._tools)
+        self._start(self._config(self._tools))
+        self._end_reloads: Optional[Callable[[], Any]] = None
+        if reload:
+            from brig._reload import Reloader
+
+            self._end_reloads = weakref.finalize(self, Reloader(self).stop)
+
+    def _start(self, config: bytes) -> None:
         self._running: Optional[NativeSandbox] = None  # set when it has started
         self._starting: concurrent.futures.Future[NativeSandbox] = concurrent.futures.Future()
         self._starting.set_running_or_notify_cancel()  # so that a task which stops waiting does not cancel it
@@ -117,11 +127,6 @@ class Sandbox:
             self._starting.result()
         # Runs when nothing refers to the sandbox any more, or the interpreter ends.
         self._finalizer = weakref.finalize(self, finish, self._starting, self._active, os.getpid())
-        self._end_reloads: Optional[Callable[[], Any]] = None
-        if reload:
-            from brig._reload import Reloader
-
-            self._end_reloads = weakref.finalize(self, Reloader(self).stop)
 
     def _begin(self, config: bytes) -> None:
         try:

@@ -4,7 +4,6 @@ One cell begins with a line `#: name`, and perhaps with what differs:
     value EXPRESSION    the last expression, whose value comes back; the script prints it as JSON
     stdin TEXT          as a Python literal
     since 3.N           of Python; or older ones print tracebacks otherwise
-    before 3.N          of Python, whose own behaviour is another from then on
     needs MODULE        which must be there
     last line           of stderr alone is compared: the rest names what a script has and a cell has not
     ends                without an answer: by a signal, or by os._exit()
@@ -25,7 +24,6 @@ class Code:
     value: str = ""
     stdin: Optional[str] = None
     since: tuple[int, int] = (3, 9)
-    before: tuple[int, int] = (4, 0)
     needs: str = ""
     last_line: bool = False
     ends: bool = False
@@ -44,8 +42,6 @@ def _cells(table: str) -> list[Code]:
                 cell.stdin = ast.literal_eval(rest)
             elif word == "since":
                 cell.since = (3, int(rest.partition(".")[2]))
-            elif word == "before":
-                cell.before = (3, int(rest.partition(".")[2]))
             elif word == "needs":
                 cell.needs = rest
             elif word == "last":
@@ -1017,7 +1013,6 @@ if __name__ == "__main__":
     with multiprocessing.Pool(2) as pool:
         print(pool.map(square, range(6)), pool.apply(square, (9,)))
 #: multiprocessing pool by default
-#:: before 3.14
 #:: value sum(squares)
 from multiprocessing import Pool
 def square(x): return x * x

@@ -6,11 +6,13 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
+import multiprocessing.context
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Iterator
@@ -19,6 +21,7 @@ import pytest
 from cells import CELLS, Code
 
 import brig
+from brig._builtin import _fork_by_default
 
 _SCRIPT = "the_script.py"
 _CALLERS = 4
@@ -33,7 +36,7 @@ def box() -> Iterator[Any]:
 
 def can_run(cell: Code) -> bool:
     there = not cell.needs or importlib.util.find_spec(cell.needs) is not None
-    return there and cell.since <= sys.version_info < cell.before
+    return there and cell.since <= sys.version_info
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +110,6 @@ def test_the_documentation_counts_them() -> None:
 def test_a_cell_does_what_a_script_does(ends: Any, cell: Code) -> None:
     if sys.version_info < cell.since:
         pytest.skip(f"Python 3.{cell.since[1]}")
-    if sys.version_info >= cell.before:
-        pytest.skip(f"before Python 3.{cell.before[1]}")
     if not can_run(cell):
         pytest.skip(f"there is no {cell.needs} here")
     script, own = ends[cell.name]
@@ -165,3 +166,20 @@ if __name__ == "__main__":
     assert (script["code"], script["stdout"]) == (0, b"called\n"), script["stderr"]
     assert (own["code"], own["stdout"]) == (1, b"")
     assert "Can't get attribute 'child'" in own["stderr"]
+
+
+def test_processes_are_forked_unless_the_code_says_otherwise(box: Any) -> None:
+    find = "import multiprocessing as m\n"
+    for code, method in (
+        ("m.get_start_method()", "fork"),
+        ("m.get_context().get_start_method()", "fork"),
+        ("m.set_start_method('spawn')\nm.get_start_method()", "spawn"),
+    ):
+        assert in_cell(box, Code("method", find + code))["value"] == method
+    # As Python 3.14 begins.
+    contexts = multiprocessing.context._concrete_contexts
+    module = types.SimpleNamespace(
+        _concrete_contexts=contexts, _default_context=multiprocessing.context.DefaultContext(contexts["forkserver"])
+    )
+    _fork_by_default(module)
+    assert module._default_context.get_start_method() == "fork"

@@ -28,6 +28,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 from conftest import gone, marker
 
+from brig.compat import calute
 from brig.compat.calute import (
     DockerSandboxBackend,
     ExecutionContext,
@@ -325,6 +326,32 @@ def test_warn_mode_logs(caplog: pytest.LogCaptureFixture) -> None:
     assert "Tool 'sh' would run in sandbox (mode=warn, running on host)" in caplog.messages
 
 
+# Those of Calute's modules sandbox and sandbox_backends, which have one name after all three of its renamings.
+PUBLIC = {
+    "DockerSandboxBackend", "ExecutionContext", "ExecutionDecision", "SandboxBackend",
+    "SandboxBackendConfig", "SandboxConfig", "SandboxExecutionUnavailableError", "SandboxMode",
+    "SandboxRouter", "SubprocessSandboxBackend", "get_backend", "list_backends", "logger",
+    "register_backend",
+}  # fmt: skip
+
+
+def test_every_public_name_is_there() -> None:
+    assert set(calute.__all__) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(calute, name) is not None
+    assert calute.logger.name == "calute.security.sandbox"
+    with pytest.raises(AttributeError, match="has no attribute 'PolicyEngine'"):
+        calute.PolicyEngine  # noqa: B018
+
+
+def test_a_call_is_logged_as_calute_does(caplog: pytest.LogCaptureFixture) -> None:
+    name = "calute.security.sandbox_backends.subprocess_backend"
+    with caplog.at_level(logging.DEBUG, name):
+        execute(SandboxConfig(), add, a=1)
+    told = [(each.name, each.levelname, each.getMessage()) for each in caplog.records]
+    assert (name, "DEBUG", "Subprocess sandbox executing tool 'it'") in told
+
+
 def test_a_router_has_a_configuration_of_its_own() -> None:
     router = SandboxRouter()
     assert router.config == SandboxConfig()
@@ -486,6 +513,16 @@ def test_threads_may_call_at_once(many: List[Callable[..., int]]) -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == sorted(n + b for n in range(6) for b in range(5))
+
+
+def test_a_backend_works_in_a_loop_that_runs() -> None:
+    """As in a notebook, whose cells are run by a loop."""
+    backend = SubprocessSandboxBackend(SandboxConfig())
+
+    async def cell() -> List[Any]:
+        return [backend.execute("it", add, {"a": 1}), backend.execute("it", slowly, {"value": 2})]
+
+    assert asyncio.run(cell()) == [2, 4]
 
 
 def test_a_changed_configuration_holds_from_the_next_call() -> None:

@@ -195,6 +195,63 @@ def test_an_unknown_mode_is_refused_for_every_tool(mode: Any, tool: str) -> None
         drop_in.SandboxRouter(config).decide(tool)
 
 
+@pytest.mark.parametrize("mode", [*Mode, "paranoid", "STRICT", "", None, True, 2, object()])
+@pytest.mark.parametrize("tool", ["listed", "free", "other"])
+@pytest.mark.parametrize("routed_by", ["theirs", "drop_in"])
+def test_calutes_own_router_refuses_an_unknown_mode(
+    theirs: Any, routed_by: str, tool: str, mode: Any
+) -> None:
+    drop_in.list_backends()
+    config = theirs.SandboxConfig(
+        mode=mode, sandboxed_tools={"listed", "free"}, elevated_tools={"free"}
+    )
+    with pytest.raises(ValueError, match="^Unknown sandbox mode .*'off', 'warn', 'strict'$"):
+        SOURCES[routed_by](theirs).SandboxRouter(config).decide(tool)
+
+
+class OtherMode(enum.Enum):
+    OFF, WARN, STRICT = "off", "warn", "strict"
+
+
+@pytest.mark.parametrize("mode", ["strict", OtherMode.STRICT, stand_ins.SandboxMode.STRICT])
+@pytest.mark.parametrize("routed_by", ["theirs", "drop_in"])
+def test_what_means_strict_is_strict_for_calutes_own_router(
+    theirs: Any, routed_by: str, mode: Any
+) -> None:
+    for _ in range(3):  # it is changed once
+        drop_in.list_backends()
+    config = theirs.SandboxConfig(mode=mode, sandboxed_tools={"it"})
+    decision = SOURCES[routed_by](theirs).SandboxRouter(config).decide("it")
+    assert type(decision) is theirs.ExecutionDecision
+    assert decision.context is theirs.ExecutionContext.SANDBOX
+
+
+def test_a_router_of_the_users_own_is_left_alone(theirs: Any) -> None:
+    class Mine(theirs.SandboxRouter):  # type: ignore[misc,name-defined]
+        def decide(self, name: str) -> Any:
+            return name
+
+    drop_in.list_backends()
+    assert Mine(theirs.SandboxConfig(mode="paranoid")).decide("it") == "it"
+
+
+@pytest.mark.parametrize("context", ["paranoid", "SANDBOX", "", None, True, Mode.PARANOID])
+def test_an_unknown_context_is_refused(context: Any) -> None:
+    with pytest.raises(ValueError, match="^Unknown execution context .*: 'host', 'sandbox'$"):
+        drop_in.ExecutionDecision(context, "it", "")
+
+
+def test_a_context_may_be_its_text_or_anothers_member(
+    theirs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = theirs.ExecutionContext.SANDBOX
+    for name in [each for each in sys.modules if each.partition(".")[0] in ("calute", "xerxes")]:
+        monkeypatch.delitem(sys.modules, name)
+    for context in ("sandbox", other, stand_ins.ExecutionContext.SANDBOX):
+        decision = stand_ins.ExecutionDecision(context, "it", "")
+        assert decision.context is stand_ins.ExecutionContext.SANDBOX
+
+
 def test_a_mode_may_be_its_text() -> None:
     config = drop_in.SandboxConfig(mode="strict", sandboxed_tools={"it"})  # type: ignore[arg-type]
     assert drop_in.SandboxRouter(config).decide("it").context is drop_in.ExecutionContext.SANDBOX

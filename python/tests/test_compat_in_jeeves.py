@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import dataclasses
 import datetime
 import json
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, List
 
 import pytest
+from jeeves_doubles import FRAMEWORKS, Agent, ExtendedToolHost, Framework, ScriptedModel
 
 import brig.compat.jeeves as drop_in
 from brig.compat import _jeeves_tools, _jeeves_types
@@ -31,159 +31,10 @@ def count_of(order: Order) -> List[Any]:
     return [type(order).__name__, order.count + 1]
 
 
-def module(name: str, **members: Any) -> types.ModuleType:
-    made = types.ModuleType(name)
-    for member in members.values():
-        if isinstance(member, (type, types.FunctionType)):
-            member.__module__ = name
-    vars(made).update(members)
-    return made
-
-
-class Model:
-    """What these tests need of pydantic's: it checks fields, copies, dumps, and may be frozen."""
-
-    fields: Mapping[str, Any] = {}
-    frozen = False
-
-    def __init__(self, **values: Any) -> None:
-        for name, default in self.fields.items():
-            if name not in values and default is ...:
-                raise ValueError(f"{name}: field required")
-            vars(self)[name] = values[name] if name in values else copy.deepcopy(default)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self.frozen:
-            raise ValueError(f"{name}: Instance is frozen")
-        if name not in self.fields:
-            raise ValueError(f"{type(self).__name__} has no field {name!r}")
-        vars(self)[name] = value
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        if not self.frozen:
-            raise TypeError(f"unhashable type: {type(self).__name__!r}")
-        return hash(tuple(vars(self).values()))
-
-    def model_dump(self, *, mode: str = "python") -> Dict[str, Any]:
-        return {name: getattr(self, name) for name in self.fields}
-
-    def model_dump_json(self) -> str:
-        return json.dumps(self.model_dump(), default=datetime.datetime.isoformat)
-
-    def model_copy(self, *, update: Optional[Mapping[str, Any]] = None, deep: bool = False) -> Any:
-        values = copy.deepcopy(vars(self)) if deep else vars(self)
-        return type(self)(**{**values, **(update or {})})
-
-
-def doubles(root: str, base: str) -> Dict[str, types.ModuleType]:
-    """Modules of the shape that the framework's have. Each class is one of its own."""
-
-    class ToolDef(Model):
-        frozen = True
-        fields = {"name": ..., "description": ..., "input_schema": {}, "server": None}
-
-    class ToolResult(Model):
-        fields = {
-            "call_id": ..., "ok": ..., "output": None, "error": None, "denied": False,
-            "reason": None, "duration_ms": None, "started_at": None,
-        }  # fmt: skip
-
-        @classmethod
-        def success(cls, call_id: str, output: Any, **more: Any) -> Any:
-            return cls(call_id=call_id, ok=True, output=output, **more)
-
-        @classmethod
-        def error_(cls, call_id: str, message: str, **more: Any) -> Any:
-            return cls(call_id=call_id, ok=False, error=message, **more)
-
-        @classmethod
-        def denied_(cls, call_id: str, reason: str, **more: Any) -> Any:
-            return cls(call_id=call_id, ok=False, denied=True, reason=reason, **more)
-
-    class ToolEvent(Model):
-        fields = {"kind": ..., "tool": ..., "server": None}
-
-    class ToolCall(Model):
-        fields = {"id": "tcall_1", "tool": ..., "args": {}}
-
-    @dataclasses.dataclass
-    class Tool:
-        name: str
-        description: str
-        fn: Callable[..., Any]
-        input_schema: Any = dataclasses.field(default_factory=dict)
-        destructive: bool = False
-
-    def tool(
-        fn: Any = None, *, name: Any = None, description: Any = None, destructive: Any = False
-    ) -> Any:
-        def make(function: Any) -> Tool:
-            return Tool(name or function.__name__, description or "", function)
-
-        return make if fn is None else make(fn)
-
-    class InProcessToolHost:
-        def __init__(self, tools: Optional[List[Any]] = None) -> None:
-            self.tools = {}
-            for each in tools or []:
-                if not isinstance(each, Tool) and not callable(each):
-                    raise TypeError(each)
-                made = each if isinstance(each, Tool) else tool(each)
-                self.tools[made.name] = made
-
-        def get(self, name: str) -> Any:
-            return self.tools.get(name)
-
-        async def list_tools(self, *, query: Any = None) -> List[Any]:
-            return [ToolDef(name=each.name, description="") for each in self.tools.values()]
-
-        async def watch(self) -> Any:
-            yield ToolEvent(kind="added", tool="t")
-
-    error = type(base, (Exception,), {"__module__": f"{root}.core.errors"})
-    errors = {
-        name: type(name, (error,), {}) for name in ("ConfigError", "SandboxError", "ToolError")
-    }
-    made = [
-        module(root),
-        module(f"{root}.core"),
-        module(f"{root}.tools"),
-        module(f"{root}.core.errors", **{base: error}, **errors),
-        module(
-            f"{root}.core.types",
-            ToolDef=ToolDef,
-            ToolResult=ToolResult,
-            ToolEvent=ToolEvent,
-            ToolCall=ToolCall,
-        ),
-        module(f"{root}.core.protocols"),
-        module(
-            f"{root}.tools.registry", Tool=Tool, tool=tool, InProcessToolHost=InProcessToolHost
-        ),
-    ]
-    return {each.__name__: each for each in made}
-
-
-class Framework:
-    def __init__(self, root: str, base: str, made: Mapping[str, types.ModuleType]) -> None:
-        self.base = getattr(made[f"{root}.core.errors"], base)
-        for each in made.values():
-            for name, value in vars(each).items():
-                if not name.startswith("_"):
-                    setattr(self, name, value)
-
-
-@pytest.fixture(params=[("jeevesagent", "JeevesAgentError"), ("loomflow", "LoomError")])
+@pytest.fixture(params=FRAMEWORKS)
 def theirs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The framework's names; it is loaded after brig."""
-    root, base = request.param
-    made = doubles(root, base)
-    for name, each in made.items():
-        monkeypatch.setitem(sys.modules, name, each)
-    return Framework(root, base, made)
+    return Framework(*request.param, monkeypatch)
 
 
 class Names:
@@ -201,17 +52,6 @@ SOURCES = {
 }
 
 
-async def agent_run(theirs: Any, host: Any, *calls: Any) -> List[Dict[str, Any]]:
-    """What an agent's loop does with the calls of a scripted model."""
-    journal = []
-    for call in calls:
-        result = await host.call(call.tool, call.args, call_id=call.id)
-        if not isinstance(result, theirs.ToolResult):
-            raise TypeError(type(result))
-        journal.append(result.model_dump(mode="json"))
-    return journal
-
-
 @pytest.mark.parametrize("source", SOURCES)
 def test_an_agent_runs_its_tools_in_cells(theirs: Any, source: str) -> None:
     names = SOURCES[source](theirs)
@@ -222,13 +62,63 @@ def test_an_agent_runs_its_tools_in_cells(theirs: Any, source: str) -> None:
         names.ToolCall(id="c2", tool="ghost"),
         names.ToolCall(id="c3", tool="where", args={"x": {1, 2}, "y": 0}),
     ]
-    ran, unknown, wrong = asyncio.run(agent_run(theirs, box, *calls))
+    model = ScriptedModel(calls[:2], calls[2:])
+    ran, unknown, wrong = asyncio.run(Agent(theirs, model, box).run("Where are you?"))
     assert (ran["call_id"], ran["ok"], ran["output"][1]) == ("c1", True, 7)
     assert ran["output"][0] != os.getpid()
     assert ran["duration_ms"] > 0
-    assert isinstance(ran["started_at"], datetime.datetime)
+    began = datetime.datetime.fromisoformat(ran["started_at"].replace("Z", "+00:00"))
+    assert began.utcoffset() == datetime.timedelta(0)
     assert (unknown["call_id"], unknown["error"]) == ("c2", "unknown tool: ghost")
     assert wrong["error"].startswith("SubprocessSandbox: tool raised TypeError: where() got an")
+    # What the model was told.
+    assert [each["name"] for each in model.tools] == ["where"]
+    assert [[each.get("tool_call_id") for each in asked] for asked in model.asked] == [
+        [None], [None, "c1", "c2"], [None, "c1", "c2", "c3"],
+    ]  # fmt: skip
+    assert model.asked[1][1]["content"] == str(ran["output"])
+    assert model.asked[1][2]["content"] == "error: unknown tool: ghost"
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_agent_may_add_tools_to_the_sandbox(theirs: Any, source: str) -> None:
+    """As LoomFlow does for skills and agents that call each other: they run in the agent, the sandbox's in cells."""
+    names = SOURCES[source](theirs)
+    box = drop_in.SubprocessSandbox(names.InProcessToolHost([where]))
+
+    async def inner() -> Any:
+        return await box.call("where", {"x": 2}, call_id="inner")
+
+    host = ExtendedToolHost(theirs, box, [theirs.tool(inner), theirs.tool(where, name="here")])
+    calls = [names.ToolCall(id=f"c{n}", tool=tool) for n, tool in enumerate(["where", "inner", "here"])]
+    model = ScriptedModel(calls)
+    cell, through, here = asyncio.run(Agent(theirs, model, host).run("Where are you?"))
+    assert [each["name"] for each in model.tools] == ["where", "inner", "here"]
+    assert [each["call_id"] for each in (cell, through, here)] == ["c0", "c1", "c2"]
+    assert cell["output"][0] != os.getpid()
+    assert (through["output"][0] != os.getpid(), through["output"][1]) == (True, 2)
+    assert here["output"] == [os.getpid(), 0]
+
+
+def test_an_agent_takes_brigs_sandboxes_for_hosts(theirs: Any) -> None:
+    box = drop_in.SubprocessSandbox(theirs.InProcessToolHost([where]))
+    for host in (box, drop_in.NoSandbox(box), drop_in.FilesystemSandbox(box, roots=["/usr"])):
+        assert isinstance(host, theirs.ToolHost)
+        assert asyncio.run(Agent(theirs, ScriptedModel(), host).run("")) == []
+
+
+def test_tools_that_were_made_before_the_framework_was_loaded_are_brigs_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """docs/compat.md says so."""
+    made, host = _jeeves_tools.tool(where), _jeeves_tools.InProcessToolHost([where])
+    theirs: Any = Framework("loomflow", "LoomError", monkeypatch)
+    assert not isinstance(made, theirs.Tool)
+    with pytest.raises(TypeError, match="^tools= entries must be Tool instances or callables"):
+        theirs.InProcessToolHost([made])
+    # brig's sandbox takes the host, and its results are the framework's.
+    result: Any = asyncio.run(drop_in.SubprocessSandbox(host).call("where", {"x": 1}))
+    assert (type(result), result.output[1]) == (theirs.ToolResult, 1)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -244,7 +134,7 @@ def test_a_path_outside_of_the_roots_is_denied_by_the_frameworks_result(
 
 def test_the_names_give_the_frameworks_classes(theirs: Any) -> None:
     for name in ("ToolDef", "ToolResult", "ToolEvent", "ToolCall", "Tool", "tool",
-                 "InProcessToolHost", "ConfigError", "SandboxError", "ToolError"):  # fmt: skip
+                 "InProcessToolHost", "ToolHost", "ConfigError", "SandboxError", "ToolError"):  # fmt: skip
         assert getattr(drop_in, name) is getattr(theirs, name)
     assert drop_in.JeevesAgentError is drop_in.LoomError is theirs.base
 
@@ -294,12 +184,7 @@ def test_every_name_of_the_error_catches_it(theirs: Any) -> None:
 def test_the_result_is_of_the_framework_that_the_host_is_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    both = []
-    for root, base in (("jeevesagent", "JeevesAgentError"), ("loomflow", "LoomError")):
-        made = doubles(root, base)
-        for name, each in made.items():
-            monkeypatch.setitem(sys.modules, name, each)
-        both.append(Framework(root, base, made))
+    both = [Framework(*each, monkeypatch) for each in FRAMEWORKS]
     for framework in both:
         names: Any = framework
         box = drop_in.SubprocessSandbox(names.InProcessToolHost([where]))

@@ -352,8 +352,17 @@ def test_a_call_has_an_id_and_a_key_of_its_tool_and_arguments() -> None:
         ToolCall(id="c")
 
 
+# Those of the framework's that concern its sandbox, under both of its names.
+PUBLIC = {
+    "ConfigError", "FilesystemSandbox", "InProcessToolHost", "JeevesAgentError", "LoomError",
+    "NoSandbox", "SandboxError", "SubprocessSandbox", "Tool", "ToolCall", "ToolCallable", "ToolDef",
+    "ToolError", "ToolEvent", "ToolHost", "ToolResult", "tool",
+}  # fmt: skip
+
+
 def test_every_public_name_is_there() -> None:
-    for name in jeeves.__all__:
+    assert set(jeeves.__all__) == PUBLIC
+    for name in PUBLIC:
         assert getattr(jeeves, name) is not None
     assert LoomError is JeevesAgentError
     assert issubclass(SandboxError, JeevesAgentError) and issubclass(ToolError, JeevesAgentError)
@@ -784,6 +793,20 @@ def test_a_child_of_a_fork_has_a_sandbox_of_its_own(box: SubprocessSandbox) -> N
         assert "ok=True, output=3" in answer.read()
     os.waitpid(child, 0)
     assert call(box, "add", a=3).output == 4
+
+
+def test_threads_with_loops_of_their_own_may_call_at_once(box: SubprocessSandbox) -> None:
+    results: List[Any] = []
+
+    def work(n: int) -> None:
+        results.extend(call(box, "add", a=a).output for a in range(n, n + 5))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == sorted(a + 1 for n in range(6) for a in range(n, n + 5))
 
 
 trio_runs = pytest.mark.skipif(importlib.util.find_spec("trio") is None, reason="there is no trio")

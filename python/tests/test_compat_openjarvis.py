@@ -3,6 +3,7 @@ the defects table in notes/seeds.md."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
 import logging
@@ -15,6 +16,7 @@ import sys
 import time
 import types
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, List
 
@@ -138,6 +140,27 @@ def test_a_result_is_of_the_frameworks_class(monkeypatch: pytest.MonkeyPatch) ->
     assert result.stdout == "here\n"
     assert isinstance(result, SandboxResult)
     assert result == SandboxResult("here\n", "", 0)
+
+
+def test_every_public_name_is_there() -> None:
+    assert set(openjarvis.__all__) == {
+        "SandboxResult", "build_safe_env", "kill_process_tree", "run_sandboxed",
+    }  # fmt: skip
+
+
+def test_threads_may_run_commands_at_once() -> None:
+    with ThreadPoolExecutor(6) as threads:
+        results = list(threads.map(lambda n: run_sandboxed(f"echo {n}").stdout, range(12)))
+    assert results == [f"{n}\n" for n in range(12)]
+
+
+def test_a_command_runs_in_a_loop_that_runs() -> None:
+    """As in a notebook, whose cells are run by a loop."""
+
+    async def cell() -> str:
+        return run_sandboxed("echo here").stdout
+
+    assert asyncio.run(cell()) == "here\n"
 
 
 def test_the_private_names_that_others_import_are_there() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Iterator
 import pytest
 
 import brig
+from brig._left_files import image_size
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -282,6 +283,64 @@ def test_a_picture_that_comes_back_as_a_file_is_not_shown_too(box: Any, plots: A
         assert base64.b64decode(image["data"]).startswith(PNG)
 
 
+# Noise is as large as its pixels: 1.4 MiB.
+NOISE = (
+    PLOT + "import numpy\nfig.set_size_inches(7, 7)\n"
+    "fig.figimage(numpy.random.default_rng(1).integers(0, 255, (700, 700, 3), 'uint8'))\n"
+)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "plt.savefig('p.png')\nNone",
+        "plt.savefig('p.png')\nplt.close()",
+        "plt.savefig('p.png')\nplt.show()",
+        "plt.savefig('p.png')\nfig",
+        "plt.savefig('p.png')\ndisplay(fig)\nplt.close()",
+        "plt.savefig('p.png')\nplt.close()\n1 / 0",
+        "fig.savefig('p.jpg', pil_kwargs={'quality': 100, 'subsampling': 0})\nplt.close()",
+        "import atexit\nplt.savefig('p.png')\nplt.close()\natexit.register(print)\nNone",
+    ],
+)
+def test_a_large_picture_is_shown_once_made_smaller_and_comes_back_as_it_is(plots: Any, end: str) -> None:
+    output = run(plots, NOISE + end).output
+    (image,) = output["images"]
+    assert len(base64.b64decode(image["data"])) > 1 << 20
+    (display,) = output["displays"]
+    (data,) = [data for kind, data in display["data"].items() if kind.startswith("image/")]
+    assert 50_000 < len(base64.b64decode(data)) <= 1 << 20
+
+
+def width_of(data: dict[str, str]) -> int:
+    return image_size(base64.b64decode(data["image/png"]))[0]
+
+
+def test_a_picture_of_too_many_pixels_is_made_smaller(box: Any) -> None:
+    pytest.importorskip("PIL")
+    make = "from PIL import Image\nimage = Image.new('1', (9000, 90))\n"
+    assert [width_of(each) for each in shown(box, make + "image.save('p.png')\ndisplay(image)\nNone")] == [8000, 8000]
+    assert "displays" not in run(box, make + "image.resize((8000, 90)).save('p.png')").output, "MCP shows the file"
+    for end in ("image.save('p.gif')", "image.save('.p.png')", "image.resize((9000, 9000)).save('p.png')"):
+        assert "displays" not in run(box, make + end).output, end
+
+
+def test_the_size_of_an_image_is_read_from_its_head() -> None:
+    frame = b"\xff\xc2\x00\x11\x08\x00\x20\x01\x02" + bytes(10)
+    for head, size in (
+        (PNG + b"\x00\x00\x00\rIHDR\x00\x00\x01\x02\x00\x00\x00\x20", (258, 32)),
+        (b"\xff\xd8\xff\xe0\x00\x04ab" + frame, (258, 32)),
+        (b"\xff\xd8\xff\xc4\x00\x02\xff" + frame, (258, 32)),
+        (b"\xff\xd8" + frame[:8], (0, 0)),
+        (b"\xff\xd8\xff\xe0\xff\xffab" + frame, (0, 0)),
+        (b"\xff\xd8\xff\xe0\x00\x00\xff\xe0", (0, 0)),
+        (PNG, (0, 0)),
+        (b"", (0, 0)),
+        (b"GIF89a" + bytes(30), (0, 0)),
+    ):
+        assert image_size(head) == size, head
+
+
 def test_a_figure_that_can_not_be_drawn_is_told(plots: Any) -> None:
     result = run(plots, PLOT + "ax.set_title('$\\\\none{$')\n7")
     assert result.output["value"] == 7 and result.output["displays"][0]["data"].keys() == {"text/plain"}
@@ -338,3 +397,46 @@ def test_a_table_is_data_and_text(box: Any) -> None:
                 "pd.DataFrame({('a', 1): [pd.NA]})", "pd.DataFrame({'a': [1]}, index=pd.Index([1], name='a'))"):  # fmt: skip
         (data,) = shown(box, make + odd)
         assert json.loads(data["application/json"])["total"] == (0 if odd == "pd.DataFrame()" else len(json.loads(data["application/json"])["rows"]))
+
+
+# --- IPython ---
+
+IPYTHON = {
+    "IPython/__init__.py": "",
+    "IPython/core/__init__.py": "",
+    "IPython/core/display_functions.py": "__all__ = ['display', 'publish_display_data']\n"
+    "def display(*values, **_): print(*values)\n"
+    "def publish_display_data(data, metadata=None, **_): print(data)\n",
+    "IPython/core/display.py": "class HTML:\n    def __init__(self, data): self.data = data\n"
+    "    def _repr_html_(self): return self.data\n",
+    "IPython/display.py": "from IPython.core.display_functions import *\nfrom IPython.core.display import *\n",
+}
+OLD_IPYTHON = {
+    **IPYTHON,
+    "IPython/core/display.py": IPYTHON["IPython/core/display_functions.py"].partition("\n")[2] + IPYTHON["IPython/core/display.py"],
+    "IPython/display.py": "from IPython.core.display import *\n",
+}
+SHOWN = "print('before')\ndisplay(HTML('<b>'), display_id=True)\npublish_display_data({'text/html': '<i>'}, {})\nprint('after')"
+FROM_IPYTHON = "from IPython.display import display, publish_display_data, HTML\n" + SHOWN
+
+
+def has_shown_both(result: Any) -> bool:
+    assert result.ok and result.report.stdout == b"before\nafter\n", result
+    return [(each["at"], each["data"]["text/html"]) for each in result.output["displays"]] == [(7, "<b>"), (7, "<i>")]
+
+
+@pytest.mark.parametrize("files", [IPYTHON, OLD_IPYTHON], ids=["new", "old"])
+def test_display_of_ipython_displays(box: Any, files: dict[str, str]) -> None:
+    for code in (FROM_IPYTHON, "from IPython.core.display import HTML\n" + FROM_IPYTHON):
+        assert has_shown_both(box.call_sync("run_python", {"code": code, "files": files}))
+
+
+@pytest.mark.parametrize("files", [IPYTHON, OLD_IPYTHON], ids=["new", "old"])
+def test_display_of_an_ipython_that_was_imported_ahead_displays(tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]) -> None:
+    directory = tmp_path_factory.mktemp("ahead")
+    directory.chmod(0o755)  # pytest's own directories are its user's alone
+    for name, text in {**files, "ahead.py": "import IPython.display, brig\n@brig.tool\ndef nothing() -> None: ...\n"}.items():
+        (directory / name).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+    with brig.Sandbox(modules=["brig._builtin", "ahead"], paths=[str(directory)], timeout=60) as box:
+        assert has_shown_both(box.call_sync("run_python", {"code": FROM_IPYTHON}))

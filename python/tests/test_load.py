@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Union
 
 import pytest
 from conftest import comes_true, once_it_runs, processes
@@ -253,12 +253,10 @@ def test_reloading_is_on_request(module: Callable[..., Any], tmp_path: Path, san
     assert box.call_sync("version").output == 2
 
 
-def saved(path: Path, text: str, in_place: bool) -> None:
-    if in_place:
-        path.write_text(text)
-        return
-    (path.parent / "next").write_text(text)
-    (path.parent / "next").replace(path)
+def saved(path: Path, text: Union[str, bytes], in_place: bool) -> None:
+    to = path if in_place else path.parent / "next"
+    to.write_bytes(text if isinstance(text, bytes) else text.encode())
+    to.replace(path)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -292,6 +290,35 @@ def test_a_sandbox_reloads_by_itself_if_it_may(
         for caller in callers:
             caller.join()
     assert [result.error for result in results if not result.ok] == []
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_changed_manifest_or_library_is_reloaded(
+    tmp_path: Path, sandbox: Any, in_place: bool, caplog: Any
+) -> None:
+    guest = PACKAGE.parent / "build/release/guests/libversion.so"
+    if not guest.exists():
+        pytest.skip("no guests: they are not built")
+    tmp_path.chmod(0o755)
+    bytes_of = guest.read_bytes()
+    assert b"version 1000" in bytes_of
+    library, manifest = tmp_path / "tools.so", tmp_path / "brig.toml"
+    library.write_bytes(bytes_of)
+    text = "[[library]]\npath = 'tools.so'\n[[command]]\nname = 'said'\nargv = ['echo', '%s']\n"
+    manifest.write_text(text % "one")
+    box = sandbox(manifest=str(manifest), reload=True)
+    assert (box.call_sync("version").output, box.call_sync("said").output) == (1000, "one")
+    saved(manifest, text % "two", in_place)
+    assert comes_true(lambda: box.call_sync("said").output == "two")
+    saved(library, bytes_of.replace(b"version 1000", b"version 1001"), in_place)
+    assert comes_true(lambda: box.call_sync("version").output == 1001)
+    for file, good in ((manifest, text % "three"), (library, bytes_of.replace(b"version 1000", b"version 1002"))):
+        caplog.clear()
+        saved(file, "nothing that can be loaded", in_place)
+        assert comes_true(lambda: any(each.levelname == "WARNING" for each in caplog.records))
+        assert box.call_sync("version").output in (1001, 1002) and box.call_sync("said").ok
+        saved(file, good, in_place)
+    assert comes_true(lambda: (box.call_sync("version").output, box.call_sync("said").output) == (1002, "three"))
 
 
 def test_modules_are_imported_for_their_tools(tmp_path: Path, sandbox: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import brig
 from brig._notebook import as_notebook
+from brig._pip import refusal_of
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +203,34 @@ def test_pip_says_that_there_is_no_network(box: Any) -> None:
     assert told["type"] == "UsageError"
     assert told["message"].startswith("%pip can't install no-such-package, other>=2: there is no network in this cell.")
     assert failure(box, "%pip download x")["message"].startswith("%pip can't download: there is no network")
+
+
+@pytest.mark.parametrize(
+    "line", ["pip install -q no-such-package 2>&1 | tail -1", "python3 -m pip install no-such-package", "pip3 install no-such-package"]
+)
+def test_pip_in_a_line_of_the_shell_says_it_at_once(box: Any, line: str) -> None:
+    result = run(box, f"!{line}\n[_exit_code]")
+    assert result.output["value"] == [1]
+    assert result.report.stderr.startswith(b"pip can't install no-such-package: there is no network in this cell.")
+    (told,) = value(box, f"x = !{line}\nx")
+    assert told.startswith("pip can't install no-such-package: there is no network in this cell.")
+
+
+def test_a_line_of_the_shell_that_does_more_than_pip_is_the_shells() -> None:
+    for line in (
+        "pip --version",
+        "pip install --no-index x",
+        "pip install x || true",
+        "pip install x; ls",
+        "pip install x &",
+        "echo pip install x",
+        "pip install 'x",
+        "python -m venv x",
+        "ls | grep x",
+        f"pip install -r '{__file__}'",
+        "",
+    ):
+        assert refusal_of(line) is None, line
 
 
 def test_what_is_there_needs_no_pip(box: Any) -> None:

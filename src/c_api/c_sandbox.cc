@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "c_api/c_config.h"
 #include "os/event.h"
 
@@ -88,7 +89,7 @@ Json listed(const Tool& tool) {
 
 Json told(const Event& event) {
   Json json{{"kind", to_string(event.kind)}, {"tool", event.tool}, {"dropped", event.dropped}};
-  json["at"] = std::chrono::duration<double>(event.at.time_since_epoch()).count();
+  json["at"] = time_text(event.at);
   if (!event.call_id.empty()) json["call_id"] = event.call_id;
   if (event.kind == Event::Kind::output) {
     json["stream"] = event.stream == Stream::out ? "stdout" : "stderr";

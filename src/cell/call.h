@@ -115,10 +115,10 @@ void check_files(std::span<const InputFile> files);
 // for more than brig accepts.
 void stow_files(CellRequest& request, std::span<const InputFile> files);
 
-// Gives a function's cell everything that does not depend on the call. False on failure; errno is
-// set.
+// Gives a function's cell everything that does not depend on the call. `has_time`: no call waits for
+// it. False on failure; errno is set.
 struct CallSettings;
-bool send_equipment(const CallSettings& settings, ReadyCell& cell);
+bool send_equipment(const CallSettings& settings, ReadyCell& cell, bool has_time);
 
 // What came of a request.
 struct CellResult {
@@ -141,6 +141,9 @@ struct CallSettings {
   std::vector<std::string> enforced;
   // There is no memory cgroup: limits.memory holds for each process.
   bool counts_memory = false;
+  // A single call whose policy names no limit of the tree: with one, the user's systemd would have
+  // been asked for a cgroup.
+  bool asked_for_no_scope = false;
   // Then: the calls that the host counts and lets go on.
   std::vector<int> counted_calls;
   Network network = Network::none;

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cell/call.h"
+#include "cell/complaint.h"
 #include "cell/violation.h"
+#include "os/user_scope.h"
 
 namespace brig {
 namespace {
@@ -19,39 +20,8 @@ std::string signal_name(int number) {
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-// What programs print when memory, a process or a thread is refused to them.
-constexpr std::string_view kNoMemory[] = {
-    "out of memory",    "cannot allocate",   "can't allocate",    "failed to allocate",
-    "memoryerror",      "bad_alloc",         "not enough memory", "insufficient memory",
-    "memory exhausted", "could not reserve", "failed to map",     "shadow memory"};
-// As sanitizers say it of the terabytes that they reserve at their start.
-constexpr std::string_view kNoShadow[] = {"sanitizer failed to allocate",
-                                          "reserveshadowmemoryrange failed"};
-constexpr std::string_view kNoProcess[] = {
-    "can't start new thread",           "native thread", "pthread_create",
-    "resource temporarily unavailable", "cannot fork",   "can't fork"};
-
-constexpr std::string_view kNoSpace[] = {"no space left on device", "enospc",
-                                         "disk quota exceeded"};
 // In the sentence; all are in the list.
 constexpr std::size_t kMostPathsTold = 2, kMostCallsTold = 2;
-
-std::string lower_tail(const std::string& text) {
-  std::string tail = text.substr(text.size() - std::min<std::size_t>(text.size(), 8192));
-  for (char& c : tail)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return tail;
-}
-
-bool says(const std::string& text, std::span<const std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view each) {
-    return text.find(each) != std::string_view::npos;
-  });
-}
-
-}  // namespace
-
-namespace {
 
 // Marks the violations of that code: the message words them already.
 void told(Report& report, std::string_view code) {
@@ -110,22 +80,26 @@ const Output& Call::said_in(const Report& report) const {
 std::string Call::guess(Report& report) const {
   if (report.exit_code == 0 || ending_ != Ending::none || exec_error_ || request_error_) return "";
   std::string hint;
-  const std::string said = lower_tail(said_in(report).bytes);
-  const bool lacks_process = !settings_.counts_processes && says(said, kNoProcess);
+  const std::string& said = said_in(report).bytes;
+  const bool lacks_process = !settings_.counts_processes && complains_of(Lack::process, said);
   // V8 ends by SIGTRAP when it can't have what it needs to start.
   const bool lacks_memory =
       settings_.counts_memory &&
-      (memory_refusals_ || says(said, kNoMemory) || report.signal == SIGTRAP ||
+      (memory_refusals_ || complains_of(Lack::memory, said) || report.signal == SIGTRAP ||
        end_.max_rss_kib * 1024 >= limits_.memory / 4 * 3);
-  if (lacks_process) {
+  if (lacks_process && settings_.init_exposed) {
+    // Without a cgroup limits.processes holds on the floor jail alone.
+    hint += "; " + tell(report, may_lack_shared_process());
+  } else if (lacks_process) {
     tell(report, may_lack_process(limits_.processes));
     hint +=
         fmt::format("; it may have been refused a process or thread: raise limits.processes, {}",
                     limits_.processes);
   }
-  if (settings_.counts_memory && says(said, kNoShadow)) {
+  if (settings_.counts_memory && complains_of(Lack::shadow, said)) {
     // More memory would lead in a circle: there is no such limit that anyone would give.
-    hint += "; " + tell(report, lacks_address_space(limits_.memory));
+    const bool may_have_scope = settings_.asked_for_no_scope && !user_manager_socket().empty();
+    hint += "; " + tell(report, lacks_address_space(limits_.memory, may_have_scope));
   } else if (lacks_memory) {
     if (!memory_refusals_) tell(report, may_lack_memory(limits_.memory));
     told(report, "memory.refused");
@@ -168,7 +142,7 @@ void conclude(Report& report, const CallSettings& settings, const CellView& view
   const auto add = [&](Violation violation) {
     report.message += "; " + tell(report, std::move(violation));
   };
-  if (!settings.init_exposed && says(lower_tail(said), kNoSpace)) add(may_lack_scratch(scratch));
+  if (!settings.init_exposed && complains_of(Lack::space, said)) add(may_lack_scratch(scratch));
   std::size_t more = 0;
   for (Violation& each : judge_paths(view, argv, said)) {
     if (++more <= kMostPathsTold)
@@ -267,8 +241,8 @@ void Call::judge_ending(Report& report) const {
   switch (ending_) {
     case Ending::wall:
       return say(report, Outcome::timeout,
-                 fmt::format("the {} was ended after its wall time limit of {}; "
-                             "raise limits.timeout or make it faster",
+                 fmt::format("the {} was ended after its timeout of {}; raise limits.timeout or "
+                             "make it faster",
                              what(), format_duration(limits_.timeout)));
     case Ending::cpu:
       return say(report, Outcome::timeout,

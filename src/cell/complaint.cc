@@ -48,6 +48,18 @@ constexpr std::string_view kBeforeName[] = {
     "cannot", "can't", "could",  "couldn't", "not",    "failed",  "unable",    "to",
     "open",   "stat",  "access", "create",   "remove", "touch",   "read",      "write",
     "mkdir",  "lstat", "unlink", "chdir",    "file",   "regular", "directory", "error"};
+constexpr std::string_view kNoMemory[] = {
+    "out of memory",    "cannot allocate",   "can't allocate",    "failed to allocate",
+    "memoryerror",      "bad_alloc",         "not enough memory", "insufficient memory",
+    "memory exhausted", "could not reserve", "failed to map",     "shadow memory"};
+constexpr std::string_view kNoShadow[] = {"sanitizer failed to allocate",
+                                          "reserveshadowmemoryrange failed"};
+constexpr std::string_view kNoProcess[] = {
+    "can't start new thread",           "native thread", "pthread_create",
+    "resource temporarily unavailable", "cannot fork",   "can't fork"};
+constexpr std::string_view kNoSpace[] = {"no space left on device", "enospc",
+                                         "disk quota exceeded"};
+
 constexpr std::string_view kAround = ":;,.()[]{}<>!?", kSpace = " \t\r", kQuotes = "'\"`";
 
 constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
@@ -276,6 +288,21 @@ std::vector<Complaint> complaints_in(std::string_view said) {
       if (looks_like_path(name)) complaints.push_back({std::string(name), *how});
   }
   return complaints;
+}
+
+bool complains_of(Lack lack, std::string_view said) {
+  const std::string tail = lower_case(said.substr(said.size() - std::min(said.size(), kMostSaid)));
+  const auto has = [&](const auto& words) {
+    return std::any_of(std::begin(words), std::end(words),
+                       [&](std::string_view each) { return tail.find(each) != kNowhere; });
+  };
+  switch (lack) {
+    case Lack::memory: return has(kNoMemory);
+    case Lack::shadow: return has(kNoShadow);
+    case Lack::process: return has(kNoProcess);
+    case Lack::space: return has(kNoSpace);
+  }
+  return false;
 }
 
 std::string last_lines(const Output& output) {

@@ -1,5 +1,6 @@
-// What a program printed when it failed: the paths that its last lines complain of. A program may
-// print anything, so these paths are only questions for the cell's view (see CellView).
+// What a program printed when it failed: the paths, and the lack of something, that its last lines
+// complain of. A program may print anything, so these paths are only questions for the cell's view
+// (see CellView), and a lack is only a possible reason.
 #pragma once
 
 #include <brig/report.h>
@@ -22,6 +23,16 @@ struct Complaint {
 // goes through, lines with a server's answer, and names without a clear start or end, because a
 // part of a name is another place.
 std::vector<Complaint> complaints_in(std::string_view said);
+
+// What a program says in its own words when it is refused something.
+enum class Lack {
+  memory,
+  shadow,  // The terabytes of addresses that a sanitizer reserves at its start.
+  process,
+  space,  // On a disk.
+};
+// Whether the last 8 KiB of `said` have words for that, in any case.
+bool complains_of(Lack lack, std::string_view said);
 
 // The end of a stream in whole lines, without the line that lies across a gap.
 std::string last_lines(const Output& output);

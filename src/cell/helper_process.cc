@@ -50,13 +50,14 @@ bool make_pipe(const Plan& plan, unsigned slot, UniqueFd& reader, UniqueFd& writ
 
 }  // namespace
 
-std::string scope_manager(const Policy& policy, bool single) {
-  const Limits& asked = policy.limits;
+bool names_limit_of_tree(const Limits& limits) {
   const Limits usual;
-  if (single && asked.memory == usual.memory && asked.processes == usual.processes && !asked.cpus &&
-      !asked.cpu_time)
-    return "";
-  return user_manager_socket();
+  return limits.named || limits.memory != usual.memory || limits.processes != usual.processes ||
+         limits.cpus || limits.cpu_time;
+}
+
+std::string scope_manager(const Policy& policy, bool single) {
+  return single && !names_limit_of_tree(policy.limits) ? "" : user_manager_socket();
 }
 
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count) {
@@ -65,7 +66,7 @@ bool send_or_ended(int socket, const wire::Message& message, const int* fds, int
          errno == ECONNRESET;
 }
 
-void HelperProcess::spawn(const Origin& origin) {
+HelperProcess::Started HelperProcess::spawn(const Origin& origin) {
   const UniqueFd self(sys::pidfd_open(getpid()));
   int pair[2];
   if (!self || !packet_pair(pair)) throw_sys("starting the helper: pidfd_open, socketpair");
@@ -73,52 +74,55 @@ void HelperProcess::spawn(const Origin& origin) {
   const UniqueFd theirs(pair[1]);
   if (origin.host_copy) {
     janitor = origin.host_copy->start(theirs.get(), self.get());
-    return;
+    return {*this, origin};
   }
   const int fds[] = {theirs.get(), self.get()};
   const UniqueFd helper = origin.loader ? UniqueFd() : helper_image();
   starting = std::make_unique<CleanSpawn>(origin.loader ? origin.loader->get() : helper.get(),
                                           "brig-helper", fds);
+  return {*this, origin};
 }
 
-void HelperProcess::work_out(const Policy& policy, bool single, const Origin& origin) {
+HelperProcess::Planned HelperProcess::Started::work_out(const Policy& policy, bool single) && {
   CgroupLimits limits;
   limits.memory = policy.limits.memory;
   limits.processes = policy.limits.processes + (single ? kOwnTasksSingle : kOwnTasks);
   limits.cpus = policy.limits.cpus;
   // So that a single call can have less than the policy's.
   limits.count_cpu =
-      origin.functions() || origin.shows_workspace || policy.limits.cpu_time.has_value();
+      origin_.functions() || origin_.shows_workspace || policy.limits.cpu_time.has_value();
   limits.single = single;
+  CgroupLayout& cgroups = helper_.cgroups;
   cgroups = make_cgroups(limits);
   // The janitor lives in the scope, with everything that it starts from now on. The host stays
   // where it is.
   if (const std::string manager = scope_manager(policy, single);
       !cgroups.memory && cgroups.unified_memory && !manager.empty()) {
-    CgroupLayout scoped =
-        make_scope_cgroups(limits, manager, starting ? starting->pid() : janitor.pid());
+    CgroupLayout scoped = make_scope_cgroups(
+        limits, manager, helper_.starting ? helper_.starting->pid() : helper_.janitor.pid());
     if (scoped.memory)
       cgroups = std::move(scoped);
     else
       cgroups.why_not += "; " + scoped.why_not;
   }
-  plan = build_plan(policy, cgroups, single, origin.payload ? *origin.payload : Payload(),
-                    origin.shows_workspace);
-  as_made = std::make_shared<const AsMade>(AsMade{plan.view, plan.missing});
-  if (origin.payload) catalog = make_catalog();
+  helper_.plan = build_plan(policy, cgroups, single, origin_.payload ? *origin_.payload : Payload(),
+                            origin_.shows_workspace);
+  helper_.as_made = std::make_shared<const AsMade>(AsMade{helper_.plan.view, helper_.plan.missing});
+  if (origin_.payload) helper_.catalog = make_catalog();
+  return Planned(helper_);
 }
 
-void HelperProcess::send_plan(int cell_socket) {
-  const UniqueFd block = sealed(plan.block);
+void HelperProcess::Planned::send_plan(int cell_socket) && {
+  const UniqueFd block = sealed(helper_.plan.block);
   wire::Message message{};
   message.tag = wire::Tag::plan;
-  const int fds[] = {block.get(), catalog.get()};
+  const int fds[] = {block.get(), helper_.catalog.get()};
   if ((cell_socket >= 0 && !send_or_ended(cell_socket, message, fds, 1)) ||
-      !send_or_ended(socket.get(), message, fds, catalog ? 2 : 1))
+      !send_or_ended(helper_.socket.get(), message, fds, helper_.catalog ? 2 : 1))
     throw_sys("starting the helper: sending the plan");
-  cgroups.release();
-  if (starting) janitor = starting->take();
-  starting.reset();
+  helper_.cgroups.release();
+  if (helper_.starting) helper_.janitor = helper_.starting->take();
+  helper_.starting.reset();
 }
 
 void HelperProcess::hang_up() {
@@ -151,6 +155,7 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
   settings.limits = policy.limits;
   settings.own_tasks = single ? kOwnTasksSingle : kOwnTasks;
   settings.counts_memory = plan.counts_memory;
+  settings.asked_for_no_scope = single && !names_limit_of_tree(policy.limits);
   settings.counted_calls = plan.counted_calls;
   settings.counts_processes = plan.counts_processes;
   settings.network = policy.network;

@@ -27,7 +27,17 @@ struct Origin {
   bool functions() const { return host_copy || payload; }
 };
 
+// Its start has three steps, each of which gives what the next one is called on:
+//
+//   auto started = helper.spawn(origin);                          // The program gets ready ...
+//   auto planned = std::move(started).work_out(policy, single);   // ... while the host thinks.
+//   std::move(planned).send_plan();
+//
+// If a step throws or is left out, stop() and the destructor end what the others have begun.
 struct HelperProcess {
+  class Planned;
+  class Started;
+
   UniqueFd socket;  // Empty: not started, or stopped.
   BuiltPlan plan;
   CgroupLayout cgroups;
@@ -39,17 +49,41 @@ struct HelperProcess {
 
   ~HelperProcess() { stop(); }
 
-  // Starts the program. It gets ready while the host works the plan out. If that throws, the
-  // program sees an end of file.
-  void spawn(const Origin& origin = {});
-  // Makes the cgroups and the plan. `single`: for one call.
-  void work_out(const Policy& policy, bool single, const Origin& origin = {});
-  // Sends the plan to the janitor, which owns the cgroups from here on, and to a single cell too.
-  void send_plan(int cell_socket = -1);
+  // Starts the program, which waits for its plan.
+  [[nodiscard]] Started spawn(const Origin& origin = {});
   // Tells the janitor to end all cells, remove their traces and exit.
   void hang_up();
   // Calls hang_up() and waits until that is done.
   void stop();
+};
+
+// A helper whose program runs. Valid as long as the helper.
+class [[nodiscard]] HelperProcess::Started {
+ public:
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+  // Makes the cgroups, the plan and `as_made`. `single`: for one call.
+  Planned work_out(const Policy& policy, bool single) &&;
+
+ private:
+  friend HelperProcess;
+  Started(HelperProcess& helper, const Origin& origin) : helper_(helper), origin_(origin) {}
+  HelperProcess& helper_;
+  const Origin origin_;
+};
+
+// A helper whose plan is worked out. Valid as long as the helper.
+class [[nodiscard]] HelperProcess::Planned {
+ public:
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
+  // Sends the plan to the janitor, which owns the cgroups from here on, and to a single cell too.
+  void send_plan(int cell_socket = -1) &&;
+
+ private:
+  friend Started;
+  explicit Planned(HelperProcess& helper) : helper_(helper) {}
+  HelperProcess& helper_;
 };
 
 // brig's own processes in a cell's cgroups: keeper and init. For a single call, only the init.
@@ -65,6 +99,9 @@ std::string out_of_patience(std::chrono::milliseconds patience);
 // Sends a message. True also if the other side has ended: then it has said why, and that can still
 // be read. False for any other failure; errno is set.
 bool send_or_ended(int socket, const wire::Message& message, const int* fds, int count);
+
+// Whether a limit that only a cgroup can hold for a whole tree was named or is not the default.
+bool names_limit_of_tree(const Limits& limits);
 
 // The service manager that makes a scope, so that limits hold for the tree where this user has no
 // cgroup of its own. "" if there is no manager, or if a scope is not worth its time: it takes

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 #include "cell/call_stdin.h"
@@ -71,24 +72,24 @@ class OneCall {
 
  private:
   void set_up(const Command& command) {
-    helper_.spawn();
+    HelperProcess::Started started = helper_.spawn();
     // The cell may start before its plan is there, unless that needs id maps first, or unless it
     // would then not be in the scope that the janitor moves into.
     const bool early =
         as_root_ ? !needs_id_maps(policy_.files) : scope_manager(policy_, true).empty();
     if (early) prepare(command);
-    helper_.work_out(policy_, true);
+    HelperProcess::Planned planned = std::move(started).work_out(policy_, true);
     if (early && helper_.plan.plan().id_maps.count)
       throw Error(ErrorKind::resource,
                   "files.read: a file became unreadable while brig made the cell; try again");
-    helper_.send_plan(early ? cell_.socket.get() : -1);
+    std::move(planned).send_plan(early ? cell_.socket.get() : -1);
     if (!early) prepare(command);
     cell_.made = helper_.as_made;
     settings_ = call_settings(policy_, helper_.plan, true);
     make_pipes(helper_.plan.plan(), false, cell_);
     if (helper_.cgroups.version) {
       cell_.cgroup = std::make_shared<SlotCgroup>(helper_.cgroups, 0, 0);
-      cell_.cgroup->begin();
+      cell_.cgroup->begin(settings_.own_tasks + 1);
     }
     if (!helper_.plan.scratch_directory.empty())
       cell_.scratch = fmt::format("{}/0", helper_.plan.scratch_directory);

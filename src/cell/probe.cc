@@ -191,7 +191,8 @@ class Prober {
       if (scoped.memory) {
         layout = std::move(scoped);
         where =
-            ", in a scope of the user's systemd, for a Runner and for a policy that names a limit";
+            ", in a scope of the user's systemd, for a Runner and for a policy that names a limit "
+            "of memory, processes or CPU";
       } else {
         layout.why_not += "; " + scoped.why_not;
       }

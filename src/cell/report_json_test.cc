@@ -57,7 +57,7 @@ TEST(ReportJson, IsOneLineWithTheKeysInOrder) {
       R"("stdout_truncated":false,"stderr_truncated":false,)"
       R"("usage":{"wall_ms":1234.567,"cpu_ms":0.5,"memory_peak_bytes":4096,)"
       R"("processes_peak":2},"steps":{"queue_ms":0.001,"dispatch_ms":0.002,)"
-      R"("run_ms":0.003,"teardown_ms":0.004},"enforced":["mounts","seccomp"],)"
+      R"("run_ms":0.003,"teardown_ms":0.004},"room":"fresh","enforced":["mounts","seccomp"],)"
       R"("violations":[{"code":"syscall.refused","what":"mount","target":"","rule":"","grant":"",)"
       R"("retry":"never","count":3,"certain":true}]})");
 }

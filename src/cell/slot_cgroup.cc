@@ -143,14 +143,14 @@ bool SlotCgroup::widen() {
          (pids_limit_ == full_pids_ || set_processes(full_pids_));
 }
 
-void SlotCgroup::begin() {
+void SlotCgroup::begin(std::uint64_t tasks) {
   if (memory_usage_) {
     if (peak_resets_) (void)!pwrite(memory_peak_.get(), "0", 1, 0);
     memory_base_ = number_of(memory_usage_);
     oom_base_ = field_of(memory_events_, "oom_kill");
   }
   forks_base_ = field_of(pids_events_, "max");
-  pids_floor_ = number_of(pids_peak_);
+  pids_floor_ = std::max(number_of(pids_peak_), tasks);
   cpu_base_ = 0;
   cpu_base_ = cpu_micros().value_or(0);
 }

@@ -25,7 +25,8 @@ class SlotCgroup {
   // Throws Error if a file that the layout promises does not exist.
   SlotCgroup(const CgroupLayout& layout, unsigned slot, unsigned generation);
 
-  void begin();
+  // `tasks`: brig's own, and the tool's process, which may not be there yet.
+  void begin(std::uint64_t tasks);
   // Sets lower limits than the layout's until widen(). `processes` includes brig's own. False on
   // failure; errno is set, and some of the limits may hold.
   bool narrow(std::optional<std::uint64_t> memory, std::optional<std::uint64_t> processes);

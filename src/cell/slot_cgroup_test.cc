@@ -59,7 +59,7 @@ TEST(SlotCgroupKernel, ASlotCountsItsOwnTime) {
     }
   }
   SlotCgroup slot(layout, 0, 0);
-  slot.begin();
+  slot.begin(0);
   EXPECT_LT(slot.cpu_micros().value_or(0), 1000u);
   const CgroupUsage usage = slot.end();
   EXPECT_EQ(usage.oom_kills, 0u);
@@ -77,7 +77,7 @@ TEST(SlotCgroupKernel, ASingleOneCanBeEnteredByWhoWritesZero) {
   const CgroupLayout layout = make_cgroups(limits);
   NEEDS_CGROUPS(layout);
   SlotCgroup slot(layout, 0, 0);
-  slot.begin();
+  slot.begin(0);
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const pid_t pid = fork();

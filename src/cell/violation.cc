@@ -124,17 +124,26 @@ Violation may_lack_memory(std::uint64_t memory) {
                             size_line("limits.memory", memory), 1));
 }
 
-Violation lacks_address_space(std::uint64_t memory) {
+Violation lacks_address_space(std::uint64_t memory, bool may_have_scope) {
+  const std::string limit = size_line("limits.memory", memory);
   return uncertain({.code = "memory.refused",
                     .what = "may have been refused the address space that a sanitizer reserves",
-                    .rule = size_line("limits.memory", memory),
-                    .retry = Retry::never});
+                    .rule = limit,
+                    .grant = may_have_scope ? limit : "",
+                    .retry = may_have_scope ? Retry::after_grant : Retry::never});
 }
 
 Violation may_lack_process(std::uint32_t processes) {
   return uncertain(of_limit("processes.refused", "may have been refused a process or thread",
                             "limits.processes", fmt::format("limits.processes = {}", processes),
                             1));
+}
+
+Violation may_lack_shared_process() {
+  return uncertain({.code = "processes.refused",
+                    .what = "may have been refused a process or thread",
+                    .rule = "the machine's limit for this user, whose other programs count too",
+                    .retry = Retry::may_help});
 }
 
 Violation may_lack_scratch(std::uint64_t scratch) {
@@ -215,6 +224,11 @@ std::string sentence(const Violation& violation) {
   if (code == "file.hidden") return fmt::format("{} is hidden from the cell by files.hide", target);
   if (code == "memory.killed")
     return fmt::format("processes of it were killed at {}{}", violation.rule, raise());
+  if (code == "memory.refused" && violation.grant == violation.rule)
+    return fmt::format(
+        "it seems to reserve terabytes of address space, as sanitizers do, which it can only have "
+        "in a cgroup for memory: name {}, and brig asks your systemd for one",
+        violation.grant);
   if (code == "memory.refused" && violation.grant.empty())
     return fmt::format(
         "it seems to reserve terabytes of address space, as sanitizers do, which no {} can give it "
@@ -225,6 +239,10 @@ std::string sentence(const Violation& violation) {
     return fmt::format("it was refused more shared memory than {}{}", violation.rule, raise());
   if (code == "memory.refused")
     return fmt::format("it may have run out of memory, {}{}", violation.rule, raise());
+  if (code == "processes.refused" && violation.grant.empty())
+    return fmt::format(
+        "it may have been refused a process or thread by {}; try again when fewer run",
+        violation.rule);
   if (code == "processes.refused")
     return violation.certain
                ? fmt::format("it was refused more processes than {}{}", violation.rule, raise())

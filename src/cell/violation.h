@@ -21,8 +21,11 @@ Violation refused_process(std::uint64_t count, std::uint32_t processes);
 // Concluded from what the program printed, because nothing counts this.
 Violation may_lack_memory(std::uint64_t memory);
 // A sanitizer could not reserve what it needs to start. No policy gives that without a cgroup.
-Violation lacks_address_space(std::uint64_t memory);
+// `may_have_scope`: naming the limit is enough to get one.
+Violation lacks_address_space(std::uint64_t memory, bool may_have_scope);
 Violation may_lack_process(std::uint32_t processes);
+// The same where brig sets no limit of its own: the user's, which other programs use up, too.
+Violation may_lack_shared_process();
 Violation may_lack_scratch(std::uint64_t scratch);
 // The command named a path that is not in its cell (see CellView). `key`: the key that would give
 // it, files.read or files.write. Null: nothing can.

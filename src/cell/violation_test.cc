@@ -36,15 +36,46 @@ TEST(Violation, OfALimitNamesTheKeyToRaise) {
             "processes of it were killed at limits.memory = \"512M\"; raise limits.memory");
 }
 
+TEST(Violation, OfSharedMemoryIsCertain) {
+  const Violation made = refused_memory(3, std::uint64_t{64} << 20);
+  EXPECT_TRUE(made.certain);
+  EXPECT_EQ(made.count, 3u);
+  EXPECT_EQ(sentence(made),
+            "it was refused more shared memory than limits.memory = \"64M\"; raise limits.memory");
+}
+
+// Raising limits.processes would not help.
+TEST(Violation, OfALimitThatOthersShareIsWorthAnotherTry) {
+  const Violation made = may_lack_shared_process();
+  EXPECT_EQ(made.code, "processes.refused");
+  EXPECT_EQ(made.grant, "");
+  EXPECT_EQ(made.retry, Retry::may_help);
+  EXPECT_FALSE(made.certain);
+  EXPECT_EQ(sentence(made),
+            "it may have been refused a process or thread by the machine's limit for this user, "
+            "whose other programs count too; try again when fewer run");
+}
+
 // Raising limits.memory would lead in a circle.
 TEST(Violation, OfASanitizersAddressSpaceGrantsNothing) {
-  const Violation made = lacks_address_space(std::uint64_t{512} << 20);
+  const Violation made = lacks_address_space(std::uint64_t{512} << 20, false);
   EXPECT_EQ(made.code, "memory.refused");
   EXPECT_EQ(made.rule, "limits.memory = \"512M\"");
   EXPECT_EQ(made.grant, "");
   EXPECT_EQ(made.retry, Retry::never);
   EXPECT_FALSE(made.certain);
   EXPECT_EQ(sentence(made).find("raise"), std::string::npos) << sentence(made);
+}
+
+// brig asks the user's systemd for a cgroup only if a limit is named, be it the default.
+TEST(Violation, OfASanitizersAddressSpaceIsGrantedWhereALimitThatIsNamedGetsACgroup) {
+  const Violation made = lacks_address_space(std::uint64_t{512} << 20, true);
+  EXPECT_EQ(made.grant, "limits.memory = \"512M\"");
+  EXPECT_EQ(made.retry, Retry::after_grant);
+  EXPECT_TRUE(policy_from_toml(made.grant).limits.named);
+  EXPECT_NE(sentence(made).find("name limits.memory = \"512M\", and brig asks your systemd"),
+            std::string::npos)
+      << sentence(made);
 }
 
 TEST(Violation, AGrantIsALineOfThePolicy) {

@@ -24,8 +24,8 @@ constexpr milliseconds kHung{5000};  // a cell takes one millisecond, or at wors
 
 void Warden::start_zygote() try {
   ++zygote_;
-  helper_->spawn(origin_);
-  helper_->work_out(policy_, false, origin_);
+  HelperProcess::Started started = helper_->spawn(origin_);
+  HelperProcess::Planned planned = std::move(started).work_out(policy_, false);
   // The settings are the same for every zygote of this policy, and calls refer to them. They are
   // written once, before there are calls.
   if (settings_.enforced.empty()) {
@@ -37,7 +37,7 @@ void Warden::start_zygote() try {
                 "brig can no longer enforce this Runner's limits ({}); make a new Runner",
                 helper_->cgroups.why_not);
   }
-  helper_->send_plan();
+  std::move(planned).send_plan();
   proven_ = false;
   watch(helper_->socket.get(), {Topic::Kind::janitor, zygote_});
 } catch (...) {

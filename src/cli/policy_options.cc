@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "policy/option_words.h"
 
 namespace brig::cli {
 namespace {
@@ -99,11 +100,21 @@ Policy PolicyOptions::policy() const {
   Policy policy = policy_file.empty() ? Policy{} : policy_of_file(policy_file);
   words.apply(policy);
   if (!timeout.empty()) policy.limits.timeout = duration_of("--timeout", timeout);
-  if (!memory.empty()) set_size("--memory", memory, policy.limits.memory);
+  if (!memory.empty()) {
+    set_size("--memory", memory, policy.limits.memory);
+    policy.limits.named = true;
+  }
   paths.add_to(policy.files);
   for (const Network each : {Network::none, Network::loopback, Network::host})
     if (net == to_string(each)) policy.network = each;
   return policy;
+}
+
+std::string PolicyOptions::in_own_words(std::string_view text) const {
+  static constexpr std::string_view kOwn[] = {
+      "--read", "--write",   "--read-optional", "--write-optional", "--noexec", "--protect",
+      "--net",  "--timeout", "--unset",         "--memory",         "--user",   "--preset"};
+  return given() ? in_option_words(text, kOwn) : std::string(text);
 }
 
 void add_policy_options(CLI::App& app, PolicyOptions& options) {

@@ -46,6 +46,8 @@ struct PolicyOptions {
   // The first one that was given, or null.
   const char* given() const;
   Policy policy() const;
+  // If an option was given: the text with these options in place of the policy's keys.
+  std::string in_own_words(std::string_view text) const;
 };
 void add_policy_options(CLI::App& app, PolicyOptions& options);
 

@@ -58,6 +58,8 @@ Policy policy_of(const RunOptions& options) {
   if (options.processes) limits.processes = *options.processes;
   if (options.open_files) limits.open_files = *options.open_files;
   if (options.cpus) limits.cpus = options.cpus;
+  limits.named = limits.named || !options.cpu_time.empty() || !options.memory.empty() ||
+                 options.processes || options.cpus;
   options.paths.add_to(policy.files);
   for (const std::string& path : options.hide) policy.files.hide.push_back(absolute(path));
   if (!options.cwd.empty()) policy.files.working_directory = absolute(options.cwd);
@@ -147,7 +149,8 @@ int run_command(const RunOptions& options) {
 }
 
 void add_limit_options(CLI::App& run, RunOptions& options) {
-  run.add_option("--timeout", options.timeout, "Wall time [30s]")->type_name("TIME");
+  run.add_option("--timeout", options.timeout, "Time until the command is ended [30s]")
+      ->type_name("TIME");
   run.add_option("--grace", options.grace, "Between SIGTERM and SIGKILL [500ms]")
       ->type_name("TIME");
   run.add_option("--cpu-time", options.cpu_time, "CPU time of the tree")->type_name("TIME");

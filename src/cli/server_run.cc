@@ -100,7 +100,13 @@ struct Parts {
   explicit Parts(const ServerOptions& options) {
     Builtins builtins;
     if (options.manifest.empty()) {
-      builtins = make_builtins(options.policy.policy(), options.sandbox, options.preload);
+      const Policy policy = options.policy.policy();  // what is wrong in a file names its keys
+      try {
+        builtins = make_builtins(policy, options.sandbox, options.preload);
+      } catch (const Error& error) {
+        throw Error(error.kind(), options.policy.in_own_words(error.what()));
+      }
+      builtins.missing = options.policy.in_own_words(builtins.missing);
     } else if (options.builtins) {
       const Manifest manifest = manifest_from_toml_file(options.manifest);
       builtins = make_builtins(manifest.policy, options.sandbox,

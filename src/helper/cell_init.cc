@@ -4,13 +4,7 @@
 // When the tool ends, init kills and reaps what is left and reports. Then it exits; or, if the plan
 // keeps rooms and the call left nothing in this one, it forks the tool of the next cell.
 #include <fcntl.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <linux/securebits.h>
-#include <net/if.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,10 +15,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "helper/cell_lock.h"
 #include "helper/helper.h"
 #include "helper/room_check.h"
 #include "helper/tool_request.h"
-#include "os/open_below.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -77,129 +71,6 @@ void handle(int number, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigaction(number, &action, nullptr);
-}
-
-// A symlink that was put there is an error and is not followed. openat2 can't be used: the first
-// filter refuses it already.
-int open_listed(const char* path) { return beneath::walk(AT_FDCWD, path, {.flags = O_PATH}); }
-
-bool restrict_files(const Plan& plan, const char* scratch, int input, Failure& failure) {
-  if (!plan.landlock_abi) return true;
-  const sys::LandlockRulesetAttr attributes{plan.landlock_fs, plan.landlock_net,
-                                            plan.landlock_scoped};
-  const size_t size = plan.landlock_abi >= 6 ? 24 : plan.landlock_abi >= 4 ? 16 : 8;
-  const int ruleset = sys::landlock_create_ruleset(attributes, size);
-  if (ruleset < 0) return fail(failure, Stage::landlock_ruleset);
-  for (unsigned i = 0; i < plan.landlock_rules.count; ++i) {
-    const LandlockRule& rule = begin_of(plan, plan.landlock_rules)[i];
-    const char* path = rule.path ? text(plan, rule.path) : scratch;
-    const int fd = rule.flags & kRuleFollow ? open(path, O_PATH | O_CLOEXEC) : open_listed(path);
-    if (fd < 0) {
-      if ((rule.flags & kRuleOptional) && errno == ENOENT) continue;
-      return fail(failure, Stage::landlock_rule, i);
-    }
-    struct stat info;
-    uint64_t access = rule.access;
-    if (fstat(fd, &info) == 0 && !S_ISDIR(info.st_mode))
-      access &= sys::kFsExecute | sys::kFsWriteFile | sys::kFsReadFile | sys::kFsTruncate |
-                sys::kFsIoctlDev;
-    if (sys::landlock_add_path(ruleset, {access, fd}) != 0)
-      return fail(failure, Stage::landlock_rule, i);
-    close(fd);
-  }
-  // This rule lets /dev/stdin open. On file systems that can have no rule it does not open.
-  if (input >= 0) sys::landlock_add_path(ruleset, {sys::kFsReadFile, input});
-  if (sys::landlock_restrict_self(ruleset) != 0) return fail(failure, Stage::landlock_restrict);
-  close(ruleset);
-  return true;
-}
-
-bool drop_capabilities(const Plan& plan, Failure& failure) {
-  // The secure bits are locked: not even uid 0 in a namespace of the tool's own regains anything by
-  // exec.
-  const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-                             SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
-                             SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-  // A cell may do this in its own user namespace. Elsewhere an ordinary user may not, and
-  // no_new_privs alone makes the bounding set irrelevant.
-  const bool privileged = prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) == 0;
-  if (!privileged && plan.floor == Floor::jail) return fail(failure, Stage::capabilities, 0);
-  if (privileged) {
-    if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 1);
-    for (int cap = 1; cap < 64; ++cap)
-      if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
-        if (errno == EINVAL) break;  // this is past the kernel's last capability
-        return fail(failure, Stage::capabilities, 2);
-      }
-  }
-  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[2]{};
-  if (syscall(SYS_capset, &header, none) != 0) return fail(failure, Stage::capabilities, 3);
-  return true;
-}
-
-// In its own user namespace a cell may have less of what is counted for the user above it too: mostly 128
-// instances, and every program of the user's that watches files needs one.
-bool limit_namespace(const Plan& plan, int proc, Failure& failure) {
-  if (!plan.watches_files || plan.floor != Floor::jail) return true;
-  return (write_file(proc, "sys/user/max_inotify_instances", "8") &&
-          write_file(proc, "sys/user/max_inotify_watches", "4096")) ||
-         fail(failure, Stage::namespace_limits);
-}
-
-bool set_limit(const RlimitStep& step, int proc) {
-  rlimit limit;
-  const auto resource = static_cast<decltype(RLIMIT_CPU)>(step.resource);
-  if (getrlimit(resource, &limit) != 0) return false;
-  const uint64_t inherited = inherited_memory(proc, step.resource);
-  const uint64_t value =
-      step.value > RLIM_INFINITY - inherited ? RLIM_INFINITY : step.value + inherited;
-  // A host that allows less than the policy keeps its own, lower limit.
-  const rlim_t most = limit.rlim_max;
-  if (value < limit.rlim_max) limit.rlim_max = value;
-  limit.rlim_cur = limit.rlim_max;
-  // There is one second between SIGXCPU and SIGKILL, so that the limit is reported by its own
-  // signal.
-  if (resource == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY) {
-    if (limit.rlim_max < most)
-      ++limit.rlim_max;
-    else if (limit.rlim_cur > 1)
-      --limit.rlim_cur;
-  }
-  return setrlimit(resource, &limit) == 0;
-}
-
-// The limit of open files is for the tool alone, so the tool's process sets it. It is also how many
-// descriptors its user may have in flight before sending another: if init had this limit, a cell
-// with that many in flight would keep all others from sending their listener.
-bool limit_files(const Plan& plan, Failure& failure) {
-  for (unsigned i = 0; i < plan.rlimits.count; ++i) {
-    const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
-    if (step.resource == RLIMIT_NOFILE && !set_limit(step, -1))
-      return fail(failure, Stage::rlimit, i);
-  }
-  return true;
-}
-
-bool lock(const Plan& plan, int proc, const char* scratch, int input, int* listener,
-          Failure& failure) {
-  for (unsigned i = 0; i < plan.rlimits.count; ++i) {
-    const RlimitStep& step = begin_of(plan, plan.rlimits)[i];
-    if (step.resource != RLIMIT_NOFILE && !set_limit(step, proc))
-      return fail(failure, Stage::rlimit, i);
-  }
-  if (!restrict_files(plan, scratch, input, failure)) return false;
-  if (!drop_capabilities(plan, failure)) return false;
-  // This memory may be the keeper's too, and a policy may allow ptrace: without this, nothing would
-  // keep a tool out.
-  if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) return fail(failure, Stage::capabilities, 4);
-  if (plan.lock_filter.count &&
-      !load_filter(plan, plan.lock_filter,
-                   SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
-                   listener))
-    return fail(failure, Stage::seccomp_lock);
-  return true;
 }
 
 // Opens both sides of a terminal of the cell's own.
@@ -270,6 +141,28 @@ void reap_all(pid_t tool, wire::Message& message) {
   _exit(0);
 }
 
+// Handlers of the zygote's program, as an interpreter has one for SIGINT. In an init they would run
+// for a tool that signals pid 1, and change memory that later tools have copies of.
+struct sigaction g_handlers[_NSIG];
+bool g_had_handler[_NSIG];
+
+// Leaves the init no handler but brig's own two. The kernel drops a signal from inside whose action
+// is the default.
+void put_handlers_aside() {
+  for (int number = 1; number < _NSIG; ++number) {
+    struct sigaction& old = g_handlers[number];
+    g_had_handler[number] = number != SIGTERM && number != SIGUSR1 &&
+                            sigaction(number, nullptr, &old) == 0 && old.sa_handler != SIG_DFL &&
+                            old.sa_handler != SIG_IGN;
+    if (g_had_handler[number]) handle(number, SIG_DFL);
+  }
+}
+
+void put_handlers_back() {
+  for (int number = 1; number < _NSIG; ++number)
+    if (g_had_handler[number]) sigaction(number, &g_handlers[number], nullptr);
+}
+
 // A process may open its own score only while it is dumpable.
 int open_oom_score(int proc) {
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -287,6 +180,7 @@ struct ForHost {
   Failure failure;
   signal(SIGTERM, SIG_DFL);
   signal(SIGUSR1, SIG_DFL);
+  put_handlers_back();
   const int hosts[] = {for_host.listener, for_host.workspace, for_host.input, for_host.terminal[0],
                        for_host.terminal[1]};
   for (const int fd : hosts)
@@ -379,7 +273,10 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   if (extras.terminal && !make_terminal(terminal)) die(socket, Stage::terminals);
   // In lent memory these still have the values of the last cell's init.
   g_tool = 0;
-  g_killed = g_kill_all = g_kill_next = g_between = false;
+  g_killed = false;
+  g_kill_all = false;
+  g_kill_next = false;
+  g_between = false;
   g_keeps_room = plan.keeps_room;
   g_keeper = getppid();
   const int oom = proc >= 0 ? open_oom_score(proc) : -1;
@@ -389,15 +286,14 @@ void run_cell(const Plan& plan, int socket, int proc, const char* scratch, int w
   if (chdir(directory) != 0) die(socket, Stage::working_directory);
   setsid();  // fails if the process already leads a session
   int listener = -1;
-  if (!limit_namespace(plan, proc, failure) ||
-      !lock(plan, proc, scratch, extras.input, &listener, failure))
-    die(socket, failure);
+  if (!lock_cell(plan, proc, scratch, extras.input, &listener, failure)) die(socket, failure);
   if (proc >= 0) close(proc);
   // kill(-1) may be used where it can't leave the cell: in a pid namespace, or, from this moment on
   // and not before, in a Landlock domain that scopes signals.
   g_jailed = plan.floor == Floor::jail;
   g_kill_all = g_jailed || (plan.landlock_scoped & sys::kScopeSignal);
 
+  put_handlers_aside();
   handle(SIGTERM, on_term);
   handle(SIGUSR1, on_kill);
   const ForHost for_host{listener, workspace, extras.input, {terminal[0], terminal[1]}};

@@ -86,6 +86,21 @@ bool remove_tree(const char* path) {
   return rmdir(path) == 0;
 }
 
+bool remove_cgroups(const char* base) {
+  for (int attempt = 0; rmdir(base) != 0 && errno != ENOENT; ++attempt) {
+    if (attempt == 200) return false;
+    if (attempt > 1) usleep(10000);
+    DIR* stream = opendir(base);
+    if (!stream) continue;
+    while (const dirent* entry = readdir(stream)) {
+      if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+      unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(stream);
+  }
+  return true;
+}
+
 static pid_t number_of(const char* text) { return static_cast<pid_t>(strtol(text, nullptr, 10)); }
 
 // Reads the parent's pid from /proc/<pid>/stat: the field after ") S ".

@@ -9,8 +9,10 @@
 //     cell      pid 1 (init) of an inner pid namespace, and the tool before exec, which waits for
 //               the one request.
 //
-// All of it is plain code over a Plan and a few descriptors: no exceptions, no allocation, no
-// locks. Every failure is sent as {stage, errno, index} and ends the process: nothing runs half
+// All of it is plain code over a Plan and a few descriptors: no exceptions, no locks, and no
+// allocation between a cell's clone and "ready". Two things allocate: clean_up.cc, and what a zygote
+// of functions loads in load_tools(). The build looks at the symbols (cmake/CheckHelper.cmake).
+// Every failure is sent as {stage, errno, index} and ends the process: nothing runs half
 // locked.
 #pragma once
 

@@ -1,7 +1,6 @@
 // The janitor: the only part of the helper that stays outside the jail, with the host's own rights.
 // It starts the zygote, makes each slot's cgroups and opens them to its keeper, and leaves nothing
 // behind: it outlives the host by just as long as that takes.
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -95,24 +94,6 @@ int open_entrance(const Plan& plan, const CgroupTree& tree, unsigned slot, unsig
   return openat(AT_FDCWD, file, O_WRONLY | O_CLOEXEC);
 }
 
-// Removes every slot of a tree, then the tree. A cgroup stays busy for a moment after its last
-// process is gone, so this tries for two seconds.
-bool remove_cgroups(const Plan& plan, const CgroupTree& tree) {
-  const char* base = text(plan, tree.base);
-  for (int attempt = 0; rmdir(base) != 0 && errno != ENOENT; ++attempt) {
-    if (attempt == 200) return false;
-    if (attempt > 1) usleep(10000);
-    DIR* stream = opendir(base);
-    if (!stream) continue;
-    while (const dirent* entry = readdir(stream)) {
-      if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
-      unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
-    }
-    closedir(stream);
-  }
-  return true;
-}
-
 // Returns false if there is no zygote any more. That is not a failure of this slot: the host hears
 // why the zygote ended.
 bool grow(const Plan& plan, int zygote_socket, unsigned slot, int slot_socket) {
@@ -184,7 +165,7 @@ void refresh(const Plan& plan, int host_socket, unsigned slot, unsigned generati
     if (plan.scratch_directory) clean = remove_tree(text(plan, plan.scratch_directory));
   }
   for (unsigned i = 0; i < plan.cgroups.count; ++i)
-    clean &= remove_cgroups(plan, begin_of(plan, plan.cgroups)[i]);
+    clean &= remove_cgroups(text(plan, begin_of(plan, plan.cgroups)[i].base));
   _exit(clean ? 0 : 1);  // the host tries again to remove what is left
 }
 

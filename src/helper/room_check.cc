@@ -19,9 +19,6 @@ using State = wire::RoomState;
 
 bool same(const void* one, const void* other, size_t size) { return memcmp(one, other, size) == 0; }
 
-// How many objects of one kind the IPC namespace has. -1: it can't be asked.
-long objects(long result, long count) { return result < 0 ? -1 : count; }
-
 }  // namespace
 
 bool RoomCheck::look(Place& place) {
@@ -85,10 +82,13 @@ bool RoomCheck::count(Counts& counts, State& what) const {
   } memory{};  // struct shm_info
   struct seminfo sets {};
   struct msginfo queues {};
-  counts.shared_memory = objects(syscall(SYS_shmctl, 0, SHM_INFO, &memory), memory.used);
-  counts.semaphores = objects(syscall(SYS_semctl, 0, 0, SEM_INFO, &sets), sets.semusz);
-  counts.queues = objects(syscall(SYS_msgctl, 0, MSG_INFO, &queues), queues.msgpool);
-  if (counts.shared_memory < 0 || counts.semaphores < 0 || counts.queues < 0) return false;
+  if (syscall(SYS_shmctl, 0, SHM_INFO, &memory) < 0 ||
+      syscall(SYS_semctl, 0, 0, SEM_INFO, &sets) < 0 ||
+      syscall(SYS_msgctl, 0, MSG_INFO, &queues) < 0)
+    return false;
+  counts.shared_memory = memory.used;
+  counts.semaphores = sets.semusz;
+  counts.queues = queues.msgpool;
   what = State::sockets;
   const ssize_t size = pread(sockets_, counts.sockets, sizeof counts.sockets - 1, 0);
   char* end = size > 0 ? strchr(counts.sockets, '\n') : nullptr;

@@ -4,7 +4,7 @@
 //
 // What is compared: blocks and inodes of the scratch space; of each of its own directories, and of
 // /dev/pts, all that statx tells and the names of the attributes; System V objects; sockets of the
-// network namespace; limits, scheduling and pending signals of pid 1. decision 043 says why no more
+// network namespace; limits, scheduling and pending signals of pid 1. decision 046 says why no more
 // is needed: which other traces there are, and what keeps each of them out.
 //
 // Not a boundary by itself: the host keeps only rooms whose call had a clean end, no network, no

@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "json/json_same.h"
+#include "testing/json_same.h"
 
 namespace brig {
 namespace {

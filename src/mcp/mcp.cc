@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* kInstructions =
     "Every call runs in a fresh, locked cell: nothing is kept between calls, and what a call may "
-    "use "
-    "is fixed by the operator.";
+    "use is fixed by the operator.";
 
 Json server_info() { return {{"name", "brig"}, {"title", "brig"}, {"version", BRIG_VERSION}}; }
 
@@ -38,13 +37,13 @@ Json capabilities_of(std::string_view version) {
 Mcp::Mcp(Loop& loop, Service& service, Jobs& jobs)
     : loop_(loop), service_(service), jobs_(jobs), resources_(loop) {}
 
-Mcp::Stop Mcp::request(Json message, const McpOrigin& origin, const McpReplyPtr& reply) {
-  Request request{std::move(message["id"]), Json::object(), {}, false, origin, reply};
+Mcp::Stop Mcp::request(Json message, McpEra era, const McpOrigin& origin,
+                       const McpReplyPtr& reply) {
+  Request request{std::move(message["id"]), Json::object(), {},
+                  era == McpEra::modern,    origin,         reply};
   request.method = message["method"].get<std::string>();
   if (const auto params = message.find("params"); params != message.end())
     request.params = std::move(*params);
-  request.modern =
-      !origin.session || request.meta("io.modelcontextprotocol/protocolVersion") != nullptr;
   if (origin.session) {
     origin.session->used = std::chrono::steady_clock::now();
     if (origin.session->running.contains(request.id.dump())) {

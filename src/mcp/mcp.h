@@ -26,6 +26,14 @@ inline constexpr const char* kWithBatches = "2025-03-26";  // the only version w
 bool is_legacy_version(std::string_view version);
 // All supported versions, the newest first.
 Json spoken_versions();
+// A transport decides for each request, once, which era it belongs to.
+enum class McpEra { legacy, modern };
+// The version that a message names in its _meta, or null. A message that names any is of the modern
+// era; over HTTP, a header alone makes it so, too.
+const Json* version_in(const Json& message);
+inline McpEra era_of(const Json& message) {
+  return version_in(message) ? McpEra::modern : McpEra::legacy;
+}
 // Whether this is a string of at most 1024 bytes, so that it may be kept and sent back.
 bool is_short_text(const Json& value);
 
@@ -87,6 +95,7 @@ struct McpOrigin {
   std::string peer;
   std::string traceparent;
   McpSessionPtr session;  // null: stateless, over HTTP
+  FoundTool found;        // of a tools/call, if the transport has looked it up
 };
 
 class Mcp {
@@ -94,11 +103,11 @@ class Mcp {
   // `jobs` also holds the tasks of MCP.
   Mcp(Loop& loop, Service& service, Jobs& jobs);
 
-  // Handles a request, which has a method and an id. The answer may come later. Returns a function
-  // that stops it, for transports where a client that leaves cancels; it is empty if there is
-  // nothing to stop.
+  // Handles a request, which has a method and an id. In the legacy era `origin` has a session. The
+  // answer may come later. Returns a function that stops it, for transports where a client that
+  // leaves cancels; it is empty if there is nothing to stop.
   using Stop = std::function<void()>;
-  Stop request(Json message, const McpOrigin& origin, const McpReplyPtr& reply);
+  Stop request(Json message, McpEra era, const McpOrigin& origin, const McpReplyPtr& reply);
   void notification(const Json& message, const McpOrigin& origin);
   // Handles a JSON-RPC batch, in a session of 2025-03-26: the answers come together, as one array.
   // False: there is nothing to answer, and `reply` is not used.
@@ -124,6 +133,8 @@ class Mcp {
   struct ToolCall;  // a tools/call that has no answer yet, or is a task
   using ToolCallPtr = std::shared_ptr<ToolCall>;
   Stop call_tool(Request& request);
+  // Sets `found`. Null: this caller has no such tool.
+  std::shared_ptr<const Tool> look_up(CallRequest& call, const McpOrigin& origin) const;
   // Reads how the request wants to be answered. False: it is malformed, and has been answered with
   // an error.
   bool prepare(Request& request, ToolCall& call);

@@ -116,7 +116,8 @@ bool Mcp::batch(Json messages, const McpOrigin& origin, const McpReplyPtr& reply
       continue;
     }
     ++batch->open;
-    request(std::move(message), origin, std::make_shared<BatchPart>(batch));
+    const McpEra era = era_of(message);
+    request(std::move(message), era, origin, std::make_shared<BatchPart>(batch));
   }
   if (asks) batch->one_less();
   return asks;

@@ -35,20 +35,21 @@ ResultContent::Text stream_text(const char* label, const char* name, const Outpu
 
 // A name for a resource, with an ending that suits its type.
 std::string display_name(std::size_t number, std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kEndings = {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kEndings = {
       {{"text/html", "html"},
        {"image/svg+xml", "svg"},
        {"image/png", "png"},
        {"image/jpeg", "jpg"},
        {"image/gif", "gif"},
-       {"image/webp", "webp"}}};
+       {"image/webp", "webp"},
+       {"application/json", "json"}}};
   for (const auto& [each, ending] : kEndings)
     if (each == type) return fmt::format("display-{}.{}", number, ending);
   return fmt::format("display-{}", number);
 }
 
-// The forms of a display that a model can use: an image; or a text, and a richer form of it as a
-// resource.
+// The forms of a display that a model can use: an image; or a text, and as resources a richer form
+// of it and its data.
 Part display_part(const Json& forms, std::size_t number) {
   Part part;
   const auto has = [&](const char* type) { return forms.contains(type); };
@@ -66,7 +67,13 @@ Part display_part(const Json& forms, std::size_t number) {
   for (const char* type : {"text/html", "image/svg+xml"})
     if (rich.empty() && has(type)) rich = type;
   if (rich.empty() && !part.text && !forms.empty()) rich = forms.begin().key();
-  if (!rich.empty()) part.link = {display_name(number, rich), rich, as_text(forms[rich])};
+  const auto link = [&](const std::string& type) {
+    part.links.push_back({display_name(number, type), type, as_text(forms[type])});
+  };
+  if (!rich.empty()) link(rich);
+  const std::string data = "application/json";
+  if (forms.contains(data) && data != rich && !(part.text && part.text->mime_type == data))
+    link(data);
   return part;
 }
 

@@ -64,11 +64,18 @@ TEST(McpBuiltIn, WhatWasDisplayedStandsWhereItWasDisplayed) {
                       {{"at", 4}, {"data", {{"text/markdown", "# m"}, {"text/plain", "p"}}}},
                       {{"at", 6}, {"data", {{"text/latex", "$x$"}}}},
                       {{"at", 6}, {"data", {{"application/json", {{"a", 1}}}}}},
-                      {{"at", 6}, {"data", {{"image/svg+xml", "<svg/>"}}}}};
+                      {{"at", 6}, {"data", {{"image/svg+xml", "<svg/>"}}}},
+                      {{"at", 8},
+                       {"data",
+                        {{"text/plain", "   a\n0  1"},
+                         {"text/html", "<table>"},
+                         {"application/json", R"({"columns": ["a"], "rows": [[1]]})"}}}}};
   EXPECT_EQ(blocks_of(python_result("a\nb\nc\nd\n", displays, 7), view),
             (Lines{"a\n", "image/png", "b\n", "plain", "-> display-2.html", "# m", "c\n", "$x$",
-                   "{\"a\":1}", "-> display-6.svg", "d\n", "value:\n7"}));
+                   "{\"a\":1}", "-> display-6.svg", "d\n", "   a\n0  1", "-> display-7.html",
+                   "-> display-7.json", "value:\n7"}));
   EXPECT_EQ(view.kept["display-2.html"], "<b>");
+  EXPECT_EQ(view.kept["display-7.json"], R"({"columns": ["a"], "rows": [[1]]})") << "for programs";
 }
 
 TEST(McpBuiltIn, AValueThatWasDisplayedLastStandsThereOnce) {

@@ -58,6 +58,11 @@ std::string cause_in(const Json& result) {
 
 }  // namespace
 
+std::shared_ptr<const Tool> Mcp::look_up(CallRequest& call, const McpOrigin& origin) const {
+  call.found = origin.found ? origin.found : service_.find(call.tool, *origin.caller);
+  return call.found.tool;
+}
+
 bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
   call.commentary = std::make_shared<McpCommentary>(request.reply, call.tool->name);
   if (call.wish) return true;  // its request is answered before anything can be told
@@ -166,30 +171,28 @@ bool Mcp::become_task(ToolCall& call) {
 }
 
 Mcp::Stop Mcp::call_tool(Request& request) {
+  CallRequest call_request = request.call_request();
+  const auto record = [&](Refusal refusal) { service_.refused(call_request, refusal); };
   const auto name = request.params.find("name");
   if (name == request.params.end() || !name->is_string()) {
+    record({422, "invalid-arguments", ""});
     request.fail(rpc::kInvalidParams, "name must be a string");
     return {};
   }
-  CallRequest call_request;
   call_request.tool = name->get<std::string>();
-  call_request.caller = request.origin.caller;
-  call_request.peer = request.origin.peer;
-  call_request.via = "mcp";
-  if (request.origin.session) call_request.session = request.origin.session->id;
   if (const auto arguments = request.params.find("arguments");
       arguments != request.params.end() && !arguments->is_null()) {
     if (!arguments->is_object()) {
+      record({422, "invalid-arguments", ""});
       request.fail(rpc::kInvalidParams, "arguments must be an object");
       return {};
     }
     call_request.arguments = std::move(*arguments);
   }
   const auto call = std::make_shared<ToolCall>();
-  call->tool = service_.find(call_request.tool, request.caller());
+  call->tool = look_up(call_request, request.origin);
   if (!call->tool) {
-    Refusal unknown{404, "unknown-tool", ""};
-    service_.refused(call_request, unknown);
+    record({404, "unknown-tool", ""});
     request.fail(rpc::kInvalidParams, "unknown tool: " + in_quotes(call_request.tool), 200);
     return {};
   }
@@ -198,7 +201,10 @@ Mcp::Stop Mcp::call_tool(Request& request) {
       parent && parent->is_string() ? parent->get<std::string>() : request.origin.traceparent;
   call_request.trace = Trace::from(traceparent.empty() ? nullptr : &traceparent);
   call->trace = call_request.trace.traceparent();
-  if (!prepare(request, *call)) return {};
+  if (!prepare(request, *call)) {
+    record({422, "invalid-arguments", ""});
+    return {};
+  }
   return start_call(request, std::move(call_request), call);
 }
 

@@ -2,16 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "json/json_line.h"
 #include "json/json_text.h"
+#include "mcp/image_size.h"
 #include "service/resources.h"
 
 namespace brig::serve {
 namespace {
 
-// Images up to this size are shown to the model; larger ones are linked.
+// Images up to this size are shown to the model; larger ones are linked. Services of models refuse
+// an image of more pixels on a side, and with it the whole conversation. As in _left_files.py.
 constexpr std::size_t kLargestInline = std::size_t{1} << 20;
+constexpr std::uint32_t kMostSide = 8000;
+constexpr std::size_t kImageHead = std::size_t{1} << 16;
 constexpr std::size_t kLongestType = 100, kAroundImage = 200;
 
 void note(const std::string& name, const std::string& size, const std::string& why, Json& into) {
@@ -20,6 +26,14 @@ void note(const std::string& name, const std::string& size, const std::string& w
 }
 
 constexpr const char* kTooLarge = "too large to keep";
+
+bool is_shown(const std::string& data) {
+  if (data.size() > kLargestInline / 3 * 4) return false;
+  const auto head = base64_decoded(std::string_view(data).substr(0, kImageHead / 3 * 4));
+  if (!head) return true;
+  const ImageSize size = image_size(*head);
+  return std::max(size.width, size.height) <= kMostSide;
+}
 
 }  // namespace
 
@@ -65,8 +79,8 @@ void ResultContent::add_parts(std::vector<Part> parts) {
     if (each.image)
       add_image(each.image->name, std::move(each.image->mime_type), std::move(each.image->bytes));
     if (each.text) add_excerpt(*each.text, shares[i], links);
-    if (each.link)
-      link(each.link->name, std::move(each.link->mime_type), std::move(each.link->bytes));
+    for (Resource& more : each.links)
+      link(more.name, std::move(more.mime_type), std::move(more.bytes));
   }
   for (Json& each : links) blocks_.push_back(std::move(each));
 }
@@ -79,7 +93,7 @@ void ResultContent::add_text(Text text) {
 
 void ResultContent::add_image(const std::string& name, std::string type, std::string data) {
   if (type.size() > kLongestType) return note(name, format_size(data.size()), kTooLarge, blocks_);
-  if (data.size() <= kLargestInline / 3 * 4 && take(data.size() + kAroundImage))
+  if (is_shown(data) && take(data.size() + kAroundImage))
     blocks_.push_back(
         {{"type", "image"}, {"data", std::move(data)}, {"mimeType", std::move(type)}});
   else if (auto bytes = base64_decoded(data))

@@ -38,11 +38,11 @@ class ResultContent {
   struct Resource {
     std::string name, mime_type, bytes;
   };
-  // One of several parts, in order: an image, or a text with a resource that belongs to it.
+  // One of several parts, in order: an image, or a text with the resources that belong to it.
   struct Part {
     std::optional<Text> text = {};
     std::optional<Resource> image = {};  // its bytes as base64
-    std::optional<Resource> link = {};
+    std::vector<Resource> links = {};
   };
   void add_parts(std::vector<Part> parts);
   void add_text(Text text);

@@ -111,15 +111,6 @@ bool is_request(const Json& message) {
   return message.contains("method") && message.contains("id");
 }
 
-const Json* version_in(const Json& message) {
-  const auto params = message.find("params");
-  if (params == message.end() || !params->is_object()) return nullptr;
-  const auto meta = params->find("_meta");
-  if (meta == params->end() || !meta->is_object()) return nullptr;
-  const auto found = meta->find("io.modelcontextprotocol/protocolVersion");
-  return found == meta->end() ? nullptr : &*found;
-}
-
 Json id_of(const Json& message) {
   const auto found = message.find("id");
   return found == message.end() ? Json() : *found;
@@ -182,22 +173,22 @@ void McpHttp::modern(const ExchangePtr& exchange, const CallerPtr& caller, Json 
   const auto mismatch = [&](const std::string& why) {
     answer(*exchange, rpc::error(message["id"], rpc::kHeaderMismatch, why), 400);
   };
+  McpOrigin origin = origin_of(*exchange, caller);
   if (const Json* said = version_in(message)) {
     const std::string* header = exchange->request.header("mcp-protocol-version");
     if (!header || *said != *header)
       return mismatch("MCP-Protocol-Version names another version than the body's _meta");
     const auto name = message.contains("params") ? message["params"].find("name") : message.end();
-    std::shared_ptr<const Tool> tool;
     if (message["method"] == "tools/call" && name != message["params"].end() && name->is_string())
-      tool = mcp_.service().find(name->get<std::string>(), *caller);
+      origin.found = mcp_.service().find(name->get<std::string>(), *caller);
     // Of a version that is not known nothing else is.
     if (*said == kModern)
-      if (const auto why = header_mismatch(exchange->request, message, tool.get()))
+      if (const auto why = header_mismatch(exchange->request, message, origin.found.tool.get()))
         return mismatch(*why);
   }
   const auto reply = std::make_shared<HttpReply>(mcp_.loop(), exchange, std::vector<Header>{});
   // Who leaves does not want it any more.
-  if (auto stop = mcp_.request(std::move(message), origin_of(*exchange, caller), reply))
+  if (auto stop = mcp_.request(std::move(message), McpEra::modern, origin, reply))
     exchange->on_gone(std::move(stop));
 }
 
@@ -219,7 +210,8 @@ void McpHttp::legacy(const ExchangePtr& exchange, const CallerPtr& caller, Json 
     return exchange->respond({202, "", "", {}});
   }
   // Who leaves may still want it to be done: only a notification cancels.
-  mcp_.request(std::move(message), origin, reply_to(exchange, origin.session, std::move(headers)));
+  mcp_.request(std::move(message), McpEra::legacy, origin,
+               reply_to(exchange, origin.session, std::move(headers)));
 }
 
 McpReplyPtr McpHttp::reply_to(const ExchangePtr& exchange, const McpSessionPtr& session,

@@ -2,13 +2,16 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "json/json_line.h"
 #include "mcp/mcp_request.h"
 #include "mcp/mcp_tool.h"
 
 namespace brig::serve {
 namespace {
 
-constexpr std::size_t kPage = 100;
+// A page of tools: clients accept lines of a few MiB, and a tool has as much text as its author
+// gave it.
+constexpr std::size_t kPage = 100, kPageBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -21,7 +24,7 @@ void Mcp::list_tools(Request& request) {
       static_cast<std::size_t>(std::find_if(tools.begin(), tools.end(),
                                             [&](const auto& tool) { return tool->name > *after; }) -
                                tools.begin());
-  const std::size_t end = std::min(first + kPage, tools.size());
+  std::size_t end = std::min(first + kPage, tools.size()), bytes = 0;
   Json list = Json::array();
   for (std::size_t i = first; i < end; ++i) {
     const Tool& tool = *tools[i];
@@ -32,6 +35,11 @@ void Mcp::list_tools(Request& request) {
       list.back().erase("outputSchema");
     if (!request.modern && request.has_tasks())
       list.back()["execution"] = {{"taskSupport", "optional"}};
+    bytes += json_line(list.back()).size();
+    if (bytes > kPageBytes && i > first) {
+      list.erase(list.size() - 1);
+      end = i;
+    }
   }
   Json result{{"tools", std::move(list)}};
   if (end < tools.size()) result["nextCursor"] = base64(tools[end - 1]->name);

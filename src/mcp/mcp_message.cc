@@ -11,6 +11,15 @@ bool is_short_text(const Json& value) {
   return value.is_string() && value.get_ref<const std::string&>().size() <= 1024;
 }
 
+const Json* version_in(const Json& message) {
+  const auto params = message.find("params");
+  if (params == message.end() || !params->is_object()) return nullptr;
+  const auto meta = params->find("_meta");
+  if (meta == params->end() || !meta->is_object()) return nullptr;
+  const auto found = meta->find("io.modelcontextprotocol/protocolVersion");
+  return found == meta->end() ? nullptr : &*found;
+}
+
 namespace {
 
 constexpr std::array<const char*, 4> kLegacy = {kLatestLegacy, "2025-06-18", kWithBatches,

@@ -18,6 +18,15 @@ struct Mcp::Request {
   McpReplyPtr reply;
 
   const Caller& caller() const { return *origin.caller; }
+  // A call by this request, or what the audit log says of it if it is refused; no tool yet.
+  CallRequest call_request() const {
+    CallRequest made;
+    made.caller = origin.caller;
+    made.peer = origin.peer;
+    made.via = "mcp";
+    if (origin.session) made.session = origin.session->id;
+    return made;
+  }
   void answer(Json value, unsigned status = 200) const {
     if (modern) value["resultType"] = "complete";
     reply->answer(rpc::result(id, std::move(value)), status);

@@ -402,5 +402,21 @@ TEST(McpResult, ALargeImageIsLinked) {
   EXPECT_EQ(keeping.kept["p.png"], bytes);
 }
 
+TEST(McpResult, AnImageOfTooManyPixelsIsLinkedHoweverFewBytesItHas) {
+  using namespace std::string_literals;
+  for (const auto& [side, type] :
+       {std::pair{"\x1f\x40"s, "image"}, {"\x1f\x41"s, "resource_link"}}) {
+    Keeping keeping;
+    const std::string bytes = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0"s + side + "rest";
+    const Json answer = mcp_result(
+        good({{"images",
+               {{{"path", "p.png"}, {"mime_type", "image/png"}, {"data", base64(bytes)}}}}}),
+        nullptr, true, keeping.view);
+    ASSERT_EQ(answer["content"].size(), 1u) << answer;
+    EXPECT_EQ(answer["content"][0]["type"], type);
+    EXPECT_EQ(keeping.kept.count("p.png"), type == "image"s ? 0u : 1u);
+  }
+}
+
 }  // namespace
 }  // namespace brig::serve

@@ -114,7 +114,8 @@ void McpStdio::take(std::string line) {
   if (const auto wrong = shape_fault(*message)) return write(*wrong);
   if (!message->contains("method")) return;  // an answer, though the server asked nothing
   if (!message->contains("id")) return mcp_.notification(*message, origin_);
-  mcp_.request(std::move(*message), origin_, std::make_shared<Reply>(*this));
+  const McpEra era = era_of(*message);
+  mcp_.request(std::move(*message), era, origin_, std::make_shared<Reply>(*this));
 }
 
 void McpStdio::write(const Json& message) { write_line(json_line(message)); }

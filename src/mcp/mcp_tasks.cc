@@ -108,6 +108,8 @@ Mcp::Stop Mcp::ask_task(Request& request) {
   // The answer is the same for a task of another caller, one that has expired, and one that never
   // existed.
   if (!job) {
+    Refusal unknown{404, "unknown-job", ""};
+    service_.refused(request.call_request(), unknown);
     request.fail(rpc::kInvalidParams, "No such task: it does not exist, or it is no longer kept.",
                  200);
     return {};

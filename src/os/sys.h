@@ -59,7 +59,7 @@ struct OpenHow {
   uint64_t flags, mode, resolve;
 };
 inline constexpr uint64_t kResolveNoXdev = 0x01, kResolveNoMagiclinks = 0x02,
-                          kResolveNoSymlinks = 0x04, kResolveBeneath = 0x08, kResolveInRoot = 0x10;
+                          kResolveNoSymlinks = 0x04, kResolveBeneath = 0x08;
 inline int openat2(int dir, const char* path, OpenHow how) {
   return static_cast<int>(syscall(SYS_openat2, dir, path, &how, sizeof how));
 }
@@ -122,7 +122,6 @@ inline int pidfd_send_signal(int pidfd, int signal) {
 inline int close_range(unsigned first, unsigned last, unsigned flags) {
   return static_cast<int>(syscall(SYS_close_range, first, last, flags));
 }
-inline constexpr unsigned kCloseRangeCloexec = 4;
 
 // --- Landlock: the distribution's header stops at ABI 2 ---
 struct LandlockRulesetAttr {

@@ -228,26 +228,36 @@ Policy with_optional_settled(Policy policy) {
     return policy.isolation == Isolation::process ||
            (policy.isolation == Isolation::landlock && places_in(text) > 0);
   };
-  bool dropped = false;
+  std::vector<std::string> dropped;
   const auto settle = [&](std::vector<std::string>& from, std::vector<std::string>& to,
                           const char* field) {
     for (std::string& text : from) {
-      const std::string path = normal_path(listed_path(text).path);
+      std::string path = normal_path(listed_path(text).path);
       const UniqueFd fd(open_below(AT_FDCWD, path.c_str(), {}));
       if (fd || is_refused(text))
         to.push_back(std::move(text));
       else if (errno != ENOENT && errno != ENOTDIR)
         throw_sys("policy: {}: looking at '{}'", field, path);
       else
-        dropped = true;
+        dropped.push_back(std::move(path));
     }
     from.clear();
   };
   settle(policy.files.read_optional, policy.files.read, "files.read_optional");
   settle(policy.files.write_optional, policy.files.write, "files.write_optional");
+  if (dropped.empty()) return policy;
+  // What no cell can see can't be executed either. A path that another entry shows stays: if it
+  // appears, it could be.
+  const std::vector<ListedEntry> entries = listed_entries(policy.files);
+  if (policy.isolation == Isolation::jail)
+    std::erase_if(policy.files.noexec, [&](const std::string& text) {
+      const std::string path = normal_path(text);
+      return std::find(dropped.begin(), dropped.end(), path) != dropped.end() &&
+             places_of(entries, path).empty();
+    });
   // A dropped path covers nothing any more. What lies below its place shows now, and the policy may
   // not be valid with that.
-  if (dropped) validate(policy);
+  validate(policy);
   return policy;
 }
 

@@ -45,7 +45,8 @@ std::vector<std::string> places_of(const std::vector<ListedEntry>& entries, std:
 // The host's path behind a place at or below the entry.
 std::string behind(const ListedEntry& entry, std::string_view place);
 
-// Looks at the disk: optional paths that exist become listed ones, and the others are dropped.
+// Looks at the disk: optional paths that exist become listed ones, and the others are dropped, also
+// from files.noexec.
 // Throws Error if brig can't tell whether one exists, if a path goes through a symlink, or if
 // validate() refuses the policy without the dropped paths.
 Policy with_optional_settled(Policy policy);

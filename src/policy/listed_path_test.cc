@@ -94,6 +94,19 @@ TEST_F(ListedDirectory, OptionalPathsAreSettledByWhatIsThere) {
   EXPECT_THROW(with_optional_settled(policy), Error) << "a symlink is no missing path";
 }
 
+TEST_F(ListedDirectory, AMissingOptionalPathNeedNotBeKeptFromExecution) {
+  Policy policy;
+  policy.files.read_optional = {make("there"), base_ + "/missing:/opt/missing"};
+  policy.files.noexec = {base_ + "/there", base_ + "/missing/"};
+  EXPECT_EQ(with_optional_settled(policy).files.noexec, std::vector<std::string>{base_ + "/there"});
+  // It could appear where another entry shows it.
+  policy.files.read = {base_ + ":/opt/all"};
+  EXPECT_THROW(with_optional_settled(policy), Error);
+  policy.files.read.clear();
+  policy.files.noexec.push_back(base_ + "/unlisted");
+  EXPECT_THROW(with_optional_settled(policy), Error);
+}
+
 TEST_F(ListedDirectory, ProtectsWhatExistsOfTheDefaultNames) {
   Files files;
   const std::string repo = make("repo");

@@ -81,7 +81,10 @@ std::optional<Value> value_at(std::string_view rest) {
 
 std::span<const OptionWord> option_words() { return kWords; }
 
-std::string in_option_words(std::string_view text) {
+std::string in_option_words(std::string_view text, std::span<const std::string_view> only) {
+  const auto has = [&](std::string_view option) {
+    return only.empty() || std::find(only.begin(), only.end(), option) != only.end();
+  };
   std::string result;
   bool quoted = false;
   for (std::size_t at = 0; at < text.size();) {
@@ -94,8 +97,9 @@ std::string in_option_words(std::string_view text) {
     while (begins && end < text.size() && is_of_key(text[end])) ++end;
     std::string_view word = text.substr(at, end - at);
     while (word.ends_with('.')) word.remove_suffix(1);
-    const auto* found = std::find_if(std::begin(kWords), std::end(kWords),
-                                     [&](const OptionWord& each) { return each.key == word; });
+    const auto* found =
+        std::find_if(std::begin(kWords), std::end(kWords),
+                     [&](const OptionWord& each) { return each.key == word && has(each.option); });
     if (word.empty() || found == std::end(kWords)) {
       result += text[at++];
       continue;

@@ -20,7 +20,8 @@ std::span<const OptionWord> option_words();
 
 // The text with each key replaced by its option, except inside '...', where names and paths stand.
 // A key with its value, such as files.read = ["/x y"], becomes the words to type: --read '/x y'.
-std::string in_option_words(std::string_view text);
+// `only`: the options that the sub-command has; empty: all.
+std::string in_option_words(std::string_view text, std::span<const std::string_view> only = {});
 // Replaces the keys in the report's message and in its violations' rules and grants.
 void use_option_words(Report& report);
 

@@ -10,6 +10,9 @@ TEST(OptionWords, TakeThePlaceOfKeys) {
             "raise --memory or make it use less");
   EXPECT_EQ(in_option_words("see limits.file_size, 4 KiB."), "see --file-size, 4 KiB.");
   EXPECT_EQ(in_option_words("limits.output_total"), "--output-total");
+  // A sub-command may not have them all.
+  const std::string_view only[] = {"--memory"};
+  EXPECT_EQ(in_option_words("limits.memory, limits.scratch", only), "--memory, limits.scratch");
   EXPECT_EQ(in_option_words("limits.timeout."), "--timeout.");
 }
 

@@ -230,6 +230,8 @@ class PolicyReader {
     if (entry.key == "file_size") set(limits.file_size, size(entry));
     if (entry.key == "open_files") set(limits.open_files, count(entry));
     if (entry.key == "cpus") set(limits.cpus, number(entry));
+    for (const char* of_the_tree : {"cpu_time", "memory", "processes", "cpus"})
+      limits.named = limits.named || entry.key == of_the_tree;
   }
 
   // An empty path would mean the default, which may be wider than what the author meant.

@@ -1,6 +1,8 @@
 #include "policy/seccomp.h"
 
 #include <fcntl.h>
+#include <linux/in6.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -190,6 +192,25 @@ void refuse_leases(FilterBuilder& builder) {
   builder.rule(SCMP_ACT_NOTIFY, "fcntl", {compare(1, SCMP_CMP_GE, kFirstUnknown)});
 }
 
+// Options of sockets that take what the whole machine shares, and no limit of a cell counts. Filters
+// of sockets are compiled into the memory for BPF (net.core.bpf_jit_limit): when that is used up, no
+// seccomp filter can be loaded, so no cell can start. There are 4096 flow labels, and an ordinary
+// user may have 3072 of them. The kernel looks at 32 bits of both arguments.
+void refuse_shared_pools(FilterBuilder& builder) {
+  struct Option {
+    scmp_datum_t level, name;
+  };
+  constexpr Option options[] = {{SOL_SOCKET, SO_ATTACH_FILTER},
+                                {SOL_SOCKET, SO_ATTACH_BPF},
+                                {SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF},
+                                {SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF},
+                                {IPPROTO_IPV6, IPV6_FLOWLABEL_MGR}};
+  for (const Option& option : options)
+    builder.rule(SCMP_ACT_NOTIFY, "setsockopt",
+                 {compare(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, option.level),
+                  compare(2, SCMP_CMP_MASKED_EQ, 0xffffffffu, option.name)});
+}
+
 // Without its own namespaces a cell could leave IPC objects behind, and change the limits and
 // priorities of other processes with its user id.
 void refuse_reaching_out(FilterBuilder& builder, const std::vector<std::string>& denied) {
@@ -359,6 +380,7 @@ FilterProgram build_lock_filter(const FilterRules& asked) {
   refuse_set_id_modes(builder, rules.deny);
   keep_core_limit(builder, rules.deny);
   if (!denied("fcntl")) refuse_leases(builder);
+  if (!denied("setsockopt")) refuse_shared_pools(builder);
   if (rules.shares_host) refuse_reaching_out(builder, rules.deny);
   if (rules.keeps_room) watch_over_room(builder);
   refuse_huge_pages(builder, rules);

@@ -1,6 +1,8 @@
 // How the listener of a lock filter counts memory, and how it describes refusals.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/in6.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -14,6 +16,22 @@
 #include "policy/seccomp.h"
 
 namespace brig {
+namespace {
+
+std::string describe_option(std::uint32_t level, std::uint32_t option) {
+  if (level == IPPROTO_IPV6 && option == IPV6_FLOWLABEL_MGR)
+    return "setsockopt(IPV6_FLOWLABEL_MGR)";
+  if (level == SOL_SOCKET) switch (option) {
+      case SO_ATTACH_FILTER: return "setsockopt(SO_ATTACH_FILTER)";
+      case SO_ATTACH_BPF: return "setsockopt(SO_ATTACH_BPF)";
+      case SO_ATTACH_REUSEPORT_CBPF: return "setsockopt(SO_ATTACH_REUSEPORT_CBPF)";
+      case SO_ATTACH_REUSEPORT_EBPF: return "setsockopt(SO_ATTACH_REUSEPORT_EBPF)";
+      default: break;
+    }
+  return "setsockopt";
+}
+
+}  // namespace
 
 std::uint64_t counted_memory(int number, const std::uint64_t* arguments) {
   constexpr std::uint64_t kQueue = 2 << 20;  // 16384 empty messages, and what holds them
@@ -35,6 +53,8 @@ bool may_hand_out(int number, const std::uint64_t* arguments) {
 
 int refusal_errno(int number) {
   if (number == SCMP_SYS(socket)) return EACCES;
+  // What a kernel without these options says: libpcap filters by itself then, without a warning.
+  if (number == SCMP_SYS(setsockopt)) return ENOPROTOOPT;
   // Programs that watch files check them from time to time if the kernel "can't" watch.
   const bool watches = number == SCMP_SYS(inotify_init) || number == SCMP_SYS(inotify_init1) ||
                        number == SCMP_SYS(inotify_add_watch);
@@ -68,6 +88,9 @@ std::string describe_refusal(int number, const std::uint64_t* arguments) {
       default: return name;
     }
   }
+  if (name == "setsockopt")
+    return describe_option(static_cast<std::uint32_t>(arguments[1]),
+                           static_cast<std::uint32_t>(arguments[2]));
   if (name == "prlimit64" && static_cast<int>(arguments[1]) == RLIMIT_CORE)
     return "prlimit64(RLIMIT_CORE)";
   if (name == "prctl" && static_cast<int>(arguments[0]) == PR_SET_MM) return "prctl(PR_SET_MM)";

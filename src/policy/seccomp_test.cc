@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
+#include <linux/in6.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -122,6 +124,33 @@ TEST(SeccompKernel, TheLockLooksAtTheWholeArgument) {
   EXPECT_EQ(under(default_lock_filter(true), [] { return socket(AF_INET, SOCK_STREAM, 0); }), 0);
 }
 
+TEST(SeccompKernel, TheLockGivesNothingOfPoolsThatAllSocketsShare) {
+  static sock_filter accept{BPF_RET | BPF_K, 0, 0, 0xffff};
+  static sock_fprog filter{1, &accept};
+  const auto set = [](unsigned long level, unsigned long option) {
+    const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    return syscall(SYS_setsockopt, fd, level, option, &filter, sizeof filter);
+  };
+  constexpr unsigned long kDirty = 1ul << 32;
+  for (const auto lock : {default_lock_filter(false), default_lock_filter(true),
+                          default_lock_filter(false, true), default_lock_filter(true, true)}) {
+    for (const int option :
+         {SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF}) {
+      EXPECT_EQ(under(lock, [=] { return set(SOL_SOCKET, option); }), kAsked) << option;
+      EXPECT_EQ(under(lock, [=] { return set(kDirty | SOL_SOCKET, kDirty | option); }), kAsked)
+          << option << " with dirty upper halves";
+    }
+    EXPECT_EQ(under(lock, [=] { return set(IPPROTO_IPV6, IPV6_FLOWLABEL_MGR); }), kAsked);
+    EXPECT_EQ(under(lock, [=] { return set(SOL_SOCKET, SO_RCVBUF); }), 0);
+    EXPECT_EQ(under(lock, [=] { return set(SOL_SOCKET, SO_LOCK_FILTER); }), 0);
+    EXPECT_NE(under(lock, [=] { return set(IPPROTO_TCP, SO_ATTACH_FILTER); }), kAsked)
+        << "an option of another level that has the same number";
+  }
+  EXPECT_EQ(under(build_lock_filter({.deny = {"setsockopt"}}),
+                  [=] { return set(SOL_SOCKET, SO_RCVBUF); }),
+            kAsked);
+}
+
 // The machine needs no huge pages: with MAP_NORESERVE the kernel gives the mapping anyway.
 TEST(SeccompKernel, TheLockGivesNoHugePages) {
   const auto map = [](int flags) {
@@ -222,8 +251,9 @@ TEST(Seccomp, KnowsWhatMayBeGivenBackAndTakenAway) {
 }
 
 TEST(Seccomp, WordsRefusals) {
-  const auto words = [](long number, std::uint64_t first = 0, std::uint64_t second = 0) {
-    const std::uint64_t arguments[6] = {first, second, 0, 0, 0, 0};
+  const auto words = [](long number, std::uint64_t first = 0, std::uint64_t second = 0,
+                        std::uint64_t third = 0) {
+    const std::uint64_t arguments[6] = {first, second, third, 0, 0, 0};
     return describe_refusal(static_cast<int>(number), arguments);
   };
   EXPECT_EQ(words(SYS_mount), "mount");
@@ -233,9 +263,14 @@ TEST(Seccomp, WordsRefusals) {
   EXPECT_EQ(words(SYS_ioctl, 0, TIOCSTI), "ioctl(TIOCSTI)");
   EXPECT_EQ(words(SYS_ioctl, 0, TIOCSETD), "ioctl(TIOCSETD)");
   EXPECT_EQ(words(SYS_fcntl, 0, F_SETLEASE), "fcntl(F_SETLEASE)");
+  EXPECT_EQ(words(SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_FILTER), "setsockopt(SO_ATTACH_FILTER)");
+  EXPECT_EQ(words(SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_FLOWLABEL_MGR),
+            "setsockopt(IPV6_FLOWLABEL_MGR)");
+  EXPECT_EQ(words(SYS_setsockopt, 3, IPPROTO_TCP, SO_ATTACH_FILTER), "setsockopt");
   EXPECT_FALSE(words(99999).empty());
   EXPECT_EQ(refusal_errno(SYS_socket), EACCES);
   EXPECT_EQ(refusal_errno(SYS_mount), EPERM);
+  EXPECT_EQ(refusal_errno(SYS_setsockopt), ENOPROTOOPT) << "libpcap falls back, and says nothing";
   EXPECT_EQ(refusal_errno(SYS_inotify_init1), ENOSYS) << "tail -f falls back";
 }
 

@@ -100,7 +100,8 @@ std::string pass_by_maker(SandboxCall& call, Json& arguments) {
   MadeCall made = tool.maker->make(arguments);
   take_out(call.tool->unset, tool, made, arguments);
   if (std::string wide = wider(made.limits, call.tool->limits, ""); !wide.empty()) return wide;
-  call.own_time = made.limits.timeout &&
+  // Who asked for all that the policy allows can't ask for more.
+  call.own_time = made.limits.timeout && *made.limits.timeout < call.tool->limits.timeout &&
                   (!request.limits.timeout || *made.limits.timeout <= *request.limits.timeout);
   narrow(request.limits, made.limits);
   stow_files(request, made.files);

@@ -43,7 +43,7 @@ struct SandboxCall {
   std::shared_ptr<const PreparedTool> tool;
   CellRequest request;
   OutputMaker output;     // of a tool with a CallMaker
-  bool own_time = false;  // the arguments say how long it may take
+  bool own_time = false;  // the arguments give it less time than the policy
   ToolResult result;
   Clock::time_point asked;
   Clock::time_point deadline;               // while the call waits for a cell

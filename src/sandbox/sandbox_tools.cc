@@ -76,6 +76,7 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
     list_paths(policy.files.read, tool.python->read);
     origin.payload = tool.python->payload;
   }
+  policy.limits.named = false;  // A Sandbox asks for a cgroup in any case.
   const ZygoteKey key{runtime, std::move(policy)};
   const auto found = std::find_if(wardens_.begin(), wardens_.end(),
                                   [&](const auto& each) { return each.first == key; });

@@ -37,8 +37,8 @@ Flips flips_of(Policy& policy) {
   auto& [limits, files, network, environment, syscalls, isolation, room, user, preset] = policy;
   add_flips(flips, network, isolation, room, user, preset);
   {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = limits;
-    add_flips(flips, a, b, c, d, e, f, g, h, i, j, k, l);
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = limits;
+    add_flips(flips, a, b, c, d, e, f, g, h, i, j, k, l, m);
   }
   {
     auto& [a, b, c, d, e, f, g, h, i] = files;

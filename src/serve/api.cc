@@ -74,7 +74,9 @@ std::optional<Response> problem_of(const ToolResult& result) {
     case Outcome::unknown_tool: return problem(404, "unknown-tool", result.error);
     case Outcome::invalid_arguments:
       return problem(422,
-                     result.error.starts_with("limits.") ? "wider-policy" : "invalid-arguments",
+                     result.error.starts_with("limits.") && result.error.ends_with(" of the policy")
+                         ? "wider-policy"
+                         : "invalid-arguments",
                      result.error);
     case Outcome::overloaded:
       return problem({503, "overloaded", result.error, std::chrono::seconds(1)});
@@ -306,7 +308,8 @@ void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!tool.is_string())
     return exchange->respond(problem(422, "invalid-arguments", "tool is missing"));
   request.tool = tool.get<std::string>();
-  if (request.caller->may_call(request.tool) && !service_.find(request.tool, *caller))
+  request.found = service_.find(request.tool, *caller);
+  if (request.caller->may_call(request.tool) && !request.found)
     return exchange->respond(
         problem(404, "unknown-tool", "unknown tool: " + in_quotes(request.tool)));
   const std::string trace = request.trace.traceparent();

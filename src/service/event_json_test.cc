@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/time_text.h"
-#include "service/failed_result.h"
+#include "testing/failed_result.h"
 
 namespace brig::serve {
 namespace {
@@ -59,8 +59,6 @@ TEST(EventJson, OthersHaveNoMore) {
     EXPECT_EQ(data_of(event), Json::object());
   }
 }
-
-TEST(EventJson, TimeIsSecondsWithTheirFraction) {}
 
 TEST(EventJson, AnEndHasAllThatTheConsoleShows) {
   ToolResult result = failed();

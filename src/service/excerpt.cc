@@ -11,6 +11,9 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kMostViolations = 10;
+// Where a text is cut, up to this many bytes more are left out, so that no piece of a line or of a
+// number looks like a whole one.
+constexpr std::size_t kNear = 200;
 
 // Both ends of a text, the gap between them, and what belongs to neither.
 struct Ends {
@@ -26,11 +29,24 @@ std::string_view without_cut_start(std::string_view text) {
   return text.substr(utf8_cut_at_start(text));
 }
 
+// Without the line that was cut, if little is lost by that.
+std::string_view to_line_end(std::string_view text) {
+  const std::size_t end = text.rfind('\n') + 1;  // 0 if there is none
+  return end > 0 && text.size() - end <= std::min(kNear, text.size() / 2) ? text.substr(0, end)
+                                                                          : text;
+}
+
+std::string_view from_line_start(std::string_view text) {
+  const std::size_t begin = text.find('\n') + 1;
+  return begin <= std::min(kNear, text.size() / 2) ? text.substr(begin) : text;
+}
+
 Ends ends_of(const Output& output) {
   const std::string_view all = output.bytes;
   if (!output.truncated) return {all, {}, 0};
   const std::size_t cut = std::min(output.cut, all.size());
-  Ends ends{without_cut_end(all.substr(0, cut)), without_cut_start(all.substr(cut)), 0};
+  Ends ends{to_line_end(without_cut_end(all.substr(0, cut))),
+            from_line_start(without_cut_start(all.substr(cut))), 0};
   ends.missing = output.total - ends.head.size() - ends.tail.size();
   return ends;
 }
@@ -39,7 +55,8 @@ Ends ends_of(const Output& output) {
 Ends narrowed(Ends ends, std::size_t most) {
   const std::size_t all = ends.head.size() + ends.tail.size();
   if (all <= most) return ends;
-  if (ends.missing == 0) {  // one text: it gets a gap
+  const bool is_one = ends.missing == 0;
+  if (is_one) {  // it gets a gap
     ends.tail = ends.head.substr(ends.head.size() / 2);
     ends.head.remove_suffix(ends.tail.size());
   }
@@ -47,9 +64,14 @@ Ends narrowed(Ends ends, std::size_t most) {
   // What one end does not need the other may have.
   const std::size_t first =
       std::min(ends.head.size(), std::max(half, most - std::min(most, ends.tail.size())));
-  const std::string_view head = without_cut_end(ends.head.substr(0, first));
-  const std::string_view tail = without_cut_start(
-      ends.tail.substr(ends.tail.size() - std::min(ends.tail.size(), most - first)));
+  const std::size_t begin = ends.tail.size() - std::min(ends.tail.size(), most - first);
+  std::string_view head = without_cut_end(ends.head.substr(0, first)),
+                   tail = without_cut_start(ends.tail.substr(begin));
+  if (is_one || first < ends.head.size()) head = to_line_end(head);
+  const std::string_view before = begin > 0 ? ends.tail.substr(0, begin)
+                                  : is_one  ? ends.head
+                                            : "\n";
+  if (!before.ends_with('\n')) tail = from_line_start(tail);
   return {head, tail, ends.missing + all - head.size() - tail.size()};
 }
 

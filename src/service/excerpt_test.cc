@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace brig::serve {
 namespace {
 
@@ -38,6 +40,38 @@ TEST(McpText, AGapThatBrigHasLeftIsMarkedWhereItWas) {
   EXPECT_EQ(kept_of(output), excerpt.text);
   EXPECT_EQ(excerpt_of(output, 4).text, "he\n[... 1 KiB left out ...]\nil");
   EXPECT_FALSE(excerpt_of(output, 4).shows_all);
+}
+
+// A piece of "1234567" would read like a number of its own.
+TEST(McpText, IsCutBetweenLinesWhereALineEndsNearby) {
+  std::string lines;
+  for (int i = 100'000; i < 110'000; ++i) lines += std::to_string(i) + "\n";
+  const auto are_whole = [&](const std::string& text) {
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+      EXPECT_TRUE(line.size() == 6 || line.starts_with("[... ")) << line;
+    }
+  };
+  for (std::size_t most = 1000; most < 1014; ++most) {
+    const Excerpt excerpt = excerpt_of(lines, most);
+    are_whole(excerpt.text);
+    EXPECT_GE(excerpt.text.size(), most - 20) << "what is whole is kept";
+    EXPECT_FALSE(excerpt.shows_all);
+  }
+  for (std::size_t cut = 500; cut < 507; ++cut) {
+    Output output = output_of(lines.substr(0, cut) + lines.substr(lines.size() - cut));
+    output.truncated = true;
+    output.cut = cut;
+    output.total = lines.size();
+    are_whole(excerpt_of(output, 10'000).text);
+    are_whole(excerpt_of(output, 700).text);
+    are_whole(kept_of(output));
+    EXPECT_TRUE(excerpt_of(output, 10'000).shows_all);
+  }
+  // A long line is cut where it must be.
+  const std::string line = "begin\n" + std::string(5000, 'x') + "\nend";
+  EXPECT_EQ(excerpt_of(line, 1000).text.find("begin\nxxx"), 0u);
+  EXPECT_TRUE(excerpt_of(line, 1000).text.ends_with("xxx\nend"));
 }
 
 TEST(McpText, NoCharacterIsCutInTwo) {

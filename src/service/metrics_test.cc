@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "service/failed_result.h"
+#include "testing/failed_result.h"
 
 namespace brig::serve {
 namespace {

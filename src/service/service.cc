@@ -77,8 +77,7 @@ std::shared_ptr<Sandbox> Service::make_sandbox(const std::string& path, const Sa
   return made;
 }
 
-std::shared_ptr<Service::ServedSandbox> Service::serve(std::shared_ptr<Sandbox> sandbox,
-                                                       Policy policy) {
+std::shared_ptr<ServedSandbox> Service::serve(std::shared_ptr<Sandbox> sandbox, Policy policy) {
   auto served = std::make_shared<ServedSandbox>();
   served->policy = std::move(policy);
   served->sandbox = std::move(sandbox);
@@ -109,16 +108,16 @@ std::size_t Service::tool_count(const Caller& caller) const {
   return count;
 }
 
-std::shared_ptr<const Tool> Service::find(const std::string& name, const Caller& caller) const {
-  if (!caller.may_call(name)) return nullptr;
+FoundTool Service::find(const std::string& name, const Caller& caller) const {
+  if (!caller.may_call(name)) return {};
   for (const auto& served : {builtins_, tools_})
     if (served)
       if (const auto found = served->tools.find(name); found != served->tools.end())
-        return found->second;
-  return nullptr;
+        return {found->second, served};
+  return {};
 }
 
-std::shared_ptr<Service::ServedSandbox> Service::sandbox_with(const std::string& tool) const {
+std::shared_ptr<ServedSandbox> Service::sandbox_with(const std::string& tool) const {
   return builtins_ && is_builtin(tool) ? builtins_ : tools_ ? tools_ : builtins_;
 }
 
@@ -151,7 +150,7 @@ std::optional<Refusal> Service::refusal_of(const CallRequest& request) {
                    fmt::format("'{}' may make only {} calls per second; try again later",
                                caller.name, caller.rate),
                    wait};
-  if (!find(request.tool, caller))
+  if (!request.found)
     return Refusal{404, "unknown-tool",
                    "unknown tool: " + in_quotes(request.tool.substr(0, kLongestWord))};
   return {};
@@ -165,6 +164,7 @@ std::string Service::new_id(const Caller& caller) const {
 }
 
 std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObserver observer) {
+  if (!request.found) request.found = find(request.tool, *request.caller);
   auto refusal = refusal_of(request);
   const std::string hash = refusal ? "" : hash_of(request.arguments);
   if (!refusal) {
@@ -189,7 +189,7 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
                   false,
                   std::chrono::system_clock::now(),
                   shown_arguments(request.arguments, options_.arguments, kMostInEvents)};
-  call.served = sandbox_with(request.tool);
+  call.served = std::move(request.found.served);
   call.caller = request.caller;
   call.observer = std::move(observer);
   call.trace = std::move(request.trace);

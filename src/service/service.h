@@ -47,6 +47,23 @@ struct ServiceOptions {
 
 inline constexpr std::size_t kLongestCallId = 128;  // bytes
 
+// A sandbox that serves calls, and the watch of its events.
+struct ServedSandbox {
+  std::shared_ptr<Sandbox> sandbox;
+  Policy policy;  // for tools that have none of their own
+  std::map<std::string, std::shared_ptr<const Tool>> tools;  // its own; they never change
+  std::shared_ptr<Watch> watch;
+  std::shared_ptr<void> readable;
+};
+
+// A tool, and the sandbox that serves its calls. Good for this turn of the loop: a reload may come
+// behind it.
+struct FoundTool {
+  std::shared_ptr<const Tool> tool;
+  std::shared_ptr<ServedSandbox> served;
+  explicit operator bool() const { return tool != nullptr; }
+};
+
 // A request for a call.
 struct CallRequest {
   std::string tool;
@@ -57,6 +74,7 @@ struct CallRequest {
   std::string peer, via;  // for the audit log: "127.0.0.1:4711", "mcp"
   Trace trace;
   CallLimits limits;
+  FoundTool found;  // if the tool was looked up before start() is called
 };
 
 // Why a request was refused and did not become a call.
@@ -114,7 +132,7 @@ class Service {
   // The tools that the caller may call, by name.
   std::vector<std::shared_ptr<const Tool>> tools(const Caller& caller,
                                                  const std::string& query = "") const;
-  std::shared_ptr<const Tool> find(const std::string& tool, const Caller& caller) const;
+  FoundTool find(const std::string& tool, const Caller& caller) const;
 
   // Refuses a call_id only while the same caller has a call with it: the ids of other callers
   // neither matter nor show.
@@ -178,14 +196,6 @@ class Service {
   Audit& audit() { return audit_; }
 
  private:
-  // A sandbox that serves calls, and the watch of its events.
-  struct ServedSandbox {
-    std::shared_ptr<Sandbox> sandbox;
-    Policy policy;  // for tools that have none of their own
-    std::map<std::string, std::shared_ptr<const Tool>> tools;  // its own; they never change
-    std::shared_ptr<Watch> watch;
-    std::shared_ptr<void> readable;
-  };
   struct ActiveCall {
     CallSummary summary;
     std::shared_ptr<ServedSandbox> served;
@@ -216,6 +226,7 @@ class Service {
   void record(const ActiveCall& call, const ToolResult& result);
   void keep(const ActiveCall& call, const ToolResult& result);
   void publish(const std::string& kind, const ActiveCall* call, const std::string& tool, Json data);
+  // Replaces the manifest's tools, and the policy of the built-in ones; says what has changed.
   void swap_in(std::shared_ptr<ServedSandbox> next);
   void sweep_retired();
 

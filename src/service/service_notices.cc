@@ -87,13 +87,21 @@ std::shared_ptr<void> Service::on_tools_changed(std::function<void()> job) {
 }
 
 void Service::swap_in(std::shared_ptr<ServedSandbox> next) {
-  std::map<std::string, Json> before, after;
-  const auto read = [](const std::shared_ptr<ServedSandbox>& served,
-                       std::map<std::string, Json>& into) {
-    for (const auto& tool : served->sandbox->list_tools()) into[tool->name] = tool_as_json(*tool);
+  // What a client is told about a tool comes from its policy, too: its limits, and hints such as
+  // readOnlyHint.
+  using Form = std::pair<Json, Policy>;
+  std::map<std::string, Form> before, after;
+  const auto read = [](const ServedSandbox& served, std::map<std::string, Form>& into) {
+    for (const auto& [name, tool] : served.tools)
+      into[name] = {tool_as_json(*tool), tool->options.policy.value_or(served.policy)};
   };
-  read(tools_, before);
-  read(next, after);
+  read(*tools_, before);
+  read(*next, after);
+  if (builtins_) {
+    read(*builtins_, before);
+    builtins_->policy = next->policy;
+    read(*builtins_, after);
+  }
   retired_.push_back(std::exchange(tools_, std::move(next)));
   sweep_retired();
   bool changed = false;

@@ -27,7 +27,8 @@ Json Service::line_of(const char* event, const CallRequest& request) {
             {"peer", request.peer},
             {"via", request.via},
             {"tool", request.tool.substr(0, kLongestWord)}};
-  if (request.call_id.empty()) line.erase("call_id");
+  for (const char* unknown : {"call_id", "tool"})
+    if (line[unknown] == "") line.erase(unknown);
   return line;
 }
 

@@ -93,7 +93,6 @@ void Service::reload(const std::function<void(std::string)>& done) {
       loaded_ = began;
       may_help_ = may_help;
       metrics_.reloaded(made != nullptr);
-      if (made && builtins_) builtins_->policy = policy;
       if (made) swap_in(serve(made, policy));
       done(fault);
       if (std::exchange(reload_again_, false)) reload(done);

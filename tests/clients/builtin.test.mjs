@@ -131,3 +131,29 @@ test('a plot that is shown is one image, between what was printed', async (t) =>
       assert.deepEqual(content.map((each) => each.text ?? each.type), ['before\n', 'image', 'after\n']);
   }
 });
+
+test('numpy, pandas and matplotlib can be preloaded: a plot is one image, and a table has its data', { timeout: 120_000 }, async (t) => {
+  const modules = ['numpy', 'pandas', 'matplotlib'];
+  const find = `import importlib.util\n[each for each in ${JSON.stringify(modules)} if importlib.util.find_spec(each) is None]`;
+  const missing = textOf(await call('run_python', { code: find }))[0];
+  if (missing !== '[]') return t.skip(`there is no ${missing}`);
+  const warm = new Client({ name: 'brig-tests', version: '1' });
+  const args = ['mcp', '--audit', 'none', ...modules.flatMap((each) => ['--preload', each])];
+  await warm.connect(new StdioClientTransport({ command: brig.program, args, stderr: 'inherit' }));
+  try {
+    const run = (code) => warm.callTool({ name: 'run_python', arguments: { code, timeout: 30 } });
+    const there = await run(`import sys\n[each in sys.modules for each in ${JSON.stringify(modules)}]`);
+    assert.deepEqual(JSON.parse(textOf(there)[0]), [true, true, true]);
+    for (const end of ['plt.show()', '', "plt.savefig('p.png')"]) {
+      const { content } = await run(`import matplotlib.pyplot as plt, numpy as np\nplt.plot(np.arange(9) ** 2)\n${end}\nNone`);
+      assert.deepEqual(content.map((each) => each.type), ['image'], end);
+      assert.equal(Buffer.from(content[0].data, 'base64').toString('latin1', 1, 4), 'PNG');
+    }
+    const table = await run("import pandas as pd\npd.DataFrame({'a': [1, 2]})");
+    const link = table.content.find((each) => each.type === 'resource_link' && each.mimeType === 'application/json');
+    const { contents } = await warm.readResource({ uri: link.uri });
+    assert.deepEqual(JSON.parse(contents[0].text), { columns: ['a'], rows: [[1], [2]], total: 2 });
+  } finally {
+    await warm.close();
+  }
+});

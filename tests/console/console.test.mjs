@@ -8,6 +8,7 @@ import {
   callTool,
   field,
   gatesOnly,
+  isFake,
   newGate,
   newId,
   onPage,
@@ -205,6 +206,19 @@ test('how a command fails is told: its exit code and its sentence', async () => 
     await page.locator('.tried .outcome-word:text-is("exit")').waitFor();
     assert.match(await page.locator('.tried .facts').textContent(), /Exit code3/);
     assert.equal((await page.locator('.tried .output .stderr').textContent()).trim(), 'careful');
+  });
+});
+
+test('what the policy refused is shown, with what would allow it', { skip: isFake && 'needs a server with a policy' }, async () => {
+  await onPage(world, {}, async (page) => {
+    const id = newId();
+    await callTool(world, 'run_command', { argv: ['cat', '/srv/brig-nowhere'] }, id);
+    await (await rowOf(page, id)).locator('a').click();
+    const hit = page.locator('#detail .hits li');
+    await hit.locator('.grant >> text=files.read = ["/srv/brig-nowhere"]').waitFor();
+    assert.equal(await hit.locator('.layer').textContent(), 'file.not_in_cell');
+    assert.match(await hit.locator('.rule').textContent(), /files\.write do not list it/);
+    assert.equal(await hit.locator('.certain').count(), 1);
   });
 });
 

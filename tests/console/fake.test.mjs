@@ -32,7 +32,7 @@ fakeTest('escapes, bidirectional overrides and markup are shown, not obeyed', as
     assert.match(shown, /<script>window\.owned=1<\/script>/);
     assert.match(shown, /syscall\.refused ptrace <img/);
     assert.equal(await page.locator('#detail .hits .layer').textContent(), 'syscall.refused');
-    assert.match(await page.locator('#detail .hits .grant').textContent(), /^ syscalls\.allow = \["ptrace"\] <img/);
+    assert.match(await page.locator('#detail .hits .grant').textContent(), /^Grant: syscalls\.allow = \["ptrace"\] <img/);
     assert.match(shown, /×3/);
     assert.match(shown, /��A/);
     assert.doesNotMatch(shown, /[\u0000-\u0008\u000e-\u001f\u202a-\u202e]/);
@@ -40,6 +40,33 @@ fakeTest('escapes, bidirectional overrides and markup are shown, not obeyed', as
     assert.equal(await page.locator('main img, main script').count(), 0);
     await page.locator('#call-chips button', { hasText: 'Violations' }).click();
     await page.locator('#rows tr .badge >> text=1 violation').first().waitFor();
+  });
+});
+
+fakeTest('of a violation all is shown that its record says', async () => {
+  await onPage(world, {}, async (page) => {
+    const id = newId();
+    await callTool(world, 'refused', {}, id);
+    await (await rowOf(page, id)).locator('a').click();
+    const hits = page.locator('#detail .hits li');
+    await until(async () => (await hits.count()) === 2, 'both records');
+    const parts = async (hit) => await hit.locator('span').allTextContents();
+    assert.deepEqual(await parts(hits.nth(0)), [
+      'file.not_in_cell',
+      '/srv/data',
+      'named a path that is not in the cell',
+      'Rule: files.read and files.write do not list it',
+      'Grant: files.read = ["/srv/data"]',
+      'Works once it is granted',
+      "Not certain: concluded from the tool's own words",
+    ]);
+    assert.deepEqual(await parts(hits.nth(1)), [
+      'syscall.refused',
+      'mount',
+      ' ×2',
+      'Rule: the system calls that are refused by default',
+      'No policy allows it',
+    ]);
   });
 });
 

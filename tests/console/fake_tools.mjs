@@ -83,6 +83,7 @@ export const FAKE_TOOLS = [
     ['who'],
     { read_only: true },
   ),
+  tool('refused', 'Does what its policy does not allow.', {}),
   tool('hostile', 'Prints what would hurt a careless page. <b>Not bold.</b>', {}, [], {
     destructive: true,
     open_world: true,
@@ -172,6 +173,34 @@ export async function runFake(name, args, say, cancelled) {
             what: `ptrace ${HOSTILE}`,
             grant: `syscalls.allow = ["ptrace"] ${HOSTILE}`,
             count: 3,
+          },
+        ],
+      };
+    case 'refused':
+      return {
+        outcome: 'exit',
+        message: 'the command failed with exit code 1',
+        ...printed,
+        violations: [
+          {
+            code: 'file.not_in_cell',
+            what: 'named a path that is not in the cell',
+            target: '/srv/data',
+            rule: 'files.read and files.write do not list it',
+            grant: 'files.read = ["/srv/data"]',
+            retry: 'after_grant',
+            count: 1,
+            certain: false,
+          },
+          {
+            code: 'syscall.refused',
+            what: 'mount',
+            target: '',
+            rule: 'the system calls that are refused by default',
+            grant: '',
+            retry: 'never',
+            count: 2,
+            certain: true,
           },
         ],
       };

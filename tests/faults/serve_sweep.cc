@@ -377,6 +377,7 @@ class Sweep {
 
 }  // namespace
 
+// Long, because it is the whole sweep: its words, a run without a fault, and a run with each fault.
 int main(int argc, char** argv) {
   bool all = false, verbose = false;
   const char* only = nullptr;

@@ -24,6 +24,7 @@
 
 using namespace faults;
 
+// Long, because it is the whole sweep: its words, a run without a fault, and a run with each fault.
 int main(int argc, char** argv) {
   int error = EPERM;
   bool verbose = false;

@@ -139,6 +139,7 @@ const char* name_of(long number) {
   return nullptr;
 }
 
+// Long, because the branches of a tracer's loop share what it knows of the processes.
 Run run(char** command, const char* mark, int target, int error, const char* only) {
   Run result;
   int err[2];

@@ -3,6 +3,9 @@
 // use: takes what an ordinary program needs, and says whether it got it.
 #include <arpa/inet.h>
 #include <linux/aio_abi.h>
+#include <linux/filter.h>
+#include <linux/in6.h>
+#include <linux/seccomp.h>
 #include <linux/sock_diag.h>
 #include <mqueue.h>
 #include <netinet/in.h>
@@ -10,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -196,6 +200,20 @@ static long fill_socket(void) {
   return (long)memory[SK_MEMINFO_RMEM_ALLOC];
 }
 
+// A datagram, there and back.
+static long use_socket(void) {
+  char byte = 0;
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (fd < 0 || bind(fd, (struct sockaddr*)&address, length) != 0 ||
+      getsockname(fd, (struct sockaddr*)&address, &length) != 0 ||
+      sendto(fd, &byte, 1, 0, (struct sockaddr*)&address, length) != 1)
+    return -1;
+  return recv(fd, &byte, 1, MSG_DONTWAIT) == 1 ? 0 : -1;
+}
+
 // The sum for `most` sockets, in MiB.
 static long fill_sockets(long most) {
   long sum = 0;
@@ -205,6 +223,41 @@ static long fill_sockets(long most) {
     sum += bytes;
   }
   return sum >> 20;
+}
+
+// A filter of one more socket, of as many instructions as may be.
+static long attach_filter(void) {
+  static struct sock_filter code[BPF_MAXINSNS];
+  for (unsigned i = 0; i < BPF_MAXINSNS; ++i)
+    code[i] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4);
+  code[BPF_MAXINSNS - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0xffff);
+  struct sock_fprog program = {BPF_MAXINSNS, code};
+  const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+  return fd < 0 ? -1 : setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+// What each cell needs to start, and programs such as browsers for themselves. The kernel takes memory for
+// it from where filters of sockets have theirs.
+static long load_seccomp_filter(void) {
+  struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  struct sock_fprog program = {1, &allow};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+// One more flow label, of a new socket if the last one has as many as it may.
+static long get_flow_label(void) {
+  static int fd = -1;
+  struct in6_flowlabel_req request = {.flr_dst = IN6ADDR_LOOPBACK_INIT,
+                                      .flr_action = IPV6_FL_A_GET,
+                                      .flr_share = IPV6_FL_S_EXCL,
+                                      .flr_flags = IPV6_FL_F_CREATE};
+  for (int tries = 0; tries < 2; ++tries) {
+    if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &request, sizeof request) == 0)
+      return 0;
+    if (tries == 0) fd = socket(AF_INET6, SOCK_DGRAM, 0);
+  }
+  return -1;
 }
 
 // A terminal, and its other side.
@@ -234,6 +287,9 @@ static const struct {
              {"watches", watch, watch},
              {"sending", send_descriptors, send_descriptors},
              {"large-pipes", make_large_pipe, make_large_pipe},
+             {"filters", attach_filter, load_seccomp_filter},
+             {"labels", get_flow_label, get_flow_label},
+             {"buffers", fill_socket, use_socket},
              {"terminals", open_terminal, open_terminal}};
 
 int main(int argc, char** argv) {

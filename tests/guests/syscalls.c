@@ -1,11 +1,14 @@
 // Calls that a cell must not have, by every door the processor offers.
 #include <linux/filter.h>
+#include <linux/in6.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "guest.h"
@@ -52,6 +55,29 @@ static void dangerous(void) {
   refused("personality with a dirty upper half",
           syscall(SYS_personality, 1ul << 32 | READ_IMPLIES_EXEC));
   works("personality, asked", syscall(SYS_personality, 0xffffffff));
+}
+
+// Options that take what all sockets of the machine share. Argument: the family of the socket.
+static void options(int family) {
+  struct sock_filter accept = {BPF_RET | BPF_K, 0, 0, 0xffff};
+  struct sock_fprog program = {1, &accept};
+  static const struct {
+    const char* name;
+    long level, option;
+  } all[] = {{"filter", SOL_SOCKET, SO_ATTACH_FILTER},
+             {"filter with dirty upper halves", 1l << 32 | SOL_SOCKET, 1l << 40 | SO_ATTACH_FILTER},
+             {"BPF program", SOL_SOCKET, SO_ATTACH_BPF},
+             {"filter of a group", SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF},
+             {"BPF program of a group", SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF},
+             {"flow label", IPPROTO_IPV6, IPV6_FLOWLABEL_MGR}};
+  const int fd = socket(family, SOCK_DGRAM, 0);
+  works("a socket", fd);
+  for (unsigned i = 0; i < sizeof all / sizeof *all; ++i)
+    refused_with(all[i].name,
+                 syscall(SYS_setsockopt, fd, all[i].level, all[i].option, &program, sizeof program),
+                 ENOPROTOOPT, ENOPROTOOPT);
+  const int size = 8192;
+  works("an ordinary option", setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size));
 }
 
 // Numbers that no one has looked at. refused_with ENOSYS: the filter's default, not an accident of arguments.
@@ -203,6 +229,8 @@ int main(int argc, char** argv) {
     loosen();
   else if (is(argv[1], "storm") && argc == 3)
     storm(atoi(argv[2]));
+  else if (is(argv[1], "options") && argc == 3)
+    options(atoi(argv[2]));
   else if (is(argv[1], "one") && argc == 3) {  // the call with this number, and nothing else
     refused("call", syscall(atol(argv[2]), 0, 0, 0, 0, 0, 0));
   } else

@@ -52,6 +52,20 @@ def test_program(program: Program) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, program.output), f"{done.stdout}\n{done.stderr}"
 
 
+def test_a_go_program_runs_under_the_defaults(tmp_path: Path) -> None:
+    """It reserves hundreds of megabytes of address space at its start."""
+    tmp_path.chmod(0o755)
+    script = next(each.script for each in PROGRAMS if each.name == "go").replace("./hello\n", "")
+    subprocess.run(["sh", "-ec", script], cwd=tmp_path, env={**os.environ, "GOCACHE": str(tmp_path / "cache")}, check=True)
+    program = tmp_path / "hello"
+    for argv, output in (([str(program)], "total 14"), (["go", "version"], "go version go")):
+        done = subprocess.run(
+            [PROGRAM, "run", "--read", str(program), "--", *argv],
+            capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0 and done.stdout.startswith(output), f"{done.stdout}\n{done.stderr}"
+
+
 @pytest.fixture(scope="module")
 def prepared() -> Callable[[PresetCase], Path]:
     """Of a case, the HOME in which its toolchain was used."""

@@ -128,6 +128,10 @@ def login_doctor() -> None:
     assert found["floors"]["jail"] and found["available"], found
     missing = [layer["name"] for layer in found["layers"] if layer["required"] and not layer["present"]]
     assert not missing, missing
+    layers = {layer["name"]: layer for layer in found["layers"]}
+    for name in ("cgroup_memory", "cgroup_pids"):
+        layer = layers[name]
+        assert layer["present"] and "in a scope of the user's systemd" in layer["detail"], layer
     say(login("brig", "doctor"))
 
 
@@ -157,6 +161,43 @@ def login_without_a_limit_asks_for_no_scope() -> None:
     report = json.loads(login("brig", "run", "--json", "--", "cat", "/proc/self/cgroup"))
     assert "memory:per_process" in report["enforced"], report
     assert ".scope" not in report["stdout"] or "session-" in report["stdout"], report
+
+
+@row
+def login_a_limit_named_with_its_default_value_asks_for_a_scope() -> None:
+    for option in (("--memory", "512M"), ("--processes", "128")):
+        report = json.loads(login("brig", "run", "--json", *option, "--", "true"))
+        assert "memory:cgroup_v2" in report["enforced"], (option, report["enforced"])
+
+
+@row
+def login_asan_starts_where_a_limit_is_named() -> None:
+    """It reserves terabytes, which only a cgroup for memory gives it; the message says what to name for one."""
+    without = json.loads(login("brig", "run", "--json", "--", "vm-asan", code=None))
+    assert without["outcome"] in ("exit", "signal"), without
+    assert "name --memory 512M, and brig asks your systemd for one" in without["message"], without
+    say(without["message"])
+    named = ("--memory", "512M", "--env", "ASAN_OPTIONS=detect_leaks=0")
+    report = json.loads(login("brig", "run", "--json", *named, "--", "vm-asan"))
+    assert report["outcome"] == "ok" and "memory:cgroup_v2" in report["enforced"], report
+
+
+THREADS = """
+import threading
+together = threading.Barrier(65)
+threads = [threading.Thread(target=together.wait) for _ in range(64)]
+for each in threads: each.start()
+together.wait()
+print("65 at once")
+"""
+
+
+@row
+def login_64_threads() -> None:
+    """Under the defaults, and in a scope."""
+    for option, layer in (((), "memory:per_process"), (("--memory", "512M"), "memory:cgroup_v2")):
+        report = json.loads(login("brig", "run", "--json", "--timeout", "120s", *option, "--", "python3", "-c", THREADS))
+        assert report["stdout"] == "65 at once\n" and layer in report["enforced"], report
 
 
 @row

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Callable, Dict, Optional, Protocol, Set, Tuple
+from typing import Any, Callable, Dict, Optional, Protocol, Set, Tuple, Type, TypeVar
 
 from brig.compat._framework import Framework, StandIn, StandInEnum
 
@@ -20,6 +21,7 @@ CALUTE = Framework(
                 "SandboxConfig",
                 "SandboxExecutionUnavailableError",
                 "SandboxMode",
+                "SandboxRouter",
             ),
             "security.sandbox",
         ),
@@ -56,12 +58,18 @@ class ExecutionContext(StandInEnum):
 
 @dataclass
 class ExecutionDecision(metaclass=StandIn):
-    """Where a tool is to run, and why."""
+    """Where a tool is to run, and why.
+
+    Raises ValueError for an unknown context: what is not the sandbox would mean the host.
+    """
 
     _framework = CALUTE
     context: ExecutionContext
     tool_name: str
     reason: str
+
+    def __post_init__(self) -> None:
+        self.context = _member_of(ExecutionContext, self.context, "execution context")
 
 
 class SandboxExecutionUnavailableError(RuntimeError):
@@ -128,15 +136,22 @@ def mode_of(value: object) -> SandboxMode:
 
     Raises ValueError for everything else: an unknown mode must not run a tool on the host.
     """
-    for mode in SandboxMode:
-        if value == mode.value if isinstance(value, str) else _means(value, mode):
-            return mode
-    known = ", ".join(repr(mode.value) for mode in SandboxMode)
-    raise ValueError(f"Unknown sandbox mode {value!r}. Available modes: {known}")
+    return _member_of(SandboxMode, value, "sandbox mode")
 
 
-def _means(value: object, mode: SandboxMode) -> bool:
-    return isinstance(value, Enum) and (value.name, value.value) == (mode.name, mode.value)
+_Kind = TypeVar("_Kind", bound=StandInEnum)
+
+
+def _member_of(kind: Type[_Kind], value: object, what: str) -> _Kind:
+    for each in kind:
+        if value == each.value if isinstance(value, str) else _means(value, each):
+            return each
+    known = ", ".join(repr(each.value) for each in kind)
+    raise ValueError(f"Unknown {what} {value!r}. Available {what.split()[-1]}s: {known}")
+
+
+def _means(value: object, member: Enum) -> bool:
+    return isinstance(value, Enum) and (value.name, value.value) == (member.name, member.value)
 
 
 class SandboxRouter:
@@ -186,6 +201,27 @@ class SandboxRouter:
             root = CALUTE.root_of(self.config)
             raise CALUTE.joined(SandboxExecutionUnavailableError, root)(tool_name)
         return self.backend.execute(tool_name, func, arguments)
+
+
+def route_carefully(router: Any) -> None:
+    """Have the framework's class of routers refuse unknown modes, as ours does.
+
+    It takes what it does not know, text too, for the host.
+    """
+    decide = vars(router).get("decide")
+    if decide is None or hasattr(decide, "_brig"):
+        return
+
+    @functools.wraps(decide)
+    def careful(self: Any, tool_name: str) -> Any:
+        mode = mode_of(self.config.mode)
+        modes = CALUTE.own("SandboxMode", SandboxMode, CALUTE.root_of(self))
+        if self.config.mode != modes[mode.name]:
+            return SandboxRouter(self.config).decide(tool_name)
+        return decide(self, tool_name)
+
+    careful._brig = True  # type: ignore[attr-defined]
+    router.decide = careful
 
 
 class DockerSandboxBackend:

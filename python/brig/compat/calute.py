@@ -7,7 +7,7 @@ backend is brig's. What differs, because it was broken there:
 
 * A function runs in a jail: no network unless ``sandbox_network_access``, no file of yours but the
   working directory and ``backend_config.mount_paths``, no variable but ``backend_config.env_vars``.
-* An unknown mode is refused, where it once meant the host.
+* An unknown mode is refused, where it once meant the host; by Calute's own router too.
 * ``sandbox_memory_limit_mb`` counts memory in use, not address space. It holds for all of a call's
   processes together where brig has a memory cgroup, else for each of them.
 * A result is data and never unpickled here, so it can't run code in the host. It may be any nesting
@@ -35,7 +35,14 @@ from brig.compat import (
     require_host,
     seconds_of,
 )
-from brig.compat._calute_config import CALUTE, SandboxBackend, SandboxRouter, logger, logger_of
+from brig.compat._calute_config import (
+    CALUTE,
+    SandboxBackend,
+    SandboxRouter,
+    logger,
+    logger_of,
+    route_carefully,
+)
 
 if TYPE_CHECKING:
     from brig.compat._calute_config import (
@@ -257,8 +264,10 @@ def _registries() -> List[Backends]:
     """Return the registries of the loaded framework, and ours. Its runtime uses its own only.
 
     Calute's own subprocess backend gives way to brig's there: otherwise a program that changed its
-    imports would still have its tools run in a plain process.
+    imports would still have its tools run in a plain process. Its router refuses unknown modes.
     """
+    for router in CALUTE.all("SandboxRouter"):
+        route_carefully(router)
     found: List[Backends] = CALUTE.all("_BACKEND_REGISTRY")
     for registry in found:
         if registry.get("subprocess") in CALUTE.all("SubprocessSandboxBackend"):
