@@ -203,14 +203,17 @@ def test_nothing_that_a_call_leaves_is_found_by_the_next(
     sandbox: Callable[..., brig.Sandbox], way: Callable[[], None]
 ) -> None:
     box = sandbox([nothing, find, way], policy={"timeout": "20s", "grace": "0ms"})
-    for _ in range(20):
+    times = 0
+    for _ in range(40):
         settle(box)
         result = box.call_sync(way.__name__)
         assert result.ok, result
-        assert look(box) == []
-        if kept(result):
+        # A caller can have two rooms, so the next call may be in the other one.
+        assert [look(box) for _ in range(3)] == [[], [], []]
+        times += kept(result)
+        if times == 4:
             return
-    pytest.fail("it never stood in a room that was kept")
+    pytest.fail("it seldom stood in a room that was kept")
 
 
 def test_clean_calls_stand_in_rooms_that_were_kept(sandbox: Callable[..., brig.Sandbox]) -> None:
