@@ -451,8 +451,8 @@ TEST(Rooms, PageCacheOfACallLeavesTheNextOneItsMemory) {
 
 // --- arguments and memory ---
 
-#if !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)  // Their shadow is memory that nobody may read.
+// The shadow of a sanitizer is memory that nobody may read.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Rooms, ASecretOfOneCallIsNotInTheMemoryOfTheNext) {
   brig::Toolbox tools;
   // The secret comes inverted to the second tool, so that its own arguments hold no copy.
