@@ -12,8 +12,10 @@ int main(int argc, char** argv) {
   unsigned long seed = argc > 2 ? strtoul(argv[2], nullptr, 10) : 1;
   const char* const calls = argc > 3 ? argv[3] : nullptr;
   const brig::Policy policy = room_policy();
-  const Traces fresh =
-      traces_of(brig::Runner(policy, {.ready = 1}).run(guest({"traces"})).out.bytes);
+  const auto look_fresh = [&] {
+    return traces_of(brig::Runner(policy, {.ready = 1}).run(guest({"traces"})).out.bytes);
+  };
+  Traces fresh = look_fresh();
   brig::Runner runner(policy, {.ready = 1});
   unsigned long made = 0, kept = 0, looked_into = 0, found = 0;
   std::map<std::string, unsigned long> ends;
@@ -22,7 +24,8 @@ int main(int argc, char** argv) {
     const std::string count = calls ? calls : std::to_string(1 + seed % 5 * (1 + seed % 7));
     // Every other time in a room that was kept.
     if (seed % 2) (void)runner.run(guest({"leave", "nothing"}));
-    const brig::Report left = runner.run(guest({"random_calls", std::to_string(seed), count}));
+    const brig::Report left =
+        runner.run(guest({"random_calls", std::to_string(seed), count, seed % 3 ? "" : "alone"}));
     ++made;
     ++ends[to_string(left.outcome)];
     kept += left.room == brig::Room::as_new;
@@ -32,7 +35,9 @@ int main(int argc, char** argv) {
       const brig::Report seen = runner.run(guest({"traces"}));
       const Traces traces = traces_of(seen.out.bytes);
       same = !room.empty() && traces.room == room;
-      const std::string what = difference(fresh.text, traces.text, same);
+      std::string what = difference(fresh.text, traces.text, same);
+      // The host may have changed: packages are installed, files below /etc are replaced.
+      if (!what.empty()) what = difference((fresh = look_fresh()).text, traces.text, same);
       if (seen.ok() && what.empty()) continue;
       ++found;
       printf("seed %lu, %s calls (%s, its room was %s), %s room (%s):\n%s\n", seed, count.c_str(),
@@ -49,5 +54,6 @@ int main(int argc, char** argv) {
       made, seed - 1, kept, looked_into, found);
   for (const auto& [outcome, times] : ends) printf(" %s %lu", outcome.c_str(), times);
   printf("\n");
-  return found ? 1 : 0;
+  if (!looked_into) printf("no room was kept after random calls: this run shows nothing\n");
+  return found || !looked_into ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-// Makes random system calls, as a seed says: random_calls SEED COUNT. A child makes them; this process
-// ends well in any case, and leaves the rest to the cell's init.
+// Makes random system calls, as a seed says: random_calls SEED COUNT [alone]. A child makes them; this
+// process ends well in any case, and leaves the rest to the cell's init. `alone`: this process makes them.
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -317,9 +317,10 @@ static void make_calls(uint64_t seed, long count) {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   print_room(stdout);
-  const pid_t child = fork();
+  const int alone = argc > 3 && is(argv[3], "alone");
+  const pid_t child = alone ? 0 : fork();
   if (child == 0) {
-    alarm(5);
+    alarm(alone ? 1 : 5);
     make_descriptors();
     make_calls(strtoull(argv[1], 0, 10), atol(argv[2]));
     _exit(0);
