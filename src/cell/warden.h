@@ -5,6 +5,7 @@
 
 #include <brig/runner.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <map>
@@ -109,6 +110,10 @@ class Warden {
   void on_call(std::uint64_t id, Call::Source source);
   void on_timers();
   void refill();
+  void give_up_a_room();
+  std::size_t most_slots() const {
+    return options_.max_cells + std::max(options_.ready, options_.ready_max);
+  }
   void missed();  // A call found no cell ready.
   bool shrink();
   bool are_too_many(unsigned ready, unsigned spare);
@@ -178,6 +183,9 @@ class Warden {
   std::vector<RoomBack> rooms_back_;
   // The cells of this zygote do not protect files that exist by now.
   unsigned stale_zygote_ = 0;
+  // Who asked last, and whether there was ever another one.
+  std::optional<std::string> last_owner_;
+  bool has_owners_ = false;
   bool stopping_ = false;
 
   // Only the stepping thread uses these.

@@ -290,6 +290,8 @@ void Warden::refuse_cell(ReadyCell cell) {
 
 // A room that the caller knows, if there is one; otherwise one that nobody knows.
 std::deque<ReadyCell>::iterator Warden::find_cell(const std::string& owner) {
+  if (last_owner_ && *last_owner_ != owner) has_owners_ = true;
+  last_owner_ = owner;
   if (busy_ >= options_.max_cells) return ready_.end();
   auto fresh = ready_.end();
   for (auto cell = ready_.begin(); cell != ready_.end(); ++cell) {

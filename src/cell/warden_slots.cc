@@ -151,10 +151,16 @@ void Warden::refill() {
     return true;
   });
   if (retry_at_ != Clock::time_point{} || !helper_->socket) return;
+  give_up_a_room();
   unsigned wanted, ready, spare;
+  bool lacks_fresh;
   {
     const std::lock_guard lock(mutex_);
     spare = target_ + 2;
+    // Of several callers the next one may be none of those whose rooms are ready.
+    lacks_fresh = has_owners_ && std::none_of(ready_.begin(), ready_.end(), [](const auto& cell) {
+                    return cell.earlier_cells == 0;
+                  });
     // A waiter above the limit waits for a running call to end and not for a cell.
     wanted = (target_ > busy_ ? target_ - busy_ : 0);
     wanted = std::max(wanted, (target_ + 1) / 2) +
@@ -162,17 +168,19 @@ void Warden::refill() {
                  waiters_.size(), options_.max_cells - std::min(busy_, options_.max_cells)));
     ready = static_cast<unsigned>(ready_.size());
   }
+  const auto needs_more = [&] {
+    return ready + making_ + renewing_ < wanted || (lacks_fresh && making_ == 0);
+  };
   unsigned idle = 0;
   std::vector<unsigned> surplus;
   for (auto& [id, slot] : slots_) {
     if (slot.state != Slot::State::idle) continue;
-    if (ready + making_ + renewing_ < wanted && making_ < kMaxMaking)
+    if (needs_more() && making_ < kMaxMaking)
       make_cell(slot);
     else if (++idle > spare)
       surplus.push_back(id);
   }
-  while (ready + making_ + renewing_ < wanted && making_ < kMaxMaking && idle == 0 &&
-         slots_.size() < options_.max_cells + std::max(options_.ready, options_.ready_max))
+  while (needs_more() && making_ < kMaxMaking && idle == 0 && slots_.size() < most_slots())
     if (!grow()) break;  // The janitor is gone. Its end of file follows.
   for (const unsigned id : surplus) lose_slot(id);
   const bool has_too_many = are_too_many(ready, spare);
@@ -184,6 +192,20 @@ void Warden::refill() {
   }
   for (const unsigned id : unused) lose_slot(id);
   refill();  // Fewer slots may be idle now, and nothing else may come to check that.
+}
+
+// Every slot may have a room that is ready, and none of them the first waiting caller's.
+void Warden::give_up_a_room() {
+  if (!settings_.keeps_room || making_ || renewing_ || slots_.size() < most_slots()) return;
+  unsigned oldest;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiters_.empty() || ready_.empty() || busy_ >= options_.max_cells ||
+        find_cell(waiters_.front()->owner) != ready_.end())
+      return;
+    oldest = ready_.front().slot;
+  }
+  lose_slot(oldest);
 }
 
 // Rooms come back after a burst of calls. Those that nobody has needed for a while go.
