@@ -245,6 +245,7 @@ CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
 CORE_PIPE_LIMIT = Path("/proc/sys/kernel/core_pipe_limit")
 HANDLER, MARKS = Path("/usr/local/bin/note-a-crash"), Path("/run/crashes")
 CRASH = "kill -SEGV $$"
+FLOORS: dict[str, tuple[str, ...]] = {"jail": (), "landlock": (), "process": ("--net", "host")}  # and what each needs
 
 
 class Handler:
@@ -285,8 +286,8 @@ def crashes_in_a_cell_start_no_handler() -> None:
         assert handler.handles(lambda: login("sh", "-c", CRASH, code=None)), "of one outside it is started"
         starts: tuple[Callable[..., str], ...] = (run, login)
         for start in starts:
-            for floor in ("jail", "landlock", "process"):
-                assert not handler.handles(lambda: crash(start, "--isolation", floor)), (start, floor)
+            for floor, needs in FLOORS.items():
+                assert not handler.handles(lambda: crash(start, "--isolation", floor, *needs)), (start, floor)
 
 
 @row
@@ -296,9 +297,9 @@ def crashes_that_the_kernel_handles_all_the_same() -> None:
         no_limit = ("sh", "-c", f"ulimit -Hc 0; exec brig run -- sh -c '{CRASH}'")
         assert handler.handles(lambda: login(*no_limit, code=139))
         assert not handler.handles(lambda: run(*no_limit, code=139)), "root has its limit of 1 there, too"
-        changed = ("brig", "run", "--isolation", "process", "--", "sh", "-c", f"ulimit -c 0; {CRASH}")
-        assert handler.handles(lambda: login(*changed, code=139))
-        assert not handler.handles(lambda: login(*(word for word in changed if word not in ("--isolation", "process")), code=139))
+        changed = ("--", "sh", "-c", f"ulimit -c 0; {CRASH}")
+        assert handler.handles(lambda: login("brig", "run", "--isolation", "process", *FLOORS["process"], *changed, code=139))
+        assert not handler.handles(lambda: login("brig", "run", *changed, code=139))
 
 
 # --- the service ---
