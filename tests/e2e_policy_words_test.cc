@@ -409,6 +409,24 @@ TEST_F(Preset, ShowsWhatItListsReadOnlyAndNothingBesideIt) {
   EXPECT_FALSE(exists(host_ / "cache"));
 }
 
+// libgit2 before 1.6, which Debian's cargo has, knows no "*", and reads no GIT_CONFIG_COUNT.
+TEST_F(Preset, RustNamesTheRepositoriesOfCargosCacheToGitInACellOfRoots) {
+  const std::string cargo = host_ / ".cargo";
+  for (const char* repository :
+       {"git/db/own \"[a]\" \\", "git/db/hidden", "registry/index/x-1/.git"})
+    for (const char* part : {"objects", "HEAD"})
+      std::filesystem::create_directories(cargo + "/" + repository + "/" + part);
+  (void)!system(("chmod -R a+rX " + host_.path()).c_str());
+  BRIG_NEEDS(system("git --version >/dev/null 2>&1") == 0, "no git");
+  const Result result = brig(run_sh("git config --system --get-all safe.directory",
+                                    {"--preset", "rust", "--hide", cargo + "/git/db/hidden"}));
+  // To an ordinary user's cell its own files belong.
+  EXPECT_EQ(
+      result.out,
+      is_root() ? "*\n" + cargo + "/git/db/own \"[a]\" \\\n" + cargo + "/registry/index/x-1\n" : "")
+      << result;
+}
+
 // Each is read, and does what it says in a cell.
 TEST_F(Preset, AFileWithEveryNewKey) {
   const std::string data = host_.make("data"), plain = host_.make("plain"),

@@ -1,6 +1,7 @@
 #include "cell/root_layout.h"
 
 #include <brig/error.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,6 +96,56 @@ TEST_F(Layout, NoFileOfEtcThatMayHoldASecretIsThere) {
           "/etc/pip.conf", "/etc/ssl/private/key.pem", "/etc/shadow"})
       EXPECT_FALSE(secret == step.source || secret.starts_with(step.source + "/")) << step.source;
   }
+}
+
+// libgit2 before 1.6, which Debian's cargo has, takes "*" for a name.
+TEST_F(Layout, AsRootGitsSettingsNameTheRepositoriesThatAreListedAndThoseOfCargosCache) {
+  const std::string cargo = base_ + "/.cargo";
+  for (const char* repository :
+       {"/git/db/a-1", "/git/db/b-2", "/git/db/private", "/git/db/a\"]\\", "/git/db/a\nb = c"})
+    for (const char* part : {"/objects", "/HEAD"})
+      std::filesystem::create_directories(cargo + repository + part);
+  for (const char* directory : {"/.cargo/git/db/empty", "/.cargo/git/checkouts/a-1/0123abc/.git",
+                                "/.cargo/registry/index/x-3/.git", "/data/.git", "/home/.git"})
+    std::filesystem::create_directories(base_ + directory);
+  std::filesystem::create_directory_symlink(cargo + "/git/db/a-1", cargo + "/git/db/link");
+  ASSERT_EQ(chmod((cargo + "/git/db/private").c_str(), 0700), 0);
+  ASSERT_EQ(chmod(base_.c_str(), 0755), 0);
+  Policy policy;
+  policy.files.read = {cargo + "/git", cargo + "/registry", base_ + "/data:/srv/data"};
+  policy.files.write = {base_ + "/home"};
+  policy.files.hide = {cargo + "/git/db/b-2"};
+  const auto settings = [&] {
+    return find(root_layout(policy, "/home/ana", true), RootOp::file, "/etc/gitconfig")->source;
+  };
+  const auto line = [](const std::string& place) { return "\tdirectory = \"" + place + "\"\n"; };
+  const std::string all = "[safe]\n\tdirectory = *\n";
+  const std::string of_git = line(cargo + "/git/db/a\\\"]\\\\") + line(cargo + "/git/db/a-1") +
+                             line(cargo + "/git/checkouts/a-1/0123abc");
+  const std::string of_registry = line(cargo + "/registry/index/x-3");
+  EXPECT_EQ(settings(), all + line("/srv/data") + of_git + of_registry);
+  // Another list may be nearer.
+  policy.files.read = {cargo, base_ + "/data:" + cargo + "/git"};
+  EXPECT_EQ(settings(), all + of_registry + line(cargo + "/git"));
+  policy.files.read = {cargo + "/registry"};
+  ASSERT_EQ(chmod((cargo + "/registry/index").c_str(), 0711), 0);
+  EXPECT_EQ(settings(), all) << "its names are not for strangers";
+  EXPECT_EQ(find(root_layout(policy, "/home/ana", false), RootOp::file, "/etc/gitconfig"), nullptr);
+}
+
+TEST_F(Layout, ALongListOfRepositoriesDoesNotFillTheCellsRoot) {
+  const std::string part = "/" + std::string(250, 'x');
+  const std::string git = base_ + part + part + part + "/git";
+  for (int i = 100; i < 400; ++i)
+    std::filesystem::create_directories(fmt::format("{}/db{}{}/.git", git, part, i));
+  ASSERT_EQ(chmod(base_.c_str(), 0755), 0);
+  Policy policy;
+  policy.files.read = {git};
+  const RootLayout layout = root_layout(policy, "/home/ana", true);
+  const std::string& text = find(layout, RootOp::file, "/etc/gitconfig")->source;
+  EXPECT_GT(text.size(), 250u << 10);
+  EXPECT_LE(text.size(), 256u << 10);
+  EXPECT_TRUE(text.ends_with("\"\n"));
 }
 
 TEST_F(Layout, ALinkThatIsSwappedInAfterTheCheckIsNotFollowed) {

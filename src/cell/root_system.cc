@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "cell/git_config.h"
 #include "os/open_below.h"
 #include "policy/listed_path.h"
 #include "policy/paths.h"
@@ -165,10 +166,7 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   file("/etc/hostname", "brig\n");
   file("/etc/nsswitch.conf",
        "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
-  // A cell of root's runs as another user, for whom every readable file belongs to somebody else:
-  // git would refuse each repository. Git guards against a stranger's repository running something
-  // as this user; in a cell, the cell guards against that.
-  if (as_root) file("/etc/gitconfig", "[safe]\n\tdirectory = *\n");
+  if (as_root) file("/etc/gitconfig", git_config(policy.files, entries));
   if (policy.network == Network::host)
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});
