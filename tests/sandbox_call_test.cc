@@ -406,4 +406,22 @@ TEST(SandboxMaking, BadOptionsThrow) {
 }
 
 }  // namespace
+// Each caller's room stays ready for it alone. A new caller must not wait for one of those.
+TEST(SandboxRooms, OfManyCallersKeepNobodyWaiting) {
+  brig::Policy policy = quick();
+  policy.limits.timeout = std::chrono::milliseconds(20'000);
+  brig::Toolbox tools;
+  tools.add("one", "One.", {}, [] { return 1; });
+  Sandbox box(std::move(tools), policy,
+              SandboxOptions{.concurrency = 1, .ready_min = 1, .ready_max = 1});
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < 12; ++i) {
+      brig::CallOptions options;
+      options.caller = "caller " + std::to_string(i % 6);
+      options.session = "session " + std::to_string(i);
+      const brig::ToolResult result = box.call("one", {}, options);
+      EXPECT_TRUE(result.ok()) << round << ", " << i << ": " << result.report.message;
+    }
+}
+
 }  // namespace brig
