@@ -1,5 +1,6 @@
-/* How many processes a second the kernel can make, isolate and take down, with nothing of brig's in it: a fork,
- * then one more thing that a cell has at a time. What a cell costs above the last line is brig's own.
+/* How many processes a second the kernel can make, isolate and take down, with nothing of brig's in
+ * it: a fork, then one more thing that a fresh room has at a time; and the same in a room that is
+ * kept and compared. What a cell costs above these lines is brig's own.
  *   kernel_floor [PROCESSES] [SECONDS]   (as root) */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -61,7 +68,7 @@ static void put(const char* path, const char* text) {
   close(file);
 }
 
-static void cell(unsigned work) {
+static void make_room(unsigned work) {
   if (work & kMaps) {
     put("/proc/self/setgroups", "deny");
     put("/proc/self/uid_map", "0 0 1");
@@ -85,6 +92,10 @@ static void cell(unsigned work) {
     snprintf(path, sizeof path, "/proc/%s", masks[i]);
     must(mount("/null0", path, NULL, MS_BIND, NULL) && errno != ENOENT, path);
   }
+}
+
+static void cell(unsigned work) {
+  make_room(work);
   if (work & kTool) {
     const pid_t tool = make(0);
     must(tool < 0, "fork");
@@ -94,21 +105,100 @@ static void cell(unsigned work) {
   _exit(0);
 }
 
+/* What the kernel says of a room: its file space and its System V objects. */
+struct look {
+  struct statfs space;
+  struct stat parts[4];
+  int used[3];
+};
+
+static void look_at(struct look* look) {
+  static const char* const parts[] = {"/1", "/2", "/3", "/scratch"};
+  struct shm_info memory;
+  struct seminfo sets;
+  struct msginfo queues;
+  memset(look, 0, sizeof *look);
+  must(statfs("/1", &look->space), "statfs");
+  for (unsigned i = 0; i < 4; ++i) must(stat(parts[i], &look->parts[i]), parts[i]);
+  must(shmctl(0, SHM_INFO, (void*)&memory) < 0 || semctl(0, 0, SEM_INFO, &sets) < 0 ||
+           msgctl(0, MSG_INFO, (void*)&queues) < 0,
+       "System V");
+  look->used[0] = memory.used_ids;
+  look->used[1] = sets.semusz;
+  look->used[2] = queues.msgpool;
+}
+
+/* One tool: with `talks`, it has a socket and two pipes, a request and an answer. */
+static void call(int talks) {
+  int pair[2], out[2], answer[2];
+  char byte = 'x';
+  if (talks)
+    must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) || pipe(out) || pipe(answer), "pipes");
+  const pid_t tool = make(0);
+  must(tool < 0, "fork");
+  if (tool == 0) {
+    if (talks) must(read(pair[1], &byte, 1) != 1 || write(answer[1], &byte, 1) != 1, "tool");
+    _exit(0);
+  }
+  if (talks) {
+    must(write(pair[0], &byte, 1) != 1 || read(answer[0], &byte, 1) != 1, "call");
+    const int all[] = {pair[0], pair[1], out[0], out[1], answer[0], answer[1]};
+    for (unsigned i = 0; i < 6; ++i) close(all[i]);
+  }
+  while (waitpid(-1, NULL, 0) > 0) {
+  }
+}
+
+/* Calls in one room, which is compared with what it was when new after each of them. */
+static long kept(int talks, double begin, double seconds) {
+  int results[2];
+  must(pipe(results), "pipe");
+  const unsigned all = sizeof kSteps / sizeof *kSteps - 1;
+  const pid_t pid = make(kSteps[all].namespaces);
+  must(pid < 0, "room");
+  if (pid == 0) {
+    struct look before, now_seen;
+    make_room(kSteps[all].work);
+    look_at(&before);
+    long count = 0;
+    for (; now() - begin < seconds; ++count) {
+      call(talks);
+      look_at(&now_seen);
+      must(memcmp(&before, &now_seen, sizeof before) != 0, "the room is not as new");
+    }
+    must(write(results[1], &count, sizeof count) != sizeof count, "write");
+    _exit(0);
+  }
+  close(results[1]);
+  long count = 0;
+  must(read(results[0], &count, sizeof count) != sizeof count, "room");
+  close(results[0]);
+  waitpid(pid, NULL, 0);
+  return count;
+}
+
+static long fresh(unsigned step, double begin, double seconds) {
+  long count = 0;
+  for (; now() - begin < seconds; ++count) {
+    const pid_t pid = make(kSteps[step].namespaces);
+    must(pid < 0, kSteps[step].name);
+    if (pid == 0) cell(kSteps[step].work);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (status != 0) _exit(1);
+  }
+  return count;
+}
+
 static double rate(unsigned step, int processes, double seconds) {
   int results[2];
   must(pipe(results), "pipe");
   const double begin = now();
   for (int i = 0; i < processes; ++i) {
     if (fork() != 0) continue;
-    long count = 0;
-    for (; now() - begin < seconds; ++count) {
-      const pid_t pid = make(kSteps[step].namespaces);
-      must(pid < 0, kSteps[step].name);
-      if (pid == 0) cell(kSteps[step].work);
-      int status = 0;
-      waitpid(pid, &status, 0);
-      if (status != 0) _exit(1);
-    }
+    const unsigned steps = sizeof kSteps / sizeof *kSteps;
+    const long count =
+        step < steps ? fresh(step, begin, seconds) : kept(step > steps, begin, seconds);
     must(write(results[1], &count, sizeof count) != sizeof count, "write");
     _exit(0);
   }
@@ -156,10 +246,14 @@ int main(int argc, char** argv) {
   memset(memory, 1, 1 << 20);
   printf("-- the kernel alone, %d processes back to back\n", processes);
   double first = 0;
-  for (unsigned i = 0; i < sizeof kSteps / sizeof *kSteps; ++i) {
+  const unsigned steps = sizeof kSteps / sizeof *kSteps;
+  for (unsigned i = 0; i < steps + 2; ++i) {
     const double each = rate(i, processes, seconds);
     if (i == 0) first = each;
-    printf("%-20s %7.0f /s  %.2fx\n", kSteps[i].name, each, each / first);
+    const char* name = i < steps    ? kSteps[i].name
+                       : i == steps ? "the room kept"
+                                    : "+ sockets and pipes";
+    printf("%-20s %7.0f /s  %.2fx\n", name, each, each / first);
     fflush(stdout);
   }
   return 0;
