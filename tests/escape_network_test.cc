@@ -123,6 +123,11 @@ TEST(Escape, ACallFindsNoDoorOfTheCallBefore) {
   }
 }
 
+std::string without_pid(std::string text) {
+  const std::size_t at = text.find(" pid "), end = text.find(' ', at + 5);
+  return at == std::string::npos ? text : text.erase(at, end - at);
+}
+
 TEST(Escape, WhatACallChangedOfItselfIsAsBeforeInTheNext) {
   brig::Runner runner(policy(), {.ready = 1});
   const Report before = runner.run(guest({"state", "show"}));
@@ -130,7 +135,8 @@ TEST(Escape, WhatACallChangedOfItselfIsAsBeforeInTheNext) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(runner.run(guest({"state", "change"})).ok());
     const Report after = runner.run(guest({"state", "show"}));
-    EXPECT_EQ(after.out.bytes, before.out.bytes);
+    // In a room that is kept the numbers of processes count on.
+    EXPECT_EQ(without_pid(after.out.bytes), without_pid(before.out.bytes));
   }
 }
 

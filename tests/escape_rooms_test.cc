@@ -110,7 +110,7 @@ std::string limited(const Report& report) { return describe(report).substr(0, 50
 
 // Calls that leave nothing, until one is in a room that was kept.
 bool settle(Caller& caller, const std::string& place) {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 60; ++i) {
     const Done done = caller.leave("nothing", place);
     EXPECT_TRUE(done.report.ok()) << limited(done.report);
     if (done.report.room == Room::as_new) return true;
@@ -122,7 +122,7 @@ bool settle(Caller& caller, const std::string& place) {
 // A call that leaves something, in a room that was kept.
 bool leave_in_kept(Caller& caller, const Way& way, const std::string& place, Done& left,
                    long long& before) {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 60; ++i) {
     if (!settle(caller, place)) return false;
     before = now();
     left = caller.leave(way.name, place);

@@ -21,6 +21,7 @@ namespace {
 constexpr std::string_view kOfCargo[] = {"git/db/*", "registry/index/*", "git/checkouts/*/*"};
 // Of the file, in bytes: whoever fills a listed directory must not fill the cell's root too.
 constexpr std::size_t kMostSettings = 256 << 10;
+constexpr char kDirectory[] = "\tdirectory = ";
 
 using Listing = std::unique_ptr<DIR, decltype([](DIR* stream) { closedir(stream); })>;
 
@@ -50,7 +51,7 @@ bool is_repository(const Listing& directory) {
 // Returns the line for a repository, or "" for a name that a line can't hold. A name must not
 // become another setting.
 std::string line_for(const std::string& place) {
-  std::string line = "\tdirectory = \"";
+  std::string line = std::string(kDirectory) + "\"";
   for (const char c : place) {
     if (static_cast<unsigned char>(c) < ' ') return "";
     if (c == '"' || c == '\\') line += '\\';
@@ -109,7 +110,7 @@ class Finder {
 
   const Files& files_;
   const std::vector<ListedEntry>& entries_;
-  std::string text_ = "[safe]\n\tdirectory = *\n";
+  std::string text_ = std::string("[safe]\n") + kDirectory + "*\n";
 };
 
 }  // namespace
