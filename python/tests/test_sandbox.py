@@ -331,7 +331,7 @@ def test_a_cell_sees_nothing_of_the_host(box: brig.Sandbox) -> None:
     seen = box.call_sync("sees").output
     assert "A_SECRET" not in seen["environment"] and "A_SECRET" in os.environ
     assert not [name for name in seen["environment"] if name.startswith(("PYTHON", "OPENBLAS", "OMP"))]
-    assert seen["processes"] == ["1", "2"] and seen["pid"] == 2
+    assert seen["processes"] == ["1", str(seen["pid"])]
     assert len(seen["descriptors"]) <= 5  # 0 to 2, the answer, and the listing itself
 
 

@@ -115,10 +115,10 @@ void check_files(std::span<const InputFile> files);
 // for more than brig accepts.
 void stow_files(CellRequest& request, std::span<const InputFile> files);
 
-// Gives a function's cell everything that does not depend on the call. `has_time`: no call waits for
-// it. False on failure; errno is set.
+// Gives a function's cell everything that does not depend on the call. False on failure; errno is
+// set.
 struct CallSettings;
-bool send_equipment(const CallSettings& settings, ReadyCell& cell, bool has_time);
+bool send_equipment(const CallSettings& settings, ReadyCell& cell);
 
 // What came of a request.
 struct CellResult {

@@ -215,11 +215,10 @@ std::string Call::narrow() {
   return fmt::format("the limits of this call could not be set: {}", errno_text(errno));
 }
 
-bool send_equipment(const CallSettings& settings, ReadyCell& cell, bool has_time) {
+bool send_equipment(const CallSettings& settings, ReadyCell& cell) {
   std::string strings(sizeof(wire::Request), '\0');
   wire::Request request{};
   request.tag = wire::Tag::equip;
-  request.has_time = has_time;
   request.envc = add_environment(settings, cell, strings);
   int fds[kMaxPacketFds] = {cell.null.get(), cell.out_write.get(), cell.err_write.get(),
                             cell.answer_write.get()};

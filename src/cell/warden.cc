@@ -208,12 +208,6 @@ void Warden::discard_cell(Slot& slot) {
   slot.cell = ReadyCell();
 }
 
-// Whether there is time to rehearse a call before the first one comes.
-bool Warden::has_time() const {
-  const std::lock_guard lock(mutex_);
-  return waiters_.empty() && ready_.size() >= (target_ + 1) / 2;
-}
-
 // Makes what a ready cell has on the host's side. In a room that is kept, asks for its tool's
 // process.
 void Warden::equip(Slot& slot) {
@@ -234,7 +228,7 @@ void Warden::equip(Slot& slot) {
   make_pipes(helper_->plan.plan(), settings_.functions, slot.cell);
   if (!helper_->plan.scratch_directory.empty())
     slot.cell.scratch = fmt::format("{}/{}", helper_->plan.scratch_directory, slot.id);
-  if (settings_.functions && !send_equipment(settings_, slot.cell, has_time()))
+  if (settings_.functions && !send_equipment(settings_, slot.cell))
     throw_sys("sending a cell its equipment");
   if (!helper_->cgroups.version) return;
   if (!slot.cgroup)

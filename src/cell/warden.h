@@ -106,7 +106,6 @@ class Warden {
   void on_slot(unsigned id);
   void on_made_cell(unsigned id);
   void equip(Slot& slot);
-  bool has_time() const;
   void on_call(std::uint64_t id, Call::Source source);
   void on_timers();
   void refill();

@@ -144,7 +144,7 @@ Equipment await_equipment(const Plan& plan, int socket) {
   Taken taken = take(socket, wire::Tag::equip, 4, g_first, g_strings, wire::kMaxStrings);
   if (taken.header->argc != 0) request_failed(socket, EINVAL);
   set_streams(socket, taken.packet.fds);
-  return {g_strings + 1, taken.packet.fds[3].release(), taken.header->has_time != 0};
+  return {g_strings + 1, taken.packet.fds[3].release()};
 }
 
 FunctionRequest await_function(int socket) {

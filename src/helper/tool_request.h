@@ -19,8 +19,7 @@ CommandRequest await_command(const Plan& plan, int socket);
 
 struct Equipment {
   char** envp;
-  int answer;     // The pipe for the answer, close-on-exec.
-  bool has_time;  // See wire::Request.
+  int answer;  // The pipe for the answer, close-on-exec.
 };
 // The same for a function, as soon as the cell is made.
 Equipment await_equipment(const Plan& plan, int socket);

@@ -169,8 +169,6 @@ struct Request {
   uint32_t argc;
   uint32_t envc;
   uint32_t has_tty;
-  // For equipment: nobody waits for this cell yet, so the tool's process can rehearse.
-  uint32_t has_time;
   // How many bytes are in the arguments' own descriptor.
   uint32_t arguments_file;
   // How many files are in the last descriptor.
