@@ -132,7 +132,7 @@ class Warden {
   void refuse_cell(ReadyCell cell);
   // These need the lock. The first one finds a cell that this caller may have.
   std::deque<ReadyCell>::iterator find_cell(const std::string& owner);
-  ReadyCell hand_over(std::deque<ReadyCell>::iterator cell);
+  ReadyCell hand_over(const std::deque<ReadyCell>::iterator& cell);
   void lose_slot(unsigned id);
   void lose_zygote();
   std::chrono::milliseconds hung_after() const;

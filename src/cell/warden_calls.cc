@@ -302,7 +302,7 @@ std::deque<ReadyCell>::iterator Warden::find_cell(const std::string& owner) {
   return fresh;
 }
 
-ReadyCell Warden::hand_over(std::deque<ReadyCell>::iterator found) {
+ReadyCell Warden::hand_over(const std::deque<ReadyCell>::iterator& found) {
   ReadyCell cell = std::move(*found);
   ready_.erase(found);
   ++busy_;

@@ -28,7 +28,7 @@ Json Service::line_of(const char* event, const CallRequest& request) {
             {"via", request.via},
             {"tool", request.tool.substr(0, kLongestWord)}};
   for (const char* unknown : {"call_id", "tool"})
-    if (line[unknown] == "") line.erase(unknown);
+    if (line[unknown].get_ref<const std::string&>().empty()) line.erase(unknown);
   return line;
 }
 
