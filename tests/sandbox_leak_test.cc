@@ -152,7 +152,6 @@ std::string state_of_process() {
   uname(&name);
   text += std::string(name.nodename) + " " + name.domainname + "\n";
   text += std::string("locale ") + setlocale(LC_ALL, nullptr) + "\n";
-  add("pid", getpid());
   return text;
 }
 
