@@ -366,7 +366,12 @@ void Call::on_timer(Clock::time_point now) {
 // The tool is gone, so no more connections come.
 void Call::close_way_out() {
   if (!cell_.way_out) return;
-  egress::WayOut::Account account = cell_.way_out->close();
+  egress::WayOut::Account account;
+  try {
+    account = cell_.way_out->close();
+  } catch (const Error& error) {
+    return abandon(error.what());
+  }
   report_.connections = std::move(account.connections);
   report_.connections_total = account.total;
   add_refused_connections(report_.violations, report_.connections);

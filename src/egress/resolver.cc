@@ -196,7 +196,7 @@ void Resolver::arm() {
   });
 }
 
-boost::asio::awaitable<Resolver::Answer> Resolver::resolve(std::string name) {
+boost::asio::awaitable<Resolver::Answer> Resolver::resolve(const std::string& name) {
   Answer none;
   none.why = stopped_ ? "the proxy is ending" : begin();
   if (!none.why.empty()) co_return none;

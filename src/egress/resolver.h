@@ -31,7 +31,7 @@ class Resolver {
     std::string why;  // If there are none: "no such name", "the name servers do not answer".
   };
   // `name` is normal. What is found is kept for as long as its TTL says, 30 s at most.
-  boost::asio::awaitable<Answer> resolve(std::string name);
+  boost::asio::awaitable<Answer> resolve(const std::string& name);
 
   // Ends all questions; they have no answer.
   void stop();

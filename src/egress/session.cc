@@ -43,12 +43,11 @@ Session::Session(std::shared_ptr<Cell> cell, int socket, bool is_proxy)
 Session* Session::begin(std::shared_ptr<Cell> cell, int socket, bool is_proxy) {
   boost::asio::io_context& loop = cell->proxy().loop();
   const std::shared_ptr<Session> session(new Session(std::move(cell), socket, is_proxy));
-  boost::asio::co_spawn(loop, session->run(),
-                        [session](const std::exception_ptr& error) {
-                          // Out of memory: this connection ends, and the others go on.
-                          if (error) session->fail("brig had no memory for it");
-                          session->end();
-                        });
+  boost::asio::co_spawn(loop, session->run(), [session](const std::exception_ptr& error) {
+    // Out of memory: this connection ends, and the others go on.
+    if (error) session->fail("brig had no memory for it");
+    session->end();
+  });
   return session.get();
 }
 
@@ -71,12 +70,15 @@ void Session::end() {
   client_.close(ignored);
   host_.close(ignored);
   if (is_noted_)
-    noted_->duration =
-        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
+    noted_->duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
   // The entry is the account's: it may go before the last coroutine has seen the end.
   own_place_ = *noted_;
   noted_ = &own_place_;
   cell_->remove(*this);
+}
+
+std::string Session::refusal() const {
+  return plain_answer(noted_->verdict == Connection::Verdict::denied ? 403 : 502, sentence());
 }
 
 void Session::expire_in(Clock::duration time, const char* reason) {
@@ -133,9 +135,10 @@ std::string Session::sentence() const {
   const std::string grant = target.text();
   if (noted_->verdict == Connection::Verdict::denied)
     return noted_->rule.empty()
-               ? fmt::format("brig: {} can't be reached: {}; the operator can allow it with "
-                             "network.allow = [\"{}\"]",
-                             grant, noted_->reason, grant)
+               ? fmt::format(
+                     "brig: {} can't be reached: {}; the operator can allow it with "
+                     "network.allow = [\"{}\"]",
+                     grant, noted_->reason, grant)
                : fmt::format("brig: {} can't be reached: {}", grant, noted_->reason);
   return fmt::format("brig: {} can't be reached: {}", grant, noted_->reason);
 }
@@ -162,84 +165,124 @@ Session::Task<void> Session::serve_direct() {
   const bool is_own = *address == Address::v4(Names::kOwn) ||
                       address->is_in(Address::v4(INADDR_LOOPBACK).bytes, 104) ||
                       *address == *Address::parse("::1");
-  if (is_own && port == kDnsPort) co_return co_await serve_dns();
+  if (is_own && port == kDnsPort) {
+    co_await serve_dns();
+    co_return;
+  }
   // The cell's own loopback, where nobody of its own listens.
   if (is_own && !cell_->settings().rules.judge_address(*address, port).allowed)
     co_return reset_client();
   if (const std::string* name = cell_->names().name_at(*address)) target = {*name, {}, port};
-  if (!judge(target, "direct")) co_return co_await explain();
-  if (!co_await dial(target)) co_return co_await explain();
+  if (!judge(target, "direct")) {
+    co_await explain();
+    co_return;
+  }
+  if (!co_await dial(target)) {
+    co_await explain();
+    co_return;
+  }
   co_await relay(&target);
 }
 
+// g++ 12 compiles some forms of coroutines wrongly, so they are not used in this folder: the loop
+// `do ... while (co_await x)`, of which `continue` leaves the condition out; a conditional operator
+// or a temporary string within the expression that awaits.
 Session::Task<void> Session::serve_proxy() {
-  do {
-    if (in_.starts_with('\x05')) co_return co_await serve_socks();
-    if (in_.empty()) continue;
-    HeadResult result = read_head(in_);
-    if (result.kind == HeadResult::Kind::refused)
-      co_return co_await answer_and_close(plain_answer(result.status, "brig: " + result.why));
-    if (result.kind != HeadResult::Kind::head) continue;
-    in_.erase(0, result.size);
-    if (result.head.form == HttpHead::Form::connect)
-      co_return co_await serve_connect(result.head.target);
-    if (result.head.form == HttpHead::Form::absolute)
-      co_return co_await serve_request(std::move(result.head), "http");
-    co_return co_await answer_and_close(plain_answer(
-        400, "brig: this is a proxy; ask it for a whole URL, such as http://host/path"));
-  } while (co_await read_more());
+  HeadResult result;
+  while (result.kind == HeadResult::Kind::more) {
+    if (!co_await read_more()) co_return;
+    if (in_.starts_with('\x05')) {
+      co_await serve_socks();
+      co_return;
+    }
+    result = read_head(in_);
+  }
+  if (result.kind == HeadResult::Kind::refused) {
+    answer_ = plain_answer(result.status, "brig: " + result.why);
+    co_await answer_and_close();
+    co_return;
+  }
+  in_.erase(0, result.size);
+  if (result.head.form == HttpHead::Form::connect) {
+    co_await serve_connect(result.head.target);
+    co_return;
+  }
+  if (result.head.form == HttpHead::Form::absolute) {
+    co_await serve_request(result.head, "http");
+    co_return;
+  }
+  answer_ =
+      plain_answer(400, "brig: this is a proxy; ask it for a whole URL, such as http://host/path");
+  co_await answer_and_close();
 }
 
-Session::Task<void> Session::serve_connect(Target target) {
-  if (!judge(target, "connect"))
-    co_return co_await answer_and_close(plain_answer(403, sentence()));
-  if (!co_await dial(target))
-    co_return co_await answer_and_close(
-        plain_answer(noted_->verdict == Connection::Verdict::denied ? 403 : 502, sentence()));
-  if (!co_await send_all(client_, "HTTP/1.1 200 Connection established\r\n\r\n")) co_return;
-  co_await relay(&target);
+Session::Task<void> Session::serve_connect(const Target& target) {
+  bool reached = judge(target, "connect");
+  if (reached) reached = co_await dial(target);
+  answer_ = reached ? "HTTP/1.1 200 Connection established\r\n\r\n" : refusal();
+  if (!reached) {
+    co_await answer_and_close();
+    co_return;
+  }
+  const bool answered = co_await send_all(client_, answer_);
+  if (answered) co_await relay(&target);
 }
 
 // One request and its answer; then the connection ends. So no second request can be meant for
 // somebody else.
-Session::Task<void> Session::serve_request(HttpHead head, const char* way) {
-  if (!judge(head.target, way))
-    co_return co_await answer_and_close(plain_answer(403, sentence()));
-  if (!co_await dial(head.target))
-    co_return co_await answer_and_close(
-        plain_answer(noted_->verdict == Connection::Verdict::denied ? 403 : 502, sentence()));
+Session::Task<void> Session::serve_request(const HttpHead& head, const char* way) {
+  bool reached = judge(head.target, way);
+  if (reached) reached = co_await dial(head.target);
+  if (!reached) {
+    answer_ = refusal();
+    co_await answer_and_close();
+    co_return;
+  }
   in_.insert(0, head.forwarded);
   upgrade_ = head.upgrades ? Upgrade::asked : Upgrade::none;
-  boost::asio::co_spawn(cell_->proxy().loop(),
-                        [self = shared_from_this(), head]() -> Task<void> {
-                          co_await self->send_request_up(head);
-                        },
-                        boost::asio::detached);
+  spawn_request_up(head);
   co_await send_down();
+}
+
+void Session::spawn_request_up(const HttpHead& head) {
+  boost::asio::co_spawn(
+      cell_->proxy().loop(),
+      [self = shared_from_this(), head]() -> Task<void> { co_await self->send_request_up(head); },
+      boost::asio::detached);
 }
 
 Session::Task<void> Session::serve_socks() {
   SocksGreeting greeting;
   while ((greeting = read_socks_greeting(in_)).kind == SocksGreeting::Kind::more)
     if (!co_await read_more()) co_return;
-  if (greeting.kind == SocksGreeting::Kind::refused)
-    co_return co_await answer_and_close(std::string(kSocksNoMethod));
+  if (greeting.kind == SocksGreeting::Kind::refused) {
+    answer_ = std::string(kSocksNoMethod);
+    co_await answer_and_close();
+    co_return;
+  }
   in_.erase(0, greeting.size);
   if (!co_await send_all(client_, kSocksWelcome)) co_return;
   SocksRequest request;
   while ((request = read_socks_request(in_)).kind == SocksRequest::Kind::more)
     if (!co_await read_more()) co_return;
-  if (request.kind == SocksRequest::Kind::refused)
-    co_return co_await answer_and_close(socks_answer(request.code));
+  if (request.kind == SocksRequest::Kind::refused) {
+    answer_ = socks_answer(request.code);
+    co_await answer_and_close();
+    co_return;
+  }
   in_.erase(0, request.size);
   constexpr std::uint8_t kNotAllowed = 2, kUnreachable = 4;
-  if (!judge(request.target, "socks"))
-    co_return co_await answer_and_close(socks_answer(kNotAllowed));
-  if (!co_await dial(request.target))
-    co_return co_await answer_and_close(socks_answer(
-        noted_->verdict == Connection::Verdict::denied ? kNotAllowed : kUnreachable));
-  if (!co_await send_all(client_, socks_answer(0))) co_return;
-  co_await relay(&request.target);
+  bool reached = judge(request.target, "socks");
+  if (reached) reached = co_await dial(request.target);
+  if (!reached) {
+    answer_ =
+        socks_answer(noted_->verdict == Connection::Verdict::denied ? kNotAllowed : kUnreachable);
+    co_await answer_and_close();
+    co_return;
+  }
+  answer_ = socks_answer(0);
+  const bool answered = co_await send_all(client_, answer_);
+  if (answered) co_await relay(&request.target);
 }
 
 // Questions over TCP: each with its size in two bytes before it.

@@ -35,8 +35,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // The ways to ask for a host.
   Task<void> serve_direct();
   Task<void> serve_proxy();
-  Task<void> serve_connect(Target target);
-  Task<void> serve_request(HttpHead head, const char* way);
+  Task<void> serve_connect(const Target& target);
+  Task<void> serve_request(const HttpHead& head, const char* way);
   Task<void> serve_socks();
   Task<void> serve_dns();
 
@@ -69,11 +69,15 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<bool> read_more();
   // Tells a denied or failed tool why, in its own protocol where that has a way to.
   Task<void> explain();
-  Task<void> answer_and_close(std::string answer);
+  // Sends answer_, and waits a little for the tool to take it.
+  Task<void> answer_and_close();
   void deny(std::string rule, std::string reason);
   void fail(std::string reason);
   // The sentence of the account for the tool.
   std::string sentence() const;
+  // The same as an answer of HTTP.
+  std::string refusal() const;
+  void spawn_request_up(const HttpHead& head);
   // Ends the session unless timer_ is cancelled or set anew before that.
   void expire_in(Clock::duration time, const char* reason);
   void end_after(boost::asio::steady_timer& timer, Clock::duration time, const char* reason);
@@ -88,6 +92,7 @@ class Session : public std::enable_shared_from_this<Session> {
   boost::asio::steady_timer gate_, done_;
   const bool is_proxy_;
   std::string in_;  // Of the tool, not yet sent on.
+  std::string answer_;
   // Of the account, or a place of its own if that is full.
   Connection own_place_;
   Connection* noted_ = &own_place_;

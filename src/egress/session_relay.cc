@@ -97,15 +97,19 @@ Session::Task<void> Session::send_up(const Target* target) {
                              ? "the HTTP request is malformed: " + result.why
                              : "the HTTP request is for " + result.head.target.text());
       // Nothing has gone up, so nothing has come down that it could be mixed with.
-      if (noted_->received == 0)
-        (void)co_await send_all(client_, plain_answer(result.status ? result.status : 421,
-                                                      sentence()));
+      if (noted_->received == 0) {
+        answer_ = plain_answer(result.status ? result.status : 421, sentence());
+        (void)co_await send_all(client_, answer_);
+      }
       co_return end();
     }
     timer_.cancel();
     in_.replace(0, result.size, result.head.forwarded);
     upgrade_ = result.head.upgrades ? Upgrade::asked : Upgrade::none;
-    co_return co_await send_request_up(result.head);
+    {
+      co_await send_request_up(result.head);
+      co_return;
+    }
   }
   if (!in_.empty() && !co_await send_to_host(in_)) co_return end();
   std::string().swap(in_);
@@ -126,7 +130,8 @@ Session::Task<void> Session::pump_up() {
     }
     if (size < 0) co_return end();
     if (size == 0) break;
-    if (!co_await send_to_host({scratch.data(), static_cast<std::size_t>(size)})) co_return end();
+    const std::string_view bytes(scratch.data(), static_cast<std::size_t>(size));
+    if (!co_await send_to_host(bytes)) co_return end();
     if (pieces >= kPieces) {
       co_await boost::asio::post(redirect_error(use_awaitable, error));
       pieces = 0;
@@ -148,7 +153,8 @@ Session::Task<bool> Session::send_to_host(std::string_view bytes) {
     co_return false;
   }
   noted_->sent += bytes.size();
-  co_return co_await send_all(host_, bytes);
+  const bool sent = co_await send_all(host_, bytes);
+  co_return sent;
 }
 
 // `bytes` may be the loop's scratch: what can't be sent at once is copied before anything waits.
@@ -210,7 +216,8 @@ bool Session::is_for(const Target& asked, const Target& judged) {
 // The rest of a request whose head is in in_ already: its body, and nothing after it.
 Session::Task<void> Session::send_request_up(const HttpHead& head) {
   const std::size_t head_size = head.forwarded.size();
-  if (!co_await send_to_host(std::string_view(in_).substr(0, head_size))) co_return end();
+  const std::string_view own_head = std::string_view(in_).substr(0, head_size);
+  if (!co_await send_to_host(own_head)) co_return end();
   in_.erase(0, head_size);
   if (head.upgrades) {
     error_code error;
@@ -220,7 +227,10 @@ Session::Task<void> Session::send_request_up(const HttpHead& head) {
     if (over_ || upgrade_ != Upgrade::done) co_return up_is_over();
     if (!in_.empty() && !co_await send_to_host(in_)) co_return end();
     in_.clear();
-    co_return co_await pump_up();
+    {
+      co_await pump_up();
+      co_return;
+    }
   }
   std::uint64_t left = head.body_size;
   ChunkedEnd chunks;
@@ -232,16 +242,17 @@ Session::Task<void> Session::send_request_up(const HttpHead& head) {
       deny(noted_->rule, "the body of the HTTP request is malformed");
       co_return end();
     }
-    if (!co_await send_to_host(std::string_view(in_).substr(0, size))) co_return end();
+    const std::string_view piece = std::string_view(in_).substr(0, size);
+    if (!co_await send_to_host(piece)) co_return end();
     in_.erase(0, size);
     left -= head.is_chunked ? 0 : size;
   }
   up_is_over();
 }
 
-Session::Task<void> Session::answer_and_close(std::string answer) {
+Session::Task<void> Session::answer_and_close() {
   expire_in(kLinger, "");
-  if (!co_await send_all(client_, answer)) co_return;
+  if (!co_await send_all(client_, answer_)) co_return;
   error_code error;
   client_.shutdown(Tcp::socket::shutdown_send, error);
   // What the tool still sends must not make the kernel throw the answer away.
@@ -256,10 +267,16 @@ Session::Task<void> Session::explain() {
   FirstBytes first;
   while ((first = look_at(in_)).kind == FirstBytes::Kind::more)
     if (!co_await read_more()) break;
-  if (first.kind == FirstBytes::Kind::tls && was_denied)
-    co_return co_await answer_and_close(std::string(kTlsAlert));
-  if (first.kind == FirstBytes::Kind::http)
-    co_return co_await answer_and_close(plain_answer(was_denied ? 403 : 502, sentence()));
+  if (first.kind == FirstBytes::Kind::tls && was_denied) {
+    answer_ = std::string(kTlsAlert);
+    co_await answer_and_close();
+    co_return;
+  }
+  if (first.kind == FirstBytes::Kind::http) {
+    answer_ = plain_answer(was_denied ? 403 : 502, sentence());
+    co_await answer_and_close();
+    co_return;
+  }
   reset_client();
 }
 

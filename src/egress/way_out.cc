@@ -3,10 +3,16 @@
 #include <boost/asio/post.hpp>
 #include <future>
 
+#include "base/error.h"
 #include "egress/cell.h"
 #include "egress/proxy.h"
 
 namespace brig::egress {
+namespace {
+
+constexpr std::chrono::seconds kPatience{5};
+
+}  // namespace
 
 void Sockets::add(UniqueFd socket) {
   if (dns)
@@ -35,12 +41,16 @@ WayOut::Account WayOut::close() {
     boost::asio::post(proxy_->loop(), [cell] { cell->end(); });
     return {};
   }
-  std::promise<Account> account;
-  boost::asio::post(proxy_->loop(), [&] {
+  const auto account = std::make_shared<std::promise<Account>>();
+  boost::asio::post(proxy_->loop(), [cell, account] {
     cell->end();
-    account.set_value(cell->take_account());
+    account->set_value(cell->take_account());
   });
-  return account.get_future().get();
+  std::future<Account> result = account->get_future();
+  // Nothing in the loop waits, so this takes microseconds. A call has a deadline all the same.
+  if (result.wait_for(kPatience) != std::future_status::ready)
+    throw Error(ErrorKind::internal, "brig's proxy did not say what the tool reached");
+  return result.get();
 }
 
 }  // namespace brig::egress
