@@ -24,18 +24,19 @@ add_library(brig_toml INTERFACE)
 target_include_directories(brig_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
 target_compile_definitions(brig_toml INTERFACE TOML_HEADER_ONLY=0)
 
-# The server's. Boost.Asio and Beast are headers only.
+# The server's. Boost.Asio and Beast are headers only; egress uses them, too.
 find_package(OpenSSL 3.0 REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_path(BOOST_INCLUDE_DIR boost/beast/http/parser.hpp REQUIRED)
-add_library(brig_asio INTERFACE)
-target_include_directories(brig_asio SYSTEM INTERFACE ${BOOST_INCLUDE_DIR})
-target_compile_definitions(brig_asio INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY)
-target_link_libraries(brig_asio INTERFACE OpenSSL::SSL OpenSSL::Crypto)
+add_library(brig_asio_headers INTERFACE)
+target_include_directories(brig_asio_headers SYSTEM INTERFACE ${BOOST_INCLUDE_DIR})
+target_compile_definitions(brig_asio_headers INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY)
 if(BRIG_SANITIZE STREQUAL "thread")
   # Asio's handlers stand between fences, which that sanitizer does not see; but what is posted is under a mutex as well.
-  target_compile_options(brig_asio INTERFACE -Wno-tsan)
+  target_compile_options(brig_asio_headers INTERFACE -Wno-tsan)
 endif()
+add_library(brig_asio INTERFACE)
+target_link_libraries(brig_asio INTERFACE brig_asio_headers OpenSSL::SSL OpenSSL::Crypto)
 
 if(BRIG_TESTS)
   find_package(GTest REQUIRED)
