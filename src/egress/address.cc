@@ -242,10 +242,8 @@ bool is_of_this_machine(const Address& address) {
     case RTN_UNICAST:
     case RTN_UNREACHABLE:
     case RTN_BLACKHOLE:
-    case RTN_PROHIBIT:
-      break;
-    default:
-      return true;
+    case RTN_PROHIBIT: break;
+    default: return true;
   }
   const std::vector<Address> embedded = embedded_ipv4(address);
   return std::any_of(embedded.begin(), embedded.end(), is_of_this_machine);

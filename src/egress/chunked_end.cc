@@ -54,18 +54,13 @@ ChunkedEnd::State ChunkedEnd::after(char c) {
       digits_ = extension_ = 0;
       if (c != '\n') return State::bad;
       return left_ == 0 ? State::last_cr : State::data;
-    case State::data_cr:
-      return c == '\r' ? State::data_lf : State::bad;
-    case State::data_lf:
-      return c == '\n' ? State::size : State::bad;
-    case State::last_cr:
-      return c == '\r' ? State::last_lf : State::bad;
-    case State::last_lf:
-      return c == '\n' ? State::done : State::bad;
+    case State::data_cr: return c == '\r' ? State::data_lf : State::bad;
+    case State::data_lf: return c == '\n' ? State::size : State::bad;
+    case State::last_cr: return c == '\r' ? State::last_lf : State::bad;
+    case State::last_lf: return c == '\n' ? State::done : State::bad;
     case State::data:
     case State::done:
-    case State::bad:
-      break;
+    case State::bad: break;
   }
   return State::bad;
 }

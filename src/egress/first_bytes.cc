@@ -11,7 +11,7 @@
 namespace brig::egress {
 namespace {
 
-using Kind = FirstBytes::Kind;
+using SeenKind = FirstBytes::Kind;
 
 constexpr std::uint8_t kHandshake = 22, kClientHello = 1;
 constexpr std::size_t kRecordHeader = 5, kMaxRecord = 16384, kHandshakeHeader = 4;
@@ -19,12 +19,12 @@ constexpr std::size_t kServerName = 0, kEncryptedHello = 0xfe0d, kEncryptedName 
 
 FirstBytes bad_bytes(std::string why) {
   FirstBytes found;
-  found.kind = Kind::bad;
+  found.kind = SeenKind::bad;
   found.why = std::move(why);
   return found;
 }
 
-FirstBytes of_kind(Kind kind) {
+FirstBytes of_kind(SeenKind kind) {
   FirstBytes found;
   found.kind = kind;
   return found;
@@ -81,7 +81,7 @@ std::string read_server_name(std::string_view extension, std::string& name) {
 }
 
 FirstBytes read_extensions(std::string_view bytes) {
-  FirstBytes found = of_kind(Kind::tls);
+  FirstBytes found = of_kind(SeenKind::tls);
   HelloReader reader(bytes);
   std::vector<std::size_t> types;
   while (!reader.at_end()) {
@@ -112,7 +112,7 @@ FirstBytes read_hello(std::string_view body) {
       compressions.empty())
     return bad_bytes("a field of the ClientHello has a wrong length");
   if (version >> 8 != 3) return bad_bytes("the ClientHello has an unknown version");
-  if (reader.at_end()) return of_kind(Kind::tls);  // Before TLS 1.3 it may have no extensions.
+  if (reader.at_end()) return of_kind(SeenKind::tls);  // Before TLS 1.3 it may have no extensions.
   const std::string_view extensions = reader.field(2);
   if (!reader.ok() || !reader.at_end())
     return bad_bytes("the extensions of the ClientHello have a wrong length");
@@ -162,8 +162,8 @@ bool speaks_of_http(std::string_view line) {
 // A whole line without its LF.
 FirstBytes judge_line(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (!speaks_of_http(line) || line == "PRI * HTTP/2.0") return of_kind(Kind::other);
-  if (line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0")) return of_kind(Kind::http);
+  if (!speaks_of_http(line) || line == "PRI * HTTP/2.0") return of_kind(SeenKind::other);
+  if (line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0")) return of_kind(SeenKind::http);
   return bad_bytes("the first line has HTTP in it and is no request line of HTTP/1.1");
 }
 
@@ -175,13 +175,13 @@ FirstBytes read_line(std::string_view bytes) {
   const std::size_t method = std::min(line.find_first_of(" \t\r"), line.size());
   if (!std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(method),
                    is_token_character))
-    return of_kind(Kind::other);
+    return of_kind(SeenKind::other);
   // A binary protocol may never send an LF. Of methods that begin with a letter, some servers read
   // on past control bytes.
   if (!line.empty() && !is_letter(line[0]) && std::any_of(line.begin(), line.end(), [](char c) {
         return (static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\r') || c == '\x7f';
       }))
-    return of_kind(Kind::other);
+    return of_kind(SeenKind::other);
   return end < bytes.size() ? judge_line(line) : FirstBytes{};
 }
 
@@ -194,7 +194,7 @@ FirstBytes look_at(std::string_view bytes) {
   const bool may_be_tls = first[0] == static_cast<char>(kHandshake);
   if (may_be_tls && first.size() == 1) return {};
   FirstBytes found = may_be_tls && first[1] == 3 ? read_records(first) : read_line(first);
-  if (found.kind == Kind::more && first.size() == kMaxFirstBytes)
+  if (found.kind == SeenKind::more && first.size() == kMaxFirstBytes)
     return bad_bytes("it can't be told what protocol this is: the beginning is too long");
   return found;
 }

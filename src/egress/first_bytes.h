@@ -10,11 +10,11 @@ namespace brig::egress {
 
 struct FirstBytes {
   enum class Kind {
-    more,      // Can't be told yet.
-    tls,       // A whole ClientHello; `name` is its server name, or empty if it has none.
-    http,      // A line that ends in HTTP/1.0 or HTTP/1.1; read it with read_head().
-    other,     // Some other protocol; also HTTP/2 without TLS ("PRI * HTTP/2.0").
-    bad,       // Begins as TLS or HTTP and breaks their rules; `why` says how.
+    more,   // Can't be told yet.
+    tls,    // A whole ClientHello; `name` is its server name, or empty if it has none.
+    http,   // A line that ends in HTTP/1.0 or HTTP/1.1; read it with read_head().
+    other,  // Some other protocol; also HTTP/2 without TLS ("PRI * HTTP/2.0").
+    bad,    // Begins as TLS or HTTP and breaks their rules; `why` says how.
   } kind = Kind::more;
   // Normal (normal_host_name), or an address's text if the client sent one there.
   std::string name;

@@ -49,10 +49,11 @@ Options connection_options(const Fields& fields) {
 Refusal read_framing(const Fields& fields, bool old, HttpHead& head) {
   const auto lengths = fields.count(http::field::content_length);
   const auto codings = fields.count(http::field::transfer_encoding);
-  if (codings > 0 &&
-      (codings > 1 || lengths > 0 || old || !iequals(fields[http::field::transfer_encoding], "chunked")))
+  if (codings > 0 && (codings > 1 || lengths > 0 || old ||
+                      !iequals(fields[http::field::transfer_encoding], "chunked")))
     return refuse_head(
-        400, "Transfer-Encoding must be 'chunked', sent once, in HTTP/1.1 and without Content-Length");
+        400,
+        "Transfer-Encoding must be 'chunked', sent once, in HTTP/1.1 and without Content-Length");
   head.is_chunked = codings > 0;
   if (lengths > 0) {
     const auto text = fields[http::field::content_length];
@@ -118,8 +119,7 @@ Refusal read_target(std::string& target, HttpHead& head) {
   target.erase(0, kScheme.size());
   const std::size_t end = std::min(target.find_first_of("/?"), target.size());
   const auto host = parse_target(std::string_view(target).substr(0, end), 80);
-  if (!host)
-    return refuse_head(400, "the target must name a host after http://, without a user");
+  if (!host) return refuse_head(400, "the target must name a host after http://, without a user");
   head.target = *host;
   target.erase(0, end);
   if (!target.starts_with('/')) target.insert(0, "/");
@@ -128,8 +128,8 @@ Refusal read_target(std::string& target, HttpHead& head) {
 
 // The fields that end at a proxy, beside those that Connection names.
 bool is_for_proxy(std::string_view name) {
-  constexpr std::string_view kNames[] = {"Connection", "Keep-Alive", "TE", "Trailer", "Upgrade",
-                                         "HTTP2-Settings"};
+  constexpr std::string_view kNames[] = {"Connection", "Keep-Alive", "TE",
+                                         "Trailer",    "Upgrade",    "HTTP2-Settings"};
   constexpr std::string_view kPrefix = "Proxy-";
   return iequals(name.substr(0, kPrefix.size()), kPrefix) ||
          std::any_of(std::begin(kNames), std::end(kNames),
@@ -144,8 +144,8 @@ std::string host_field(const Target& target) {
 // `target` is a path with its query.
 std::string write_forwarded(const Fields& fields, const Options& options, bool old,
                             std::string_view target, const HttpHead& head) {
-  std::string text = fmt::format("{} {} HTTP/1.{}\r\nHost: {}\r\n", head.method, target, old ? 0 : 1,
-                                 host_field(head.target));
+  std::string text = fmt::format("{} {} HTTP/1.{}\r\nHost: {}\r\n", head.method, target,
+                                 old ? 0 : 1, host_field(head.target));
   for (const auto& field : fields) {
     const std::string_view name(field.name_string().data(), field.name_string().size());
     // The host and the framing are written from what was understood of them.
@@ -153,7 +153,8 @@ std::string write_forwarded(const Fields& fields, const Options& options, bool o
         iequals(name, "Transfer-Encoding") || is_for_proxy(name) ||
         options.count(std::string(name)) > 0 || (old && iequals(name, "Expect")))
       continue;
-    text += fmt::format("{}: {}\r\n", name, std::string_view(field.value().data(), field.value().size()));
+    text += fmt::format("{}: {}\r\n", name,
+                        std::string_view(field.value().data(), field.value().size()));
   }
   if (head.is_chunked)
     text += "Transfer-Encoding: chunked\r\n";
@@ -172,8 +173,7 @@ Refusal check_connection(const Options& options) {
 
 bool asks_for_websocket(const Fields& fields, const Options& options, bool old,
                         const HttpHead& head) {
-  return !old && head.method == "GET" && !head.has_body &&
-         options.count("upgrade") > 0 &&
+  return !old && head.method == "GET" && !head.has_body && options.count("upgrade") > 0 &&
          fields.count(http::field::upgrade) == 1 &&
          iequals(fields[http::field::upgrade], "websocket");
 }
@@ -214,8 +214,8 @@ HeadResult read_fields(std::string_view bytes) {
 
 std::string Target::text() const {
   if (!address) return fmt::format("{}:{}", name, port);
-  return address->is_ipv4() ? fmt::format("{}:{}", address->text(), port)
-                            : fmt::format("[{}]:{}", address->text(), port);
+  if (address->is_ipv4()) return fmt::format("{}:{}", address->text(), port);
+  return fmt::format("[{}]:{}", address->text(), port);
 }
 
 std::optional<Target> parse_target(std::string_view text, std::uint16_t port) {

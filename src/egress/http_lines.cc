@@ -39,7 +39,8 @@ LineFault check_request_line(std::string_view line) {
   if (target.empty() || std::any_of(target.begin(), target.end(), [](char c) {
         return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f;
       }))
-    return {400, "the target of the request has spaces or bytes outside of ASCII; percent-encode them"};
+    return {400,
+            "the target of the request has spaces or bytes outside of ASCII; percent-encode them"};
   if (version == "HTTP/1.1" || version == "HTTP/1.0") return {};
   if (version.starts_with("HTTP/")) return {505, "unsupported HTTP version; use HTTP/1.1"};
   return {400, "the request line must end in HTTP/1.1"};

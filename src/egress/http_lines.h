@@ -1,5 +1,5 @@
-// The lines of a request's head, looked at byte by byte: what a lenient server could read in another
-// way than Beast's parser does is refused here, before that sees it. Part of http_head.
+// The lines of a request's head, looked at byte by byte: what a lenient server could read in
+// another way than Beast's parser does is refused here, before that sees it. Part of http_head.
 #pragma once
 
 #include <cstddef>

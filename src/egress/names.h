@@ -1,6 +1,6 @@
-// Names: the addresses that stand for names in one cell. brig answers a DNS question with an address
-// of 198.18.0.0/15 that means nothing outside; the tool connects to it; and here is which name it
-// was.
+// Names: the addresses that stand for names in one cell. brig answers a DNS question with an
+// address of 198.18.0.0/15 that means nothing outside; the tool connects to it; and here is which
+// name it was.
 #pragma once
 
 #include <cstdint>

@@ -29,13 +29,11 @@ bool is_of_port(const HostRule& rule, std::uint16_t port) {
 
 bool matches_name(const HostRule& rule, std::string_view name) {
   switch (rule.kind) {
-    case HostRule::Kind::name:
-      return name == rule.name;
+    case HostRule::Kind::name: return name == rule.name;
     case HostRule::Kind::below:
       return name.size() > rule.name.size() + 1 && name.ends_with(rule.name) &&
              name[name.size() - rule.name.size() - 1] == '.';
-    case HostRule::Kind::addresses:
-      return false;
+    case HostRule::Kind::addresses: return false;
   }
   return false;
 }

@@ -74,8 +74,8 @@ SocksRequest read_socks_request(std::string_view bytes) {
   if (bytes.size() < begin + size + 2) return {};
   SocksRequest request;
   if (!read_host(type, bytes.substr(begin, size), request.target)) return refused_socks(kFailed);
-  request.target.port =
-      static_cast<std::uint16_t>(byte_of(bytes, begin + size) << 8 | byte_of(bytes, begin + size + 1));
+  request.target.port = static_cast<std::uint16_t>(byte_of(bytes, begin + size) << 8 |
+                                                   byte_of(bytes, begin + size + 1));
   if (request.target.port == 0) return refused_socks(kFailed);
   request.kind = SocksRequest::Kind::request;
   request.size = begin + size + 2;

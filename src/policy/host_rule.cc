@@ -150,8 +150,7 @@ std::string read_port(std::string_view text, RuleList list, std::uint16_t& port)
     port = static_cast<std::uint16_t>(value);
     return "";
   }
-  return fmt::format("{} is no port; write a number from 1 to 65535",
-                     in_quotes(text));
+  return fmt::format("{} is no port; write a number from 1 to 65535", in_quotes(text));
 }
 
 // The prefix after an address, as one of 128 bits. Nullopt: it is none.
@@ -178,8 +177,9 @@ std::string read_addresses(const EntryParts& parts, RuleList list, HostRule& rul
     return fmt::format("only IPv6 addresses stand in brackets; write {}",
                        in_place(fmt::format("{}{}{}", parts.host, parts.slash, parts.port), list));
   if (!parts.brackets && !dotted && !parts.port.empty())
-    return fmt::format("an IPv6 address with a port stands in brackets; write {}",
-                       in_place(fmt::format("[{}]{}{}", parts.host, parts.slash, parts.port), list));
+    return fmt::format(
+        "an IPv6 address with a port stands in brackets; write {}",
+        in_place(fmt::format("[{}]{}{}", parts.host, parts.slash, parts.port), list));
   if (parts.port_first)
     return fmt::format("the port stands last; write {}",
                        in_place(fmt::format("{}{}{}{}{}", dotted ? "" : "[", parts.host,
@@ -223,9 +223,9 @@ std::string read_name(const EntryParts& parts, RuleList list, HostRule& rule) {
     const std::size_t dot = host.find('.', star);
     return fmt::format(
         "'*' stands for whole parts at the front of a name, once; write {}",
-        in_place(dot == std::string_view::npos ? "*.example.com"
-                                               : fmt::format("*{}", host.substr(dot)),
-                 list));
+        in_place(
+            dot == std::string_view::npos ? "*.example.com" : fmt::format("*{}", host.substr(dot)),
+            list));
   }
   if (std::string fault = name_fault(host); !fault.empty()) return fault;
   rule.name = *normal_host_name(host);
@@ -242,8 +242,7 @@ bool covers(const HostRule& deny, const HostRule& allow) {
   if (deny.port != 0 && deny.port != allow.port) return false;
   using Kind = HostRule::Kind;
   switch (deny.kind) {
-    case Kind::name:
-      return allow.kind == Kind::name && allow.name == deny.name;
+    case Kind::name: return allow.kind == Kind::name && allow.name == deny.name;
     case Kind::below:
       return (allow.kind == Kind::below && allow.name == deny.name) ||
              (allow.kind != Kind::addresses && is_below(allow.name, deny.name));
