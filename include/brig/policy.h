@@ -110,7 +110,7 @@ struct Files {
 // What a tool reaches of the network: policy.network = Network::loopback, or
 // policy.network = Network::to({"api.github.com", "*.pypi.org:443", "10.2.0.0/16:5432"}).
 struct Network {
-  enum Mode {
+  enum Mode : std::uint8_t {
     // No interface, and no address family except AF_UNIX.
     none,
     // 127.0.0.1 and ::1 of the cell itself.
