@@ -154,7 +154,8 @@ export class CallView {
       );
     this.#fillHits();
     this.#fillSteps();
-    // Of a call that failed there may be one, too: what it had displayed, and the files that it left.
+    // Of a call that failed there may be one, too: what it had displayed, and the files that it
+    // left.
     const answer =
       call.result && (call.result.ok || call.result.output !== null)
         ? resultNodes(call.result.output, call.output)

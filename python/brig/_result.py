@@ -36,8 +36,8 @@ class Report:
 
     @property
     def outcome(self) -> str:
-        """ok, tool_error, exit, signal, timeout, memory_limit, output_limit, process_limit, denied, cancelled,
-        invalid_arguments, unknown_tool, overloaded or internal."""
+        """ok, tool_error, exit, signal, timeout, memory_limit, output_limit, process_limit, denied,
+        cancelled, invalid_arguments, unknown_tool, overloaded or internal."""
         outcome: str = self._json["outcome"]
         return outcome
 
@@ -88,7 +88,8 @@ class ToolResult:
     call_id: str
     ok: bool
     output: Any  # the result, if the call is ok
-    error: Optional[str]  # else: "Type: message" of the exception that the tool raised, or a sentence
+    # Else: "Type: message" of the exception that the tool raised, or a sentence.
+    error: Optional[str]
     error_type: Optional[str]  # the type of that exception
     traceback: Optional[str]  # of that exception, from the tool's own first line on
     denied: bool
@@ -149,8 +150,8 @@ def result_of(text: bytes) -> ToolResult:
 
 
 class Event:
-    """Something that happened in a sandbox. `kind` is tool_added, tool_removed, tool_updated, queued, started,
-    output, progress or finished; or lost, when the watcher was too slow."""
+    """Something that happened in a sandbox. `kind` is tool_added, tool_removed, tool_updated,
+    queued, started, output, progress or finished; or lost, when the watcher was too slow."""
 
     __slots__ = ("_json",)
 
@@ -176,8 +177,8 @@ class Event:
         return _time(self._json["at"])
 
     def __getattr__(self, name: str) -> Any:
-        """tool, call_id, text, stream ("stdout" or "stderr"), fraction, outcome and dropped. Each is None if the event
-        does not have it."""
+        """tool, call_id, text, stream ("stdout" or "stderr"), fraction, outcome and dropped. Each
+        is None if the event does not have it."""
         if name in ("tool", "call_id", "text", "stream", "fraction", "outcome", "dropped"):
             return self._json.get(name)
         raise AttributeError(f"an event has no {name!r}")

@@ -45,16 +45,17 @@ def _by_name(items: Iterable[ToolLike]) -> dict[str, Tool]:
 class Sandbox:
     """Tools behind a policy. It may be used from many threads and event loops.
 
-    A call returns a ToolResult and does not raise. The constructor raises ConfigError if a policy, tool or option
-    is wrong, and UnsupportedError if this machine can't isolate. It takes as long as an interpreter needs to start
-    and to import the tools' modules. Inside of a running event loop it does not wait for that: the first call or
-    ``async with`` waits, and raises the error if there is one.
+    A call returns a ToolResult and does not raise. The constructor raises ConfigError if a policy,
+    tool or option is wrong, and UnsupportedError if this machine can't isolate. It takes as long as
+    an interpreter needs to start and to import the tools' modules. Inside of a running event loop
+    it does not wait for that: the first call or ``async with`` waits, and raises the error if there
+    is one.
 
-    ``policy`` has the keys of a brig.toml's [policy]. The keywords are its most used parts, and win over it.
-    ``paths`` are directories for imports, which the tools can read. brig imports ``modules`` for their marked tools.
-    With ``reload`` the sandbox calls reload() itself when a file that tools come from has changed. If the new files
-    can't be loaded, the old tools stay and ``logging.getLogger("brig")`` gets a warning.
-    """
+    ``policy`` has the keys of a brig.toml's [policy]. The keywords are its most used parts, and win
+    over it. ``paths`` are directories for imports, which the tools can read. brig imports
+    ``modules`` for their marked tools. With ``reload`` the sandbox calls reload() itself when a
+    file that tools come from has changed. If the new files can't be loaded, the old tools stay and
+    ``logging.getLogger("brig")`` gets a warning. """
 
     def __init__(
         self,
@@ -98,7 +99,12 @@ class Sandbox:
             working_directory=working_directory, environment=environment, passthrough=passthrough,
             unset=unset, preset=preset, user=user, output=output, result=result, processes=processes, scratch=scratch,
         )  # fmt: skip
-        self._options = {"concurrency": concurrency, "queue": queue, "ready_min": ready_min, "ready_max": ready_max}
+        self._options = {
+            "concurrency": concurrency,
+            "queue": queue,
+            "ready_min": ready_min,
+            "ready_max": ready_max,
+        }
         self._interpreter, self._paths = interpreter, list(paths)
         self._modules, self._manifest = list(modules), manifest
         self._changing = threading.Lock()
@@ -119,9 +125,12 @@ class Sandbox:
     def _start(self, config: bytes) -> None:
         self._running: Optional[NativeSandbox] = None  # set when it has started
         self._starting: concurrent.futures.Future[NativeSandbox] = concurrent.futures.Future()
-        self._starting.set_running_or_notify_cancel()  # so that a task which stops waiting does not cancel it
+        # So that a task which stops waiting does not cancel it.
+        self._starting.set_running_or_notify_cancel()
         if in_event_loop():
-            threading.Thread(target=self._begin, args=(config,), name="brig-start", daemon=True).start()
+            threading.Thread(
+                target=self._begin, args=(config,), name="brig-start", daemon=True
+            ).start()
         else:
             self._begin(config)
             self._starting.result()
@@ -205,7 +214,9 @@ class Sandbox:
             size = ctypes.c_size_t()
             asked = signals.asked_here()
             try:
-                answer = library().brig_c_sandbox_call(handle, *request.arguments(), asked, ctypes.byref(size))
+                answer = library().brig_c_sandbox_call(
+                    handle, *request.arguments(), asked, ctypes.byref(size)
+                )
             finally:
                 self._active.pop(call_id, None)
             text = taken(answer, size)
@@ -240,9 +251,12 @@ class Sandbox:
             self._active[call_id] = None
             try:
                 if request.size < LARGE:
-                    library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
+                    library().brig_c_sandbox_submit(
+                        handle, queue.handle, ticket, *request.arguments()
+                    )
                 else:
-                    # The library looks at every byte of the request: in another thread, so that this loop goes on.
+                    # The library looks at every byte of the request: in another thread, so that
+                    # this loop goes on.
                     await ended(loop.run_in_executor(None, submit, native, queue, ticket, request))
                 text = await future
             except BaseException:  # GeneratorExit too, when the loop has ended without this task
@@ -271,7 +285,8 @@ class Sandbox:
         return queue
 
     def cancel(self, call_id: str, *, at_once: bool = False) -> bool:
-        """Ends the calls with that id by SIGTERM and, after the grace period, SIGKILL. Returns False if there are none.
+        """Ends the calls with that id by SIGTERM and, after the grace period, SIGKILL. Returns
+        False if there are none.
 
         With `at_once` the calls get SIGKILL without a grace period.
         """
@@ -281,7 +296,8 @@ class Sandbox:
     # --- tools ---
 
     def list_tools(self, query: Optional[str] = None) -> list[ToolInfo]:
-        """Returns the tools in the order of their names: all, or those with `query` in name or description in any case."""
+        """Returns the tools in the order of their names: all, or those with `query` in name or
+        description in any case."""
         with self._started() as handle:
             text = taken(library().brig_c_sandbox_tools(handle, (query or "").encode()))
         return [ToolInfo(each) for each in json.loads(text)]
@@ -318,15 +334,18 @@ class Sandbox:
     def _set(self, tools: dict[str, Tool]) -> None:
         config, error = self._config(tools), ErrorSlot()
         with self._started() as handle:
-            if library().brig_c_sandbox_set_tools(handle, config, len(config), error.reference()) != 0:
+            if library().brig_c_sandbox_set_tools(
+                handle, config, len(config), error.reference()
+            ) != 0:
                 raise error.error()
         self._tools = tools
 
     # --- events ---
 
     def watch(self, buffer: int = 1024) -> AsyncIterator[Event]:
-        """Yields the events from now on, until the sandbox is closed. `buffer` events can wait for the watcher. A watcher
-        that is too slow loses events and gets their number; it never holds up a call."""
+        """Yields the events from now on, until the sandbox is closed. `buffer` events can wait for
+        the watcher. A watcher that is too slow loses events and gets their number; it never holds
+        up a call."""
         with self._started() as handle:
             error = ErrorSlot()
             watch = library().brig_c_sandbox_watch(handle, buffer, error.reference())
@@ -337,14 +356,16 @@ class Sandbox:
     # --- the end ---
 
     def close(self) -> None:
-        """Ends all calls and all processes of the sandbox. Does nothing in a fork, whose copy has no processes."""
+        """Ends all calls and all processes of the sandbox. Does nothing in a fork, whose copy has
+        no processes."""
         if os.getpid() != self._pid:
             return
         self._closed = True
         if self._end_reloads is not None:
             self._end_reloads()
         self._finalizer()
-        for loop, queue in list(self._queues.items()):  # not earlier, so that calls get their result: cancelled
+        # Not earlier, so that calls get their result: cancelled.
+        for loop, queue in list(self._queues.items()):
             if not loop.is_closed():
                 from_any_thread(loop, queue.descriptor)
 

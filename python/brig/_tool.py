@@ -16,9 +16,8 @@ _MARK = "__brig_tool__"
 class Tool:
     """A function with the name, description, schemas and hints that clients get.
 
-    With ``typed`` brig deduces no schema and accepts any keyword arguments. Arguments and results keep their
-    Python types (bytes, tuple, datetime, ...).
-    """
+    With ``typed`` brig deduces no schema and accepts any keyword arguments. Arguments and results
+    keep their Python types (bytes, tuple, datetime, ...). """
 
     def __init__(
         self,
@@ -56,7 +55,8 @@ class Tool:
         self.typed = typed
         self.policy = policy
         self.relays_exit = False  # set by the drop-ins: SystemExit is an error like any other
-        self.needs: set[str] = set()  # set by the drop-ins: modules of arguments, which the cell must see
+        # Set by the drop-ins: modules of arguments, which the cell must see.
+        self.needs: set[str] = set()
         self._signature: Optional[Signature] = None
 
     @property

@@ -46,7 +46,8 @@ void add_network(Report& report) {
   for (const Violation& each : report.violations)
     if (each.code == kCode) {
       report.message += "; " + sentence(each);
-      return told(report, kCode);  // AF_INET and AF_INET6 are one network
+      // AF_INET and AF_INET6 are one network.
+      return told(report, kCode);
     }
 }
 
@@ -56,7 +57,8 @@ void add_calls(Report& report, const std::string& said) {
   for (Violation& each : report.violations) {
     if (each.code != "syscall.refused" || each.told) continue;
     traces = traces || each.what == "ptrace";
-    if (++more > kMostCallsTold) continue;  // a surface with a list tells it there
+    // A surface with a list tells it there.
+    if (++more > kMostCallsTold) continue;
     each.told = true;
     report.message += "; " + sentence(each);
   }

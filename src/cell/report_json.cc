@@ -16,7 +16,8 @@
 namespace brig {
 namespace {
 
-using Json = nlohmann::ordered_json;  // Keys stay in the order in which they are written here.
+// Keys stay in the order in which they are written here.
+using Json = nlohmann::ordered_json;
 
 constexpr int kMaxIndent = 16;
 

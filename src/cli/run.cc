@@ -121,7 +121,8 @@ int run_command(const RunOptions& options) {
     command.tty_fd = tty->inside();
   }
   Passer passer(Passer::Clock::now() + policy.limits.timeout + policy.limits.grace, signals.get());
-  std::string lost;  // why some of the output is
+  // Why some of the output is.
+  std::string lost;
   OutputCallback live;
   if (!options.json)
     live = [&](Stream stream, std::string_view bytes) {

@@ -100,7 +100,8 @@ struct Parts {
   explicit Parts(const ServerOptions& options) {
     Builtins builtins;
     if (options.manifest.empty()) {
-      const Policy policy = options.policy.policy();  // what is wrong in a file names its keys
+      // What is wrong in a file names its keys.
+      const Policy policy = options.policy.policy();
       try {
         builtins = make_builtins(policy, options.sandbox, options.preload);
       } catch (const Error& error) {
@@ -228,7 +229,8 @@ struct Listening {
 
   std::vector<UniqueFd> sockets;
   std::vector<ListenAddress> addresses;
-  std::optional<SocketName> own_socket;  // its name is removed at the end, however that comes
+  // Its name is removed at the end, however that comes.
+  std::optional<SocketName> own_socket;
 };
 
 // Does what signals ask of a server. Is destroyed before the server.
@@ -269,7 +271,8 @@ struct Signals {
   Server& server;
   const std::chrono::milliseconds drain_time;
   Loop::Timer patience = {}, last = {};
-  int asked = 0;  // how often it was asked to stop
+  // How often it was asked to stop.
+  int asked = 0;
 };
 
 void tell_listening(const std::vector<ListenAddress>& addresses, bool secure) {

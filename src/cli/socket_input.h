@@ -26,7 +26,8 @@ class SocketInput {
   void relay();
   // False if it is to stop.
   bool await_empty();
-  std::size_t unread() const;  // bytes in the pipe
+  // Bytes in the pipe.
+  std::size_t unread() const;
   void take_out(std::size_t unread);
 
   int socket_;

@@ -157,7 +157,8 @@ std::vector<Output> pieces_of(const Output& stream, const std::vector<std::uint6
   const std::size_t cut = stream.truncated ? std::min(stream.cut, all.size()) : all.size();
   const std::uint64_t gap = stream.truncated ? stream.total - all.size() : 0;
   std::vector<Output> pieces(places.size() + 1);
-  if (!is_valid_utf8(all)) {  // it is shown as one note: the displays come after it
+  // It is shown as one note: the displays come after it.
+  if (!is_valid_utf8(all)) {
     pieces[0] = stream;
     return pieces;
   }

@@ -13,18 +13,21 @@ namespace brig::serve {
 struct Mcp::ToolCall {
   Json id;
   McpReplyPtr reply;
-  McpSessionPtr session;  // null: stateless, over HTTP
+  // Null: stateless, over HTTP.
+  McpSessionPtr session;
   CallerPtr caller;
   bool modern = false;
   std::shared_ptr<const Tool> tool;
-  bool own = false;  // it is run_command or run_python
+  // It is run_command or run_python.
+  bool own = false;
   std::string trace;
   McpView view;
   std::shared_ptr<McpCommentary> commentary;
 
   // What a task needs. `wish`: the client asked for one, in 2025-11-25.
   std::optional<TaskWish> wish;
-  std::size_t size = 0;  // of the arguments, as text
+  // Of the arguments, as text.
+  std::size_t size = 0;
   AcceptedCall accepted;
   bool runs = false;     // or it waits for its turn
   bool left = false;     // the client does not wait for the answer any more
@@ -65,9 +68,11 @@ std::shared_ptr<const Tool> Mcp::look_up(CallRequest& call, const McpOrigin& ori
 
 bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
   call.commentary = std::make_shared<McpCommentary>(request.reply, call.tool->name);
-  if (call.wish) return true;  // its request is answered before anything can be told
+  // Its request is answered before anything can be told.
+  if (call.wish) return true;
   if (const Json* token = request.meta("progressToken"); token) {
-    if (token->is_string() && !is_short_text(*token)) {  // each message has it
+    // Each message has it.
+    if (token->is_string() && !is_short_text(*token)) {
       request.fail(rpc::kInvalidParams, "progressToken must not be longer than 1024 bytes");
       return false;
     }
@@ -235,7 +240,8 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
     return {};
   }
   if (call->wish) {
-    become_task(*call);  // there is room: it was looked for
+    // There is room: it was looked for.
+    become_task(*call);
     return {};
   }
   if (call->session)

@@ -16,7 +16,8 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kMostSessions = 10'000, kMostOfOne = 2000;
-constexpr std::size_t kMostEnded = 1000, kSessionId = 32;  // digits
+// Digits.
+constexpr std::size_t kMostEnded = 1000, kSessionId = 32;
 constexpr std::chrono::hours kIdle{1};
 // Until an answer that has not come becomes a stream. In a session soon: a stream can be resumed.
 constexpr std::chrono::seconds kPatience{5}, kPatienceInSession{1}, kKeepAlive{15};

@@ -10,7 +10,8 @@ namespace brig::serve {
 namespace {
 
 constexpr std::chrono::seconds kStreamAlive{15};
-constexpr std::size_t kStreamId = 32;  // hexadecimal digits
+// Hexadecimal digits.
+constexpr std::size_t kStreamId = 32;
 
 }  // namespace
 
@@ -75,7 +76,8 @@ void McpStream::keep(std::string data) {
   Kept event{next_, std::move(data)};
   write(event);
   if (!owner_ || !owner_->make_room(session->caller, event.data.size())) {
-    if (!over_) ++next_;  // lost, as any notification may be
+    // Lost, as any notification may be.
+    if (!over_) ++next_;
     return;
   }
   ++next_;

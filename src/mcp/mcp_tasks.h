@@ -26,7 +26,8 @@ bool declares_tasks(const Json* client_capabilities);
 
 // What `params.task` of a tools/call of 2025-11-25 asks for.
 struct TaskWish {
-  std::chrono::milliseconds kept{0};  // 0: as long as the server likes
+  // 0: as long as the server likes.
+  std::chrono::milliseconds kept{0};
 };
 // Nothing if it is malformed.
 std::optional<TaskWish> task_wish_of(const Json& task);

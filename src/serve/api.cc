@@ -86,7 +86,8 @@ std::optional<Response> problem_of(const ToolResult& result) {
 
 void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   std::vector<std::string> parts;
-  std::string_view rest = std::string_view(exchange->request.path).substr(3);  // "/v1"
+  // "/v1".
+  std::string_view rest = std::string_view(exchange->request.path).substr(3);
   while (rest.starts_with('/')) {
     rest.remove_prefix(1);
     const std::size_t end = std::min(rest.find('/'), rest.size());
@@ -186,7 +187,8 @@ void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (id.is_string()) request.call_id = id.get<std::string>();
   if (const std::string fault = read_limits(limits, request.limits); !fault.empty())
     return exchange->respond(problem(422, "invalid-arguments", fault));
-  request.arguments = std::move(*body);  // the tool's own schema checks the rest
+  // The tool's own schema checks the rest.
+  request.arguments = std::move(*body);
   start(exchange, std::move(request));
 }
 

@@ -47,7 +47,8 @@ Builtins make_builtins(const Policy& policy, const SandboxOptions& options,
   try {
     made.sandbox = std::make_shared<Sandbox>(builtin_tools(true, preload), policy, options);
   } catch (const Error& error) {
-    if (!preload.empty()) throw;  // an operator who names modules for it needs it
+    // An operator who names modules for it needs it.
+    if (!preload.empty()) throw;
     // Without an interpreter, or with one that won't start under this policy, run_command is still
     // useful. If it can't start either, this throws the reason.
     made.sandbox = std::make_shared<Sandbox>(builtin_tools(false, preload), policy, options);

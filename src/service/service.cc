@@ -19,7 +19,8 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kWatchBuffer = 2048, kMostAtOnce = std::size_t{1} << 20;
-constexpr std::size_t kMostInEvents = 4 * 1024;  // bytes of arguments
+// Bytes of arguments.
+constexpr std::size_t kMostInEvents = 4 * 1024;
 
 bool is_call_id(std::string_view id) {
   return id.size() <= kLongestCallId &&
@@ -59,7 +60,8 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
 
 Service::~Service() {
   handover_.close();
-  worker_.reset();  // a reload that is under way needs all the other members
+  // A reload that is under way needs all the other members.
+  worker_.reset();
   for (const auto& served : {builtins_, tools_})
     if (served) served->readable.reset();
 }
@@ -304,7 +306,8 @@ SandboxState Service::state() const {
   for (const auto& served : {builtins_, tools_}) {
     if (!served) continue;
     const SandboxState state = served->sandbox->state();
-    sum.running = state.running;  // counts all sandboxes that share places
+    // Counts all sandboxes that share places.
+    sum.running = state.running;
     sum.waiting = state.waiting;
     sum.ready += state.ready;
   }

@@ -16,7 +16,8 @@ std::shared_ptr<void> listed(const std::shared_ptr<std::list<Value>>& list, Valu
   return {nullptr, [weak = std::weak_ptr(list), entry = list->begin()](void*) {
             const auto held = weak.lock();
             if (!held) return;
-            const Value gone = std::move(*entry);  // the value may hold handles to this list
+            // The value may hold handles to this list.
+            const Value gone = std::move(*entry);
             held->erase(entry);
           }};
 }

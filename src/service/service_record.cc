@@ -11,7 +11,8 @@
 namespace brig::serve {
 namespace {
 
-constexpr std::size_t kLongestPath = 200;  // of a request, in a line of the audit log
+// Of a request, in a line of the audit log.
+constexpr std::size_t kLongestPath = 200;
 // Bytes: arguments in a line of the audit log; what is kept of a call that has ended.
 constexpr std::size_t kMostInAudit = 64 * 1024, kMostOutputKept = 2 * 1024,
                       kMostOfACall = 16 * 1024;
@@ -128,7 +129,8 @@ void Service::keep(const ActiveCall& call, const ToolResult& result) {
   add_end("stdout_end", result.report.out.bytes);
   add_end("stderr_end", result.report.err.bytes);
   std::string text = json_line(data);
-  if (text.size() > kMostOfACall) {  // a long message, or many violations
+  // A long message, or many violations.
+  if (text.size() > kMostOfACall) {
     data["message"] = data["message"].get<std::string>().substr(0, kMostOutputKept);
     if (data["violations"].size() > kMostViolationsKept)
       data["violations"].erase(data["violations"].begin() + kMostViolationsKept,
