@@ -5,13 +5,15 @@ The code runs as `python code.py` would run it, and may have the syntax of a not
 answer:
 
     value               of a last expression
-    displays            [{"at", "data", perhaps "is_value"}]: what was displayed. `at`: how many bytes the code had printed
-                        before; `data`: by MIME type a text, or base64 of binary data; "is_value":
+    displays            [{"at", "data", perhaps "is_value"}]: what was displayed. `at`: how many
+                        bytes the code had printed before; `data`: by MIME type a text, or base64 of binary data; "is_value":
                         these are forms of the value
     displays_left_out   the number of other displays
     images, files       the files that the code left in the workspace (LeftFiles.answer())
-    error               {"type", "message", "traceback"} if the code raised; the call has failed then
-    exit_code           if the code called sys.exit() with another code than 0; the call has failed then
+    error               {"type", "message", "traceback"} if the code raised; the call has failed
+                        then
+    exit_code           if the code called sys.exit() with another code than 0; the call has failed
+                        then
     not_run             the reason, if the code was not run; then there is no other member
 """
 
@@ -58,7 +60,8 @@ _SCHEMA = {
     "properties": {
         "code": {
             "type": "string",
-            "description": "Python source; the value of a last expression is the result. !command, %cd, %%bash and "
+            "description": "Python source; the value of a last expression is the result. !command, "
+            "%cd, %%bash and "
             "display() work as in a notebook",
         },
         "files": {

@@ -85,7 +85,8 @@ class _Dumper:
             "globals": {
                 name: self.value(function, f"the variable {name!r}", function.__globals__[name])
                 for name in sorted(used)
-                if not hasattr(builtins, name) or function.__globals__[name] is not getattr(builtins, name)
+                if not hasattr(builtins, name)
+                or function.__globals__[name] is not getattr(builtins, name)
             },
         }
 

@@ -61,9 +61,9 @@ def write_files(files: dict[str, Any]) -> dict[str, Mark]:
 
 
 def _bytes_of(content: Any) -> bytes:
-    return content.encode() if isinstance(content, str) else base64.b64decode(
-        content["base64"], validate=True
-    )
+    if isinstance(content, str):
+        return content.encode()
+    return base64.b64decode(content["base64"], validate=True)
 
 
 def _make(path: str, data: bytes) -> None:

@@ -5,7 +5,8 @@ takes the list of what was loaded; 6 the rest of brig's helper, to load; 7 this 
 helper's ``spec`` says what to do:
 
     path      directories for sys.path; with "exact", all of it
-    tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
+    tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with
+              "qualname"; "pickle"; "code"}]
     discover  modules whose marked tools the zygote lists
     preload   modules to import first, for anything that the tools may do
 """
@@ -155,7 +156,11 @@ class _Runtime:
             os._exit(1)
         payload = text.encode()
         if not catalog_has_room(payload):
-            tell(ERROR, "the list of the tools is larger than 16 MiB; load fewer tools, or shorten their schemas")
+            tell(
+                ERROR,
+                "the list of the tools is larger than 16 MiB; load fewer tools, or shorten their "
+                "schemas",
+            )
             os._exit(1)
         os.pwrite(CATALOG, frame(RESULT, payload), 0)
         self._settle()
@@ -260,7 +265,8 @@ class _Runtime:
             _ending.end()
         except BaseException as error:  # the tool may have changed any function
             code = 1
-            os.write(2, f"brig: the result of the tool could not be sent: {type(error).__name__}\n".encode())
+            failure = f"brig: the result of the tool could not be sent: {type(error).__name__}\n"
+            os.write(2, failure.encode())
         finally:
             os._exit(code)  # without the clean-up that is the zygote's
 

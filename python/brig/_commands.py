@@ -51,7 +51,11 @@ def to_stdout(data: bytes) -> None:
 
 
 def run(
-    argv: Sequence[str], sink: Callable[[bytes], object], *, stderr: Optional[int] = None, given: Optional[bytes] = None
+    argv: Sequence[str],
+    sink: Callable[[bytes], object],
+    *,
+    stderr: Optional[int] = None,
+    given: Optional[bytes] = None,
 ) -> int:
     """Returns the exit status, or the negative number of a signal, as IPython does. Waits for the
     command, not for processes that it leaves in the background."""

@@ -49,10 +49,12 @@ def _report_at_the_time_limit(threading: Any) -> None:
     import signal
 
     def report(number: int, _: Any) -> None:
-        left = [each.name for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
+        main = threading.main_thread()
+        left = [each.name for each in threading.enumerate() if not (each.daemon or each is main)]
         names = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
         if left:
-            os.write(2, f"brig: the function has returned, but its threads go on: {names}\n".encode("utf-8", "replace"))
+            line = f"brig: the function has returned, but its threads go on: {names}\n"
+            os.write(2, line.encode("utf-8", "replace"))
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

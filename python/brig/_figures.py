@@ -45,7 +45,8 @@ def use_agg() -> None:
 
 def is_figure(value: Any) -> bool:
     return any(
-        each.__name__ == "Figure" and each.__module__ == "matplotlib.figure" for each in type(value).__mro__
+        each.__name__ == "Figure" and each.__module__ == "matplotlib.figure"
+        for each in type(value).__mro__
     )
 
 

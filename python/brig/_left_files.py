@@ -45,13 +45,18 @@ def is_utf8(text: str) -> bool:
 
 
 def _is_private(path: str) -> bool:
-    return any(part.startswith(".") or part in ("__pycache__", "node_modules") for part in path.split(os.sep))
+    return any(
+        part.startswith(".") or part in ("__pycache__", "node_modules")
+        for part in path.split(os.sep)
+    )
 
 
 def comes_back(workspace: str, path: str) -> bool:
     """Returns whether run_python gives back a file of that name."""
     below = os.path.relpath(path, workspace)
-    return not below.startswith(os.pardir) and not _is_private(below) and below.count(os.sep) < _MOST_DEPTH
+    if below.startswith(os.pardir) or _is_private(below):
+        return False
+    return below.count(os.sep) < _MOST_DEPTH
 
 
 def image_type(head: bytes) -> Optional[str]:
@@ -229,7 +234,8 @@ class LeftFiles:
             self._unnamed += not _is_private(name)
             return
         is_image = image_type(head) is not None
-        if is_image and len(self._images) < _MOST_IMAGES and size <= _LARGEST_IMAGE and size <= self._budget.left:
+        largest = min(_LARGEST_IMAGE, self._budget.left)
+        if is_image and len(self._images) < _MOST_IMAGES and size <= largest:
             data = read_file(path, size)
             self._budget.take(len(data))
             self._images.append(

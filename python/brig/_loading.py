@@ -29,9 +29,12 @@ def own_files() -> list[str]:
     files = set()
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not os.path.isabs(file) or file.startswith((library, "/proc/")):
+        if not isinstance(file, str) or not os.path.isabs(file):
             continue
-        if "/site-packages/" not in file and "/dist-packages/" not in file and "/lib-dynload/" not in file:
+        if file.startswith((library, "/proc/")):
+            continue
+        installed = ("/site-packages/", "/dist-packages/", "/lib-dynload/")
+        if not any(each in file for each in installed):
             files.add(file)
     return sorted(files)[:_MOST_FILES]
 
@@ -152,7 +155,9 @@ class Loading:
         ""."""
         for path in self._spec.get("path", []):
             if os.path.exists(path) and not os.access(path, os.R_OK | os.X_OK):
-                return f"\n(the user of the cells may not read {path}: run chmod o+rx on it, or move it)"
+                return (
+                    f"\n(the user of the cells may not read {path}: run chmod o+rx on it, or move it)"
+                )
         return ""
 
     def check_alone(self) -> None:

@@ -98,7 +98,10 @@ class _Scan:
                 self._depth = max(0, self._depth - 1)
             elif char == "\\" and at == len(text) - 1:
                 self._continued = True
-            elif char == "=" and begins and not self._depth and at > 0 and text[at - 1] not in _OPERATORS:
+            elif (
+                char == "=" and begins and not self._depth
+                and at > 0 and text[at - 1] not in _OPERATORS
+            ):  # fmt: skip
                 if _ASSIGNED.match(text, at):
                     return at
             at += 1

@@ -21,7 +21,10 @@ Argv = Union[str, Sequence[str]]
 def _request(argv: Argv, shell: bool, policy: Optional[Mapping[str, Any]], options: Any) -> bytes:
     if shell:
         if not isinstance(argv, str):
-            raise ConfigError("run: with shell=True the command must be one string; give a string, or leave shell=True out")
+            raise ConfigError(
+                "run: with shell=True the command must be one string; give a string, or leave "
+                "shell=True out"
+            )
         words = ["/bin/sh", "-c", argv]
     elif isinstance(argv, str):
         raise ConfigError(
@@ -36,7 +39,8 @@ def _run(request: bytes, stdin: Optional[bytes], cancel: int) -> Report:
     error, size = ErrorSlot(), ctypes.c_size_t()
     asked = signals.asked_here()
     report = library().brig_c_run_interruptible(
-        request, len(request), stdin, len(stdin or b""), cancel, asked, ctypes.byref(size), error.reference()
+        request, len(request), stdin, len(stdin or b""), cancel, asked,
+        ctypes.byref(size), error.reference(),
     )
     failed = None if report else error.error()
     text = b"" if failed else taken(report, size)

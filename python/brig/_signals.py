@@ -35,7 +35,9 @@ class Signals:
     def asked_here(self) -> Any:
         """Returns the function that the library is to call on this thread. Handlers run in the main
         thread alone."""
-        return self._check if threading.current_thread() is threading.main_thread() else self._nobody
+        if threading.current_thread() is threading.main_thread():
+            return self._check
+        return self._nobody
 
     def throw(self, asked: Any) -> None:
         """Raises what a handler has raised meanwhile, if `asked` is the function that runs

@@ -27,7 +27,8 @@ class Stopwatch:
     def print(self) -> None:
         wall, now = time.perf_counter() - self._wall, resource.getrusage(resource.RUSAGE_SELF)
         user, system = now.ru_utime - self._used.ru_utime, now.ru_stime - self._used.ru_stime
-        print(f"CPU times: user {duration(user)}, sys: {duration(system)}, total: {duration(user + system)}")
+        total = duration(user + system)
+        print(f"CPU times: user {duration(user)}, sys: {duration(system)}, total: {total}")
         print(f"Wall time: {duration(wall)}")
 
 

@@ -1,4 +1,5 @@
-// A socket as the stdin of `brig run`: what programs give that were started by inetd, ssh or Node.js.
+// A socket as the stdin of `brig run`: what programs give that were started by inetd, ssh or
+// Node.js.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,9 @@
 
 namespace brig::cli {
 
-// The command gets a pipe, not the socket: that could be written to, sent descriptors by, or connected elsewhere. A
-// thread shows in the pipe what is in the socket, and takes out of the socket what the command has read: the
-// rest is there for whoever reads next.
+// The command gets a pipe, not the socket: that could be written to, sent descriptors by, or
+// connected elsewhere. A thread shows in the pipe what is in the socket, and takes out of the
+// socket what the command has read: the rest is there for whoever reads next.
 class SocketInput {
  public:
   // `socket` is borrowed. Throws Error: config for one that is no stream.

@@ -22,7 +22,8 @@ void McpStream::attach(const ExchangePtr& exchange, const std::vector<Header>& h
                        std::uint64_t after) {
   if (const ExchangePtr before = std::exchange(exchange_, nullptr)) before->end();
   exchange->begin(sse_head(headers));
-  // So that the client has an id to come back with. Older versions do not expect an event without a message.
+  // So that the client has an id to come back with. Older versions do not expect an event without a
+  // message.
   if (after == 0 && session->version >= kLatestLegacy)
     exchange->write("id: " + event_id(0) + "\ndata:\n\n");
   exchange_ = exchange;
