@@ -238,7 +238,9 @@ def test_the_reason_of_a_refusal_is_never_lost(tmp_path: Path) -> None:
     said = ended.stdout.splitlines()
     assert len(said) == 40
     assert all(line.startswith("UnsupportedError: ") for line in said), set(said)
-    assert all("user namespaces are off here: set the sysctl" in line for line in said), set(said)
+    assert all(
+        "user namespaces are disabled here: set the sysctl" in line for line in said
+    ), set(said)
 
 
 def test_a_violation_says_what_would_allow_it(sandbox: Callable[..., brig.Sandbox]) -> None:

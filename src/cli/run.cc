@@ -212,7 +212,7 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
   run->callback([options, &command, &exit_code] {
     options->command = command;
     if (options->command.empty())
-      throw_error(ErrorKind::config, "no command: say brig run [OPTIONS] -- CMD [ARGS...]");
+      throw_error(ErrorKind::config, "no command given: write brig run [OPTIONS] -- CMD [ARGS...]");
     exit_code = run_command(*options);
   });
   return *run;

@@ -32,7 +32,7 @@ constexpr std::chrono::seconds kToEndCalls{5};
 void note(const std::string& line) { std::fprintf(stderr, "brig: %s\n", printable(line).c_str()); }
 
 void tell_defect(const std::exception& error) {
-  complain(std::string("a defect, please report it: ") + error.what());
+  complain(std::string("a defect of brig; please report it: ") + error.what());
 }
 
 // Returns the place where programs of a user keep what they have done.
@@ -114,8 +114,8 @@ struct Parts {
                                preload_of(options.preload, manifest.preload));
     } else if (!options.preload.empty()) {
       throw Error(ErrorKind::config,
-                  "--preload is for run_python, which a server with a manifest has only if it is "
-                  "started with --builtins");
+                  "--preload is for run_python, which a server with a manifest does not have; add "
+                  "--builtins");
     } else if (!manifest_from_toml_file(options.manifest).preload.empty()) {
       note("[run_python] of the manifest has no effect without --builtins");
     }
@@ -219,7 +219,7 @@ struct Listening {
     for (const ListenAddress& address : addresses)
       if (!address.is_local() && !tokens.required())
         throw_error(ErrorKind::config,
-                    "--listen {}: whoever can reach that address could call tools. Give "
+                    "--listen {}: every program that can reach that address could call tools. Give "
                     "--token-file FILE, or listen on 127.0.0.1 or a Unix socket",
                     address.url(secure));
     if (!sockets.empty()) return;

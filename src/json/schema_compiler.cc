@@ -50,7 +50,7 @@ class Schema::Compiler {
     try {
       schema = &document_.at(Json::json_pointer(pointer));
     } catch (const Json::exception&) {
-      refuse(pointer, "a $ref leads here, but there is nothing");
+      refuse(pointer, "a $ref points here, but there is no schema here");
     }
     nodes_.push_back(std::make_unique<Node>());
     Node* node = nodes_.back().get();

@@ -68,7 +68,7 @@ std::shared_ptr<const Tool> Mcp::look_up(CallRequest& call, const McpOrigin& ori
 
 bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
   call.commentary = std::make_shared<McpCommentary>(request.reply, call.tool->name);
-  // Its request is answered before anything can be told.
+  // Its request is answered before anything can be reported.
   if (call.wish) return true;
   if (const Json* token = request.meta("progressToken"); token) {
     // Each message has it.
@@ -165,12 +165,12 @@ bool Mcp::become_task(ToolCall& call) {
   if (call.session) call.session->running.erase(call.id.dump());
   call.commentary->finish();
   const Job& made = *jobs_.look(*id, kind, *call.caller);
-  Json told = task_told(*id, made, made.began);
+  Json task = task_json(*id, made, made.began);
   if (call.modern) {
-    told["resultType"] = "task";
-    call.answer(std::move(told));
+    task["resultType"] = "task";
+    call.answer(std::move(task));
   } else {
-    call.answer({{"task", std::move(told)}});
+    call.answer({{"task", std::move(task)}});
   }
   return true;
 }
@@ -223,8 +223,8 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
   }
   if (!refusal) {
     auto started = service_.start(std::move(call_request), observer_of(call));
-    if (auto* told = std::get_if<Refusal>(&started))
-      refusal = std::move(*told);
+    if (auto* refused = std::get_if<Refusal>(&started))
+      refusal = std::move(*refused);
     else
       call->accepted = std::get<AcceptedCall>(std::move(started));
   }

@@ -33,6 +33,6 @@ struct TaskWish {
 std::optional<TaskWish> task_wish_of(const Json& task);
 
 // The task in the form of tasks/get, without the result of one that is done.
-Json task_told(const std::string& id, const Job& job, std::chrono::steady_clock::time_point now);
+Json task_json(const std::string& id, const Job& job, std::chrono::steady_clock::time_point now);
 
 }  // namespace brig::serve

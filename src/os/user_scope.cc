@@ -118,7 +118,7 @@ class Manager {
       fail(errno_text(errno));
   }
 
-  // EXTERNAL: the kernel has told the peer who this process is. The user id is sent as text, in
+  // EXTERNAL: the peer knows this process from the kernel. The user id is sent as text, in
   // hexadecimal.
   void log_in() {
     std::string line("\0AUTH EXTERNAL ", 15);

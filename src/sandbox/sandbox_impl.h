@@ -124,7 +124,7 @@ struct Sandbox::Impl {
   // By path.
   std::map<std::string, LoadedLibrary> libraries_;
 
-  // All below.
+  // Guards everything below.
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
   std::vector<std::string> sources_;

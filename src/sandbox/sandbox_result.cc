@@ -11,7 +11,7 @@ namespace {
 // Replaces the message by words that are not the cell's: it no longer mentions any violation.
 void set_message(Report& report, std::string message) {
   report.message = std::move(message);
-  for (Violation& each : report.violations) each.told = false;
+  for (Violation& each : report.violations) each.mentioned = false;
 }
 
 void fail(ToolResult& result, Outcome outcome, std::string message) {

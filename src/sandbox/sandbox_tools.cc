@@ -273,12 +273,12 @@ namespace {
 
 // Whether clients see no difference. What a function does can't be compared.
 bool is_same(const Tool& a, const Tool& b) {
-  const auto told = [](const Tool& tool) {
+  const auto published = [](const Tool& tool) {
     const ToolAnnotations& is = tool.options.annotations;
     return std::tie(tool.description, tool.input_schema, tool.output_schema, tool.argv,
                     is.read_only, is.destructive, is.idempotent, is.open_world);
   };
-  return told(a) == told(b);
+  return published(a) == published(b);
 }
 
 }  // namespace

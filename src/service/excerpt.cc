@@ -132,7 +132,7 @@ std::vector<std::string> violation_lines(const Report& report, bool message_is_s
   std::vector<std::string> lines;
   std::size_t more = 0;
   for (const Violation& each : report.violations) {
-    if (each.told && message_is_shown) continue;
+    if (each.mentioned && message_is_shown) continue;
     if (lines.size() < kMostViolations)
       lines.push_back(fmt::format("{}: {}", printable(each.code), printable(sentence(each))));
     else

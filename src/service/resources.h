@@ -58,7 +58,7 @@ class McpResources {
     // Computed once, since that reads all bytes.
     bool is_text = false;
     std::chrono::steady_clock::time_point at;
-    Json told() const;
+    Json description() const;
   };
   // Oldest first.
   using Entries = std::list<Entry>;

@@ -88,7 +88,7 @@ std::shared_ptr<void> Service::on_tools_changed(std::function<void()> job) {
 }
 
 void Service::swap_in(std::shared_ptr<ServedSandbox> next) {
-  // What a client is told about a tool comes from its policy, too: its limits, and hints such as
+  // What a client reads about a tool comes from its policy, too: its limits, and hints such as
   // readOnlyHint.
   using Form = std::pair<Json, Policy>;
   std::map<std::string, Form> before, after;
