@@ -51,7 +51,7 @@ export function applyEvent(call, kind, data, now) {
     case 'output':
       call.output.add(
         data.stream === 'stderr' ? 'stderr' : 'stdout',
-        typeof data.text === 'string' ? data.text : fromBase64(data.base64 ?? ''),
+        typeof data.text === 'string' ? data.text : fromBase64(data.text_base64 ?? ''),
       );
       if (call.state === 'queued') call.state = 'running';
       break;
@@ -67,8 +67,8 @@ export function applyEvent(call, kind, data, now) {
       finish(call, { ...data.report, duration_ms: data.duration_ms }, now);
       call.result = data;
       if (!data.ok && data.error) call.message = String(data.error);
-      call.stdoutBytes = data.report?.stdout_bytes ?? data.report?.stdout_total ?? null;
-      call.stderrBytes = data.report?.stderr_bytes ?? data.report?.stderr_total ?? null;
+      call.stdoutBytes = data.report?.stdout_bytes ?? null;
+      call.stderrBytes = data.report?.stderr_bytes ?? null;
       break;
   }
 }

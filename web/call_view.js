@@ -130,7 +130,7 @@ export class CallView {
     this.told = state;
     const { call } = this;
     const usage = call.usage ?? {};
-    const memory = usage.memory_peak ?? usage.memory_peak_bytes;
+    const memory = usage.memory_peak_bytes;
     const report = call.result?.report ?? {};
     const facts = [
       ['Call', visible(call.id)],

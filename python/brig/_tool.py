@@ -70,7 +70,8 @@ class Tool:
 
     def listed(self) -> dict[str, Any]:
         """Returns the entry of this tool in the config of brig/c.h."""
-        listed: dict[str, Any] = {"name": self.name, "coerce": self.coerce, **self.annotations}
+        listed: dict[str, Any] = {"name": self.name, "coerce": self.coerce}
+        listed["annotations"] = self.annotations
         if self.typed:
             text = self.description
             if text is None:

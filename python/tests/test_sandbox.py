@@ -225,6 +225,14 @@ def test_arguments_that_are_not_json_are_refused_and_not_raised(
     assert box.call_sync("add", arguments).report.outcome == "invalid_arguments"
 
 
+def test_a_refused_call_has_the_members_of_every_result(box: brig.Sandbox) -> None:
+    refused, other = box.call_sync("add", {"a": object()}), box.call_sync("add", {"a": "x"})
+    assert refused.report.outcome == other.report.outcome == "invalid_arguments"
+    assert list(refused.report.to_json()) == list(other.report.to_json())
+    for part in ("usage", "steps"):
+        assert list(getattr(refused.report, part)) == list(getattr(other.report, part))
+
+
 def test_an_unknown_tool_is_told(box: brig.Sandbox) -> None:
     result = box.call_sync("nope")
     assert result.report.outcome == "unknown_tool" and "nope" in str(result.error)

@@ -9,8 +9,9 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "http/sse.h"
+#include "sandbox/event_json.h"
 #include "serve/embedded.h"
-#include "service/event_json.h"
+#include "service/old_names.h"
 #include "service/problem.h"
 #include "service/run_request.h"
 #include "tool/tool_formats.h"
@@ -149,11 +150,8 @@ void Api::show_capabilities(const ExchangePtr& exchange) {
 void Api::list_tools(const ExchangePtr& exchange, const CallerPtr& caller) {
   Json list = Json::array();
   for (const auto& tool :
-       service_.tools(*caller, exchange->request.parameter("query").value_or(""))) {
-    Json form = tool_as_json(*tool);
-    if (form["output_schema"].is_null()) form.erase("output_schema");
-    list.push_back(std::move(form));
-  }
+       service_.tools(*caller, exchange->request.parameter("query").value_or("")))
+    list.push_back(tool_as_json(*tool));
   exchange->respond(json_response({{"tools", std::move(list)}}));
 }
 
@@ -233,7 +231,9 @@ void Api::stream(const ExchangePtr& exchange, CallRequest request) {
     begin();
     const bool may_be_lost =
         event.kind == Event::Kind::output || event.kind == Event::Kind::progress;
-    out->stream->send(to_string(event.kind), data_of(event), !may_be_lost);
+    Json data = json_of(event);
+    add_old_names(data);
+    out->stream->send(to_string(event.kind), data, !may_be_lost);
   };
   observer.on_done = [out, begin, exchange](const ToolResult& result) {
     if (!out->stream)

@@ -11,7 +11,6 @@
 #include "base/time_text.h"
 #include "json/json_line.h"
 #include "json/json_text.h"
-#include "service/event_json.h"
 #include "service/left_files.h"
 #include "service/manifest_watch.h"
 
@@ -288,7 +287,12 @@ void Service::end(std::uint64_t number, ToolResult result) {
   metrics_.called(known ? call.summary.tool : "", result);
   record(call, result);
   keep(call, result);
-  if (!subscribers_->empty()) publish("finished", &call, call.summary.tool, data_of(result));
+  Event finished;
+  finished.kind = Event::Kind::finished;
+  finished.tool = call.summary.tool;
+  finished.call_id = call.summary.call_id;
+  finished.at = std::chrono::system_clock::now();
+  publish(finished, &call, &result);
   call.observer.on_done(std::move(result));
   call.served.reset();
   if (!retired_.empty()) sweep_retired();

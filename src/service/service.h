@@ -234,7 +234,8 @@ class Service {
   void end(std::uint64_t number, ToolResult result);
   void record(const ActiveCall& call, const ToolResult& result);
   void keep(const ActiveCall& call, const ToolResult& result);
-  void publish(const std::string& kind, const ActiveCall* call, const std::string& tool, Json data);
+  // `call`: the call that the event is about, or null. `result`: of a call that has ended.
+  void publish(const Event& event, const ActiveCall* call, const ToolResult* result = nullptr);
   // Replaces the manifest's tools, and the policy of the built-in ones; says what has changed.
   void swap_in(std::shared_ptr<ServedSandbox> next);
   void sweep_retired();

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "cell/answer.h"
 #include "helper/guest.h"
+#include "json/json_line.h"
 #include "json/json_text.h"
 #include "os/read.h"
 #include "os/write.h"
@@ -57,7 +58,7 @@ void send_error(const std::string& type, std::string message) {
   if (message.size() > kMaxMessage) message.resize(kMaxMessage);
   flush_output();
   const Json error{{"type", type}, {"message", message}};
-  const std::string text = error.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_line(error);
   std::string_view frame[] = {{}, text};
   send_frame(FrameKind::error, frame);
 }
