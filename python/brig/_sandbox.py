@@ -28,6 +28,7 @@ from brig._tool_info import ToolInfo as ToolInfo
 from brig._values import pack_arguments, unpack
 
 ToolLike = Union[Tool, Callable[..., Any]]
+Arguments = Optional[Mapping[str, Any]]
 
 _numbers = itertools.count(1)
 
@@ -37,7 +38,10 @@ def _by_name(items: Iterable[ToolLike]) -> dict[str, Tool]:
     for item in items:
         tool = as_tool(item)
         if tool.name in tools:
-            raise ConfigError(f"tool {tool.name!r}: two tools have this name; use brig.Tool(function, name=...) for one")
+            raise ConfigError(
+                f"tool {tool.name!r}: two tools have this name; "
+                "use brig.Tool(function, name=...) for one"
+            )
         tools[tool.name] = tool
     return tools
 
@@ -95,9 +99,10 @@ class Sandbox:
             raise ConfigError(f"timeout must be greater than 0, not {timeout}")
         self._policy = policy_json(
             policy, timeout=timeout, memory=memory, network=network, read=read, write=write,
-            read_optional=read_optional, write_optional=write_optional, noexec=noexec, protect=protect,
-            working_directory=working_directory, environment=environment, passthrough=passthrough,
-            unset=unset, preset=preset, user=user, output=output, result=result, processes=processes, scratch=scratch,
+            read_optional=read_optional, write_optional=write_optional, noexec=noexec,
+            protect=protect, working_directory=working_directory, environment=environment,
+            passthrough=passthrough, unset=unset, preset=preset, user=user, output=output,
+            result=result, processes=processes, scratch=scratch,
         )  # fmt: skip
         self._options = {
             "concurrency": concurrency,
@@ -171,7 +176,7 @@ class Sandbox:
     # --- calls ---
 
     def _request(
-        self, tool: str, arguments: Optional[Mapping[str, Any]], call_id: str, caller: str
+        self, tool: str, arguments: Arguments, call_id: str, caller: str
     ) -> Union[Request, ToolResult]:
         given: Any = {} if arguments is None else arguments
         try:
@@ -197,12 +202,7 @@ class Sandbox:
         return result
 
     def call_sync(
-        self,
-        tool: str,
-        arguments: Optional[Mapping[str, Any]] = None,
-        *,
-        call_id: str = "",
-        caller: str = "",
+        self, tool: str, arguments: Arguments = None, *, call_id: str = "", caller: str = ""
     ) -> ToolResult:
         """Calls a tool and waits for its result."""
         call_id = call_id or f"call-{secrets.token_hex(16)}"
@@ -224,12 +224,7 @@ class Sandbox:
         return self._result(tool, text)
 
     async def call(
-        self,
-        tool: str,
-        arguments: Optional[Mapping[str, Any]] = None,
-        *,
-        call_id: str = "",
-        caller: str = "",
+        self, tool: str, arguments: Arguments = None, *, call_id: str = "", caller: str = ""
     ) -> ToolResult:
         """Calls a tool. Cancelling the task ends the cell of the call at once."""
         native = await self._native()
