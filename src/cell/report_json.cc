@@ -132,6 +132,12 @@ std::string to_json(const Violation& violation) {
   return writer.take();
 }
 
+std::string to_json(const Connection& connection) {
+  Writer writer;
+  write(writer, connection);
+  return writer.take();
+}
+
 std::string to_json(const Report& report, int indent) {
   Writer writer;
   writer.object([&] {

@@ -108,9 +108,7 @@ bool Session::judge(const Target& target, const char* way) {
   begin_ = entry.begin;
   own_place_.host = target.address ? target.address->text() : target.name;
   own_place_.port = target.port;
-  const Rules& rules = cell_->settings().rules;
-  const Rules::Verdict verdict = target.address ? rules.judge_address(*target.address, target.port)
-                                                : rules.judge_name(target.name, target.port);
+  const Rules::Verdict verdict = cell_->judge(target);
   noted_->rule = verdict.rule;
   noted_->verdict = Connection::Verdict::allowed;
   if (!verdict.allowed) deny(verdict.rule, verdict.why);
@@ -134,7 +132,7 @@ std::string Session::sentence() const {
   const Target target{noted_->host, Address::parse(noted_->host), noted_->port};
   const std::string grant = target.text();
   if (noted_->verdict == Connection::Verdict::denied)
-    return noted_->rule.empty()
+    return noted_->rule.empty() && noted_->reason != kNotOfThisCall
                ? fmt::format(
                      "brig: {} can't be reached: {}; the operator can allow it with "
                      "network.allow = [\"{}\"]",

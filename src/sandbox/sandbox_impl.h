@@ -33,6 +33,7 @@ struct PreparedTool {
   std::optional<CommandTemplate> command;
   std::shared_ptr<Warden> warden;
   Limits limits;
+  Network network;
   std::vector<std::string> unset;  // variables that no argument of a call can bring back
 };
 

@@ -3,6 +3,13 @@
 #include "base/text.h"
 
 namespace brig::serve {
+namespace {
+
+// In an event and in a line of the audit log. A result has all that the report has.
+constexpr std::size_t kMostConnectionsTold = 64;
+
+}  // namespace
+
 double milliseconds_of(std::chrono::microseconds time) {
   return static_cast<double>(time.count()) / 1000;
 }
@@ -36,6 +43,17 @@ Json data_of(const std::vector<Violation>& violations) {
   return list;
 }
 
+void add_connections(Json& data, const Report& report) {
+  if (report.connections_total == 0) return;
+  Json list = Json::array();
+  for (const Connection& each : report.connections) {
+    if (list.size() == kMostConnectionsTold) break;
+    list.push_back(Json::parse(to_json(each)));
+  }
+  data["connections"] = std::move(list);
+  data["connections_total"] = report.connections_total;
+}
+
 Json data_of(const ToolResult& result) {
   const Report& report = result.report;
   Json data{
@@ -53,6 +71,7 @@ Json data_of(const ToolResult& result) {
       {"stdout_bytes", report.out.total},
       {"stderr_bytes", report.err.total}};
   if (report.usage.processes_peak) data["usage"]["processes_peak"] = *report.usage.processes_peak;
+  add_connections(data, report);
   return data;
 }
 

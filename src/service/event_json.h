@@ -14,5 +14,7 @@ double milliseconds_of(std::chrono::microseconds time);
 Json data_of(const Event& event);
 Json data_of(const ToolResult& result);
 Json data_of(const std::vector<Violation>& violations);
+// Adds the first connections of a call, and how many there were. Nothing if there were none.
+void add_connections(Json& data, const Report& report);
 
 }  // namespace brig::serve

@@ -74,6 +74,19 @@ TEST(EventJson, AnEndHasAllThatTheConsoleShows) {
   EXPECT_EQ(data_of(result)["message"], "other");
   result.report.usage.processes_peak.reset();
   EXPECT_FALSE(data_of(result)["usage"].contains("processes_peak"));
+  EXPECT_FALSE(data_of(result).contains("connections"));
+}
+
+TEST(EventJson, AnEndHasTheFirstConnections) {
+  ToolResult result = failed();
+  result.report.connections.assign(
+      100, {.host = "api.github.com", .port = 443, .verdict = Connection::Verdict::allowed});
+  result.report.connections_total = 5000;
+  const Json data = data_of(result);
+  ASSERT_EQ(data["connections"].size(), 64u);
+  EXPECT_EQ(data["connections"][63]["host"], "api.github.com");
+  EXPECT_EQ(data["connections"][63]["verdict"], "allowed");
+  EXPECT_EQ(data["connections_total"], 5000);
 }
 
 }  // namespace
