@@ -156,6 +156,8 @@ struct Connection {
 };
 
 [[nodiscard]] const char* to_string(Connection::Verdict verdict);
+// The connection as one JSON object, on one line.
+[[nodiscard]] std::string to_json(const Connection& connection);
 
 struct Report {
   Outcome outcome = Outcome::internal;

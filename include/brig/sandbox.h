@@ -16,6 +16,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,10 @@ struct CallOptions {
   bool shares = false;
   // Narrower limits for this call. A limit that can't be enforced for one call ends it as denied.
   CallLimits limits;
+  // A narrower network for this call: Network::none, with which it reaches no host and has its own
+  // loopback at most; or, where the policy has a list of hosts, another list whose entries that one
+  // covers. What the policy denies stays denied.
+  std::optional<Network> network;
   // Only for call(). Called on the caller's thread when a signal has interrupted the wait, and
   // every 100 ms. When it returns true, the call ends at once. For languages whose signal handlers
   // run only when their interpreter is back in charge.

@@ -93,6 +93,8 @@ struct CellRequest {
   std::vector<std::string> file_names;  // For messages.
   ProgressCallback on_progress;
   CallLimits limits;  // None is wider than the policy's.
+  // For Network::proxy: the hosts of this call. Null: all of the policy's.
+  std::shared_ptr<const egress::Rules> hosts;
   // For callers that drive the call themselves (see Interruption): returning true ends it.
   std::function<bool()> interrupted;
   // Who asks. Two callers never have cells in the same room.

@@ -203,6 +203,8 @@ std::string Call::defect(const CellRequest& request, bool single) {
 }
 
 std::string Call::narrow() {
+  // Before the request is sent, so that the tool does nothing before.
+  if (request_.hosts && cell_.way_out) cell_.way_out->narrow(request_.hosts);
   const CallLimits& own = request_.limits;
   if (own.cpu_time && !(cell_.cgroup && cell_.cgroup->counts_cpu()))
     return "cpu_time can't be narrowed for one call here, because no cgroup counts CPU time. Set "

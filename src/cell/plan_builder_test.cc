@@ -115,6 +115,65 @@ TEST(PlanBuilder, NoNetworkMeansNoTcpInLandlockToo) {
   EXPECT_EQ(build_plan(policy, {}, false).plan().landlock_net, 0u);
 }
 
+std::vector<std::uint32_t> way_out_ports(const Plan& plan) {
+  const std::uint32_t* begin = begin_of(plan, plan.way_out_ports);
+  return {begin, begin + plan.way_out_ports.count};
+}
+
+std::string variable(const BuiltPlan& built, const std::string& name) {
+  const auto found = built.environment.find(name);
+  return found == built.environment.end() ? "" : found->second;
+}
+
+TEST(PlanBuilder, AListOfHostsHasItsPortsInANetworkOfItsOwn) {
+  Policy policy;
+  EXPECT_TRUE(way_out_ports(build_plan(policy, {}, false).plan()).empty());
+  EXPECT_EQ(build_plan(policy, {}, false).egress, nullptr);
+  policy.network = Network::to({"a.example:5432", "b.example", "c.example:443"});
+  const BuiltPlan built = build_plan(policy, {}, false);
+  // The proxy's, those that the rules name, and those on which a refusal can be told.
+  EXPECT_EQ(way_out_ports(built.plan()), (std::vector<std::uint32_t>{3128, 443, 5432, 53, 80}));
+  EXPECT_EQ(built.egress->proxy_port, 3128);
+  EXPECT_EQ(built.plan().network_namespace, 2u);
+  EXPECT_EQ(built.plan().loopback_up, 1u);
+  EXPECT_EQ(built.plan().landlock_net, 0u);
+  EXPECT_TRUE(has(built.enforced, "network_proxy"));
+}
+
+// A connection that an earlier call has left in a listener's queue would be served as this call's.
+TEST(PlanBuilder, AListOfHostsNeverKeepsARoom) {
+  Policy policy;
+  policy.room = Room::as_new;
+  policy.network = Network::to({"a.example"});
+  EXPECT_EQ(build_plan(policy, {}, false).plan().keeps_room, 0u);
+}
+
+TEST(PlanBuilder, AListOfHostsSetsTheVariablesThatNameTheProxy) {
+  Policy policy;
+  policy.network = Network::to({"a.example:3128"});
+  const BuiltPlan built = build_plan(policy, {}, false);
+  // A rule has the usual port, so the proxy has the next.
+  for (const char* name : {"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"})
+    EXPECT_EQ(variable(built, name), "http://127.0.0.1:3129") << name;
+  EXPECT_EQ(variable(built, "no_proxy"), "localhost,127.0.0.1,::1");
+  EXPECT_EQ(variable(built, "NODE_USE_ENV_PROXY"), "1");
+  EXPECT_EQ(variable(built, "ALL_PROXY"), "");
+  policy.environment.set["http_proxy"] = "";
+  EXPECT_EQ(variable(build_plan(policy, {}, false), "http_proxy"), "");
+  EXPECT_EQ(variable(build_plan({}, {}, false), "http_proxy"), "");
+}
+
+TEST(PlanBuilder, AListOfHostsNeedsTheJail) {
+  for (const Isolation floor : {Isolation::landlock, Isolation::process}) {
+    Policy policy;
+    policy.network = Network::to({"a.example"});
+    policy.isolation = floor;
+    EXPECT_NE(refusal(policy).find("network: a list of hosts needs the jail floor"),
+              std::string::npos)
+        << refusal(policy);
+  }
+}
+
 TEST(FailureText, NamesThePathAndTheFix) {
   Policy policy;
   policy.files.read = {"/usr/share"};

@@ -145,6 +145,21 @@ void write_members(Out& out, const Steps& steps) {
   out.milliseconds("teardown_ms", steps.teardown);
 }
 
+template <typename Out>
+void write_members(Out& out, const Connection& connection) {
+  out.string("host", connection.host);
+  out.number("port", connection.port);
+  out.string("verdict", to_string(connection.verdict));
+  out.string("rule", connection.rule);
+  out.string("reason", connection.reason);
+  out.string("address", connection.address);
+  out.string("way", connection.way);
+  out.number("sent_bytes", connection.sent);
+  out.number("received_bytes", connection.received);
+  out.milliseconds("begin_ms", connection.begin);
+  out.milliseconds("duration_ms", connection.duration);
+}
+
 template <typename Part>
 Json value_of(const Part& part) {
   ValueMaker maker;
@@ -157,19 +172,7 @@ void write(Writer& writer, const Violation& violation) {
 }
 
 void write(Writer& writer, const Connection& connection) {
-  writer.object([&] {
-    writer.string("host", connection.host);
-    writer.number("port", connection.port);
-    writer.string("verdict", to_string(connection.verdict));
-    writer.string("rule", connection.rule);
-    writer.string("reason", connection.reason);
-    writer.string("address", connection.address);
-    writer.string("way", connection.way);
-    writer.number("sent_bytes", connection.sent);
-    writer.number("received_bytes", connection.received);
-    writer.milliseconds("begin_ms", connection.begin);
-    writer.milliseconds("duration_ms", connection.duration);
-  });
+  writer.object([&] { write_members(writer, connection); });
 }
 
 }  // namespace
@@ -187,6 +190,19 @@ Json json_of(const std::vector<Violation>& violations) {
   return list;
 }
 
+void add_connections(Json& object, const Report& report) {
+  // For an event and a line of the audit log. A result has all that the report has.
+  constexpr std::size_t kMost = 64;
+  if (report.connections_total == 0) return;
+  Json list = Json::array();
+  for (const Connection& each : report.connections) {
+    if (list.size() == kMost) break;
+    list.push_back(value_of(each));
+  }
+  object["connections"] = std::move(list);
+  object["connections_total"] = report.connections_total;
+}
+
 void add_bytes(Json& object, const std::string& name, const std::string& bytes) {
   if (is_valid_utf8(bytes))
     object[name] = bytes;
@@ -197,6 +213,12 @@ void add_bytes(Json& object, const std::string& name, const std::string& bytes) 
 std::string to_json(const Violation& violation) {
   Writer writer;
   write(writer, violation);
+  return writer.take();
+}
+
+std::string to_json(const Connection& connection) {
+  Writer writer;
+  write(writer, connection);
   return writer.take();
 }
 

@@ -15,6 +15,8 @@ double milliseconds_of(std::chrono::microseconds time);
 Json json_of(const Usage& usage);
 Json json_of(const Steps& steps);
 Json json_of(const std::vector<Violation>& violations);
+// Adds the first connections of a call, and how many there were. Nothing if there were none.
+void add_connections(Json& object, const Report& report);
 // Adds bytes under `name` if they are UTF-8, otherwise as base64 under `name` + "_base64".
 void add_bytes(Json& object, const std::string& name, const std::string& bytes);
 

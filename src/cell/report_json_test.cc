@@ -59,7 +59,35 @@ TEST(ReportJson, IsOneLineWithTheKeysInOrder) {
       R"("processes_peak":2},"steps":{"queue_ms":0.001,"dispatch_ms":0.002,)"
       R"("run_ms":0.003,"teardown_ms":0.004},"room":"fresh","enforced":["mounts","seccomp"],)"
       R"("violations":[{"code":"syscall.refused","what":"mount","target":"","rule":"","grant":"",)"
-      R"("retry":"never","count":3,"certain":true}]})");
+      R"("retry":"never","count":3,"certain":true}],"connections":[],"connections_total":0})");
+}
+
+TEST(ReportJson, HasEachConnection) {
+  Report report;
+  report.connections.push_back({.host = "api.github.com",
+                                .port = 443,
+                                .verdict = Connection::Verdict::allowed,
+                                .rule = "api.github.com:443",
+                                .reason = "",
+                                .address = "192.0.2.7",
+                                .way = "connect",
+                                .sent = 517,
+                                .received = 1 << 20,
+                                .begin = 1500us,
+                                .duration = 2s});
+  report.connections.push_back({.host = "\x80\n", .reason = "no rule allows it", .way = "dns"});
+  report.connections_total = 300;
+  const Json json = Json::parse(to_json(report));
+  EXPECT_EQ(
+      json["connections"][0].dump(),
+      R"({"host":"api.github.com","port":443,"verdict":"allowed","rule":"api.github.com:443",)"
+      R"("reason":"","address":"192.0.2.7","way":"connect","sent_bytes":517,)"
+      R"("received_bytes":1048576,"begin_ms":1.5,"duration_ms":2000.0})");
+  EXPECT_EQ(json["connections"][1]["host"], "\xEF\xBF\xBD\n");
+  EXPECT_EQ(json["connections"][1]["port"], 0);
+  EXPECT_EQ(json["connections"][1]["verdict"], "denied");
+  EXPECT_EQ(json["connections_total"], 300);
+  EXPECT_STREQ(to_string(Connection::Verdict::failed), "failed");
 }
 
 TEST(ReportJson, OfAnEmptyReportHasEmptyArraysAndNulls) {

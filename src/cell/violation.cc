@@ -240,8 +240,9 @@ std::string sentence(const Violation& violation) {
     return fmt::format("connections were refused at {}{}", violation.rule, raise());
   if (code == "network.refused")
     return fmt::format(
-        "it tried to use the network, which {} forbids; network = \"loopback\" gives it 127.0.0.1 "
-        "of its own, network = \"host\" the machine's whole network",
+        "it tried to use the network, which {} forbids; network.allow gives it the hosts that it "
+        "lists, network = \"loopback\" 127.0.0.1 of its own, network = \"host\" the "
+        "machine's whole network",
         violation.rule);
   if (code == "file.not_in_cell")
     return violation.grant.empty()

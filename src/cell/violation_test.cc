@@ -15,6 +15,84 @@ TEST(Violation, OfTheNetworkNamesTheLeastThatAllowsTheCall) {
   EXPECT_TRUE(made.certain);
 }
 
+Connection denied(std::string host, std::uint16_t port) {
+  Connection connection;
+  connection.host = std::move(host);
+  connection.port = port;
+  connection.reason = "no rule allows it";
+  return connection;
+}
+
+TEST(Violation, OfAHostNamesTheLineThatAllowsIt) {
+  std::vector<Violation> made;
+  add_refused_connections(made, {denied("files.example.org", 8443), denied("2001:db8::7", 22),
+                                 denied("looked.example.org", 0)});
+  ASSERT_EQ(made.size(), 3u);
+  EXPECT_EQ(made[0].target, "[2001:db8::7]:22");
+  EXPECT_EQ(made[0].grant, R"(network.allow = ["[2001:db8::7]:22"])");
+  EXPECT_EQ(made[1].code, "network.refused");
+  EXPECT_EQ(made[1].what, "connect");
+  EXPECT_EQ(made[1].target, "files.example.org:8443");
+  EXPECT_EQ(made[1].rule, "no rule allows it");
+  EXPECT_EQ(made[1].grant, R"(network.allow = ["files.example.org:8443"])");
+  EXPECT_EQ(made[1].retry, Retry::after_grant);
+  EXPECT_TRUE(made[1].certain);
+  EXPECT_EQ(sentence(made[1]),
+            "it could not reach 'files.example.org:8443': no rule allows it; network.allow = "
+            "[\"files.example.org:8443\"] allows it");
+  // Nobody knows on which port the tool would have connected.
+  EXPECT_EQ(made[2].what, "look up");
+  EXPECT_EQ(made[2].target, "looked.example.org");
+  EXPECT_EQ(made[2].grant, R"(network.allow = ["looked.example.org:443"])");
+  for (const Violation& each : made)
+    EXPECT_EQ(policy_from_toml(each.grant).network.mode, Network::proxy) << each.grant;
+}
+
+TEST(Violation, OfAHostIsCountedOnceForEachPlaceAndOnlyIfItWasDenied) {
+  Connection failed = denied("down.example.org", 443), open = denied("up.example.org", 443);
+  failed.verdict = Connection::Verdict::failed;
+  open.verdict = Connection::Verdict::allowed;
+  std::vector<Connection> all{failed, denied("a.example", 443), open, denied("a.example", 443),
+                              denied("a.example", 80)};
+  std::vector<Violation> made;
+  add_refused_connections(made, all);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_EQ(made[0].target, "a.example:80");
+  EXPECT_EQ(made[0].count, 1u);
+  EXPECT_EQ(made[1].target, "a.example:443");
+  EXPECT_EQ(made[1].count, 2u);
+
+  all.clear();
+  for (int i = 0; i < 100; ++i) all.push_back(denied("h" + std::to_string(i) + ".example", 443));
+  made.clear();
+  add_refused_connections(made, all);
+  EXPECT_EQ(made.size(), 32u);
+}
+
+TEST(Violation, OfAHostThatIsForbiddenGrantsNothing) {
+  Connection forbidden = denied("gist.github.com", 443);
+  forbidden.rule = "gist.github.com";
+  forbidden.reason = "network.deny has gist.github.com";
+  std::vector<Violation> made;
+  add_refused_connections(made, {forbidden});
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(made[0].rule, "network.deny has gist.github.com");
+  EXPECT_EQ(made[0].grant, "");
+  EXPECT_EQ(made[0].retry, Retry::never);
+  EXPECT_EQ(sentence(made[0]),
+            "it could not reach 'gist.github.com:443': network.deny has gist.github.com");
+}
+
+TEST(Violation, OfTooManyConnectionsNamesTheLimit) {
+  const Violation made = too_many_connections(7, 64);
+  EXPECT_EQ(made.code, "connections.refused");
+  EXPECT_EQ(made.rule, "limits.connections = 64");
+  EXPECT_EQ(made.grant, "limits.connections");
+  EXPECT_EQ(made.count, 7u);
+  EXPECT_EQ(sentence(made),
+            "connections were refused at limits.connections = 64; raise limits.connections");
+}
+
 TEST(Violation, OfACallIsGrantedOnlyIfAPolicyCan) {
   EXPECT_EQ(refused_call("ptrace", 1, Network::none, {}).grant, "syscalls.allow = [\"ptrace\"]");
   for (const char* name : {"mount", "clone(CLONE_NEW*)", "ioctl(TIOCSTI)", "socket(AF_NETLINK)"}) {

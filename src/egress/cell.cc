@@ -99,8 +99,34 @@ void Cell::serve_dns() {
   });
 }
 
+void Cell::narrow(std::shared_ptr<const Rules> rules) {
+  const std::lock_guard lock(mutex_);
+  rules_of_call_ = std::move(rules);
+}
+
+std::shared_ptr<const Rules> Cell::rules_of_call() const {
+  const std::lock_guard lock(mutex_);
+  return rules_of_call_;
+}
+
+Rules::Verdict Cell::judge(const Target& target) const {
+  const auto by = [&](const Rules& rules) {
+    return target.address ? rules.judge_address(*target.address, target.port)
+                          : rules.judge_name(target.name, target.port);
+  };
+  Rules::Verdict verdict = by(settings_->rules);
+  if (const auto narrower = rules_of_call(); verdict.allowed && narrower)
+    if (!by(*narrower).allowed) return {.allowed = false, .rule = "", .why = kNotOfThisCall};
+  return verdict;
+}
+
+bool Cell::knows_name(std::string_view name) const {
+  const auto narrower = rules_of_call();
+  return settings_->rules.knows_name(name) && (!narrower || narrower->knows_name(name));
+}
+
 void Cell::looked_up(const std::string& name) {
-  if (over_ || settings_->rules.knows_name(name) || unknown_names_.contains(name)) return;
+  if (over_ || knows_name(name) || unknown_names_.contains(name)) return;
   if (unknown_names_.size() < kMostLookUps) unknown_names_.insert(name);
 }
 
@@ -138,7 +164,7 @@ void Cell::end() {
     const auto is_this = [&](const Connection& each) { return each.host == name; };
     if (std::any_of(account_.connections.begin(), account_.connections.end(), is_this)) continue;
     if (Connection* connection = note({name, std::nullopt, 0}, "dns").connection)
-      connection->reason = "no rule allows it";
+      connection->reason = settings_->rules.knows_name(name) ? kNotOfThisCall : "no rule allows it";
   }
   over_ = true;
   error_code ignored;

@@ -23,6 +23,9 @@
 namespace brig::egress {
 
 class Session;
+// Why a host is denied that the policy allows: no policy can give it to this call.
+inline constexpr const char* kNotOfThisCall = "the hosts that this call was given leave it out";
+
 using Tcp = boost::asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
@@ -30,7 +33,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
  public:
   Cell(Proxy& proxy, std::shared_ptr<const Settings> settings, const Sockets& sockets);
 
-  // All of the following is for the loop's thread, except is_quiet().
+  // All of the following is for the loop's thread, except narrow() and is_quiet().
   void begin(Sockets sockets);
   // Ends every connection and closes everything. The account is complete after that.
   void end();
@@ -38,6 +41,13 @@ class Cell : public std::enable_shared_from_this<Cell> {
   // Whether nothing has come from the cell, and nothing waits to be taken. Any thread may ask as
   // long as end() has not been posted.
   bool is_quiet() const;
+
+  // See WayOut. The rules are there at once, not only when the loop comes to it. So no connection of
+  // a tool that is told to begin after this returns is judged without them.
+  void narrow(std::shared_ptr<const Rules> rules);
+  // By the rules of the policy, and those of the call.
+  Rules::Verdict judge(const Target& target) const;
+  bool knows_name(std::string_view name) const;
 
   Proxy& proxy() { return proxy_; }
   const Settings& settings() const { return *settings_; }
@@ -65,8 +75,12 @@ class Cell : public std::enable_shared_from_this<Cell> {
   bool accept_some(int listener, bool is_proxy);
   void serve_dns();
 
+  std::shared_ptr<const Rules> rules_of_call() const;
+
   Proxy& proxy_;
   const std::shared_ptr<const Settings> settings_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Rules> rules_of_call_;  // Null: none beside the policy's.
   const Clock::time_point made_ = Clock::now();
   std::vector<std::shared_ptr<Listener>> listeners_;
   std::shared_ptr<Listener> dns_;

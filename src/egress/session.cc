@@ -108,9 +108,7 @@ bool Session::judge(const Target& target, const char* way) {
   begin_ = entry.begin;
   own_place_.host = target.address ? target.address->text() : target.name;
   own_place_.port = target.port;
-  const Rules& rules = cell_->settings().rules;
-  const Rules::Verdict verdict = target.address ? rules.judge_address(*target.address, target.port)
-                                                : rules.judge_name(target.name, target.port);
+  const Rules::Verdict verdict = cell_->judge(target);
   noted_->rule = verdict.rule;
   noted_->verdict = Connection::Verdict::allowed;
   if (!verdict.allowed) deny(verdict.rule, verdict.why);
@@ -134,7 +132,7 @@ std::string Session::sentence() const {
   const Target target{noted_->host, Address::parse(noted_->host), noted_->port};
   const std::string grant = target.text();
   if (noted_->verdict == Connection::Verdict::denied)
-    return noted_->rule.empty()
+    return noted_->rule.empty() && noted_->reason != kNotOfThisCall
                ? fmt::format(
                      "brig: {} can't be reached: {}; the operator can allow it with "
                      "network.allow = [\"{}\"]",
@@ -150,6 +148,14 @@ Session::Task<bool> Session::read_more() {
                                                             redirect_error(use_awaitable, error));
   in_.append(bytes, size);
   co_return !error && !over_;
+}
+
+// Whether the bytes after the first `before` make it worth to read the head. A tool that sends one
+// byte at a time must not have all of them looked at each time.
+bool Session::may_hold_head(std::size_t before) const {
+  if (before == 0 || in_.size() >= kMaxHead) return true;
+  return in_.find("\n\r\n", before < 2 ? 0 : before - 2) != std::string::npos ||
+         in_.find("\n\n", before - 1) != std::string::npos;
 }
 
 // The tool connected to an address as if it had a network. The kernel says to which.
@@ -190,12 +196,14 @@ Session::Task<void> Session::serve_direct() {
 Session::Task<void> Session::serve_proxy() {
   HeadResult result;
   while (result.kind == HeadResult::Kind::more) {
-    if (!co_await read_more()) co_return;
-    if (in_.starts_with('\x05')) {
+    const std::size_t before = in_.size();
+    const bool got = co_await read_more();
+    if (!got) co_return;
+    if (in_[0] == '\x05') {
       co_await serve_socks();
       co_return;
     }
-    result = read_head(in_);
+    if (may_hold_head(before)) result = read_head(in_);
   }
   if (result.kind == HeadResult::Kind::refused) {
     answer_ = plain_answer(result.status, "brig: " + result.why);

@@ -65,6 +65,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<bool> send_all(Tcp::socket& to, std::string_view bytes);
   Task<bool> send_to_host(std::string_view bytes);
 
+  bool may_hold_head(std::size_t before) const;
   // Reads more from the tool into in_. False: there is no more.
   Task<bool> read_more();
   // Tells a denied or failed tool why, in its own protocol where that has a way to.

@@ -89,8 +89,13 @@ Session::Task<void> Session::send_up(const Target* target) {
   if (target && !co_await inspect(*target, first)) co_return end();
   if (first.kind == FirstBytes::Kind::http) {
     HeadResult result;
-    while ((result = read_head(in_)).kind == HeadResult::Kind::more)
-      if (!co_await read_more()) co_return end();
+    result = read_head(in_);
+    while (result.kind == HeadResult::Kind::more) {
+      const std::size_t before = in_.size();
+      const bool got = co_await read_more();
+      if (!got) co_return end();
+      if (may_hold_head(before)) result = read_head(in_);
+    }
     if (result.kind == HeadResult::Kind::refused || result.head.form != HttpHead::Form::origin ||
         !is_for(result.head.target, *target)) {
       deny(noted_->rule, result.kind == HeadResult::Kind::refused

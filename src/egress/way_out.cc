@@ -34,6 +34,8 @@ WayOut::~WayOut() {
   if (cell_) boost::asio::post(proxy_->loop(), [cell = std::move(cell_)] { cell->end(); });
 }
 
+void WayOut::narrow(std::shared_ptr<const Rules> rules) { cell_->narrow(std::move(rules)); }
+
 WayOut::Account WayOut::close() {
   if (!cell_) return {};
   const std::shared_ptr<Cell> cell = std::move(cell_);

@@ -41,6 +41,10 @@ class WayOut {
   WayOut(const WayOut&) = delete;
   WayOut& operator=(const WayOut&) = delete;
 
+  // From now on, what the tool asks for must be allowed by these rules too. For a call with a
+  // shorter list of hosts than its policy's: call it before the tool is told to begin. Any thread.
+  void narrow(std::shared_ptr<const Rules> rules);
+
   struct Account {
     // The first kMostConnections, in the order in which they began.
     std::vector<Connection> connections;

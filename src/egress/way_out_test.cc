@@ -119,6 +119,55 @@ TEST(WayOut, ATunnelCarriesBytesBothWays) {
   EXPECT_EQ(read_to_the_end(host), "");
 }
 
+std::string connect_to(const std::string& place) {
+  return "CONNECT " + place + " HTTP/1.1\r\nHost: " + place + "\r\n\r\n";
+}
+
+TEST(WayOut, ACallWithAShorterListReachesNothingElse) {
+  Ground ground;
+  ground.way_out->narrow(std::make_shared<const Rules>(std::vector<std::string>{"other.example"},
+                                                       std::vector<std::string>{}));
+  const std::string answer = read_to_the_end(ground.ask(connect_to(ground.address())));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 403 ")) << answer;
+  EXPECT_NE(answer.find("the hosts that this call was given leave it out"), std::string::npos)
+      << answer;
+  EXPECT_EQ(answer.find("network.allow"), std::string::npos) << "no grant helps: " << answer;
+  // What the call asks for beyond its policy is not given by its list.
+  EXPECT_NE(read_to_the_end(ground.ask(connect_to("other.example:443"))).find("no rule allows it"),
+            std::string::npos);
+  const WayOut::Account account = ground.way_out->close();
+  ASSERT_EQ(account.connections.size(), 2u);
+  for (const Connection& each : account.connections) {
+    EXPECT_EQ(each.verdict, Connection::Verdict::denied);
+    EXPECT_EQ(each.rule, "");
+    EXPECT_EQ(each.address, "");
+  }
+}
+
+TEST(WayOut, ACallReachesWhatItsShorterListHas) {
+  Ground ground;
+  ground.way_out->narrow(std::make_shared<const Rules>(std::vector<std::string>{ground.address()},
+                                                       std::vector<std::string>{}));
+  const UniqueFd tool = ground.ask(connect_to(ground.address()));
+  const UniqueFd host = accepted(ground.host);
+  EXPECT_EQ(read_some(tool), "HTTP/1.1 200 Connection established\r\n\r\n");
+}
+
+// A connection that comes right behind the narrowing must not overtake it, however busy the loop
+// is.
+TEST(WayOut, AShorterListHoldsForTheVeryNextConnection) {
+  const std::shared_ptr<const Rules> nothing =
+      std::make_shared<const Rules>(std::vector<std::string>{}, std::vector<std::string>{});
+  for (int i = 0; i < 300; ++i) {
+    Ground ground;
+    // The loop has just been woken for this one.
+    const UniqueFd before = ground.ask(connect_to("busy.example:443"));
+    ground.way_out->narrow(nothing);
+    const UniqueFd tool = ground.ask(connect_to(ground.address()));
+    ASSERT_TRUE(read_some(tool).starts_with("HTTP/1.1 403 ")) << i;
+  }
+}
+
 TEST(WayOut, AHostWithoutARuleIsRefusedInWords) {
   Ground ground;
   const UniqueFd tool =

@@ -237,22 +237,6 @@ bool is_below(std::string_view name, std::string_view parent) {
          name[name.size() - parent.size() - 1] == '.';
 }
 
-// Whether the deny rule covers everything that the allow rule allows.
-bool covers(const HostRule& deny, const HostRule& allow) {
-  if (deny.port != 0 && deny.port != allow.port) return false;
-  using Kind = HostRule::Kind;
-  switch (deny.kind) {
-    case Kind::name: return allow.kind == Kind::name && allow.name == deny.name;
-    case Kind::below:
-      return (allow.kind == Kind::below && allow.name == deny.name) ||
-             (allow.kind != Kind::addresses && is_below(allow.name, deny.name));
-    case Kind::addresses:
-      return allow.kind == Kind::addresses && deny.prefix <= allow.prefix &&
-             is_in_network(allow.address, deny.address, deny.prefix);
-  }
-  return false;
-}
-
 }  // namespace
 
 std::optional<HostRule> parse_host_rule(std::string_view text, RuleList list, std::string& fault) {
@@ -289,6 +273,21 @@ std::optional<std::string> normal_host_name(std::string_view text) {
   if (!name_fault(text).empty()) return std::nullopt;
   if (text.ends_with('.')) text.remove_suffix(1);
   return lower_name(text);
+}
+
+bool covers(const HostRule& wider, const HostRule& rule) {
+  if (wider.port != 0 && wider.port != rule.port) return false;
+  using Kind = HostRule::Kind;
+  switch (wider.kind) {
+    case Kind::name: return rule.kind == Kind::name && rule.name == wider.name;
+    case Kind::below:
+      return (rule.kind == Kind::below && rule.name == wider.name) ||
+             (rule.kind != Kind::addresses && is_below(rule.name, wider.name));
+    case Kind::addresses:
+      return rule.kind == Kind::addresses && wider.prefix <= rule.prefix &&
+             is_in_network(rule.address, wider.address, wider.prefix);
+  }
+  return false;
 }
 
 std::string why_without_effect(const HostRule& rule, const std::vector<HostRule>& deny) {

@@ -45,6 +45,9 @@ std::string to_text(const HostRule& rule);
 // could be taken for an address: its last part is a number, as in "127.1", "2130706433", "0x7f.1".
 std::optional<std::string> normal_host_name(std::string_view text);
 
+// Whether `wider` matches everything that the allow rule `rule` allows.
+bool covers(const HostRule& wider, const HostRule& rule);
+
 // Why the allow rule can never let anything through, given all rules; or "". As: a deny rule covers
 // it; it names this machine itself ("localhost").
 std::string why_without_effect(const HostRule& rule, const std::vector<HostRule>& deny);

@@ -21,6 +21,15 @@ TEST(OptionWords, AreTypedWithTheirValues) {
   EXPECT_EQ(in_option_words(R"(files.write = ["/a b\"c"])"), "--write '/a b\"c'");
   EXPECT_EQ(in_option_words("files.read = [\"/it's\"]"), "--read '/it'\\''s'");
   EXPECT_EQ(in_option_words("network = \"loopback\" gives"), "--net loopback gives");
+  EXPECT_EQ(in_option_words(R"(network.allow = ["a.example:443"] allows it)"),
+            "--allow a.example:443 allows it");
+  EXPECT_EQ(in_option_words(R"(network.allow = ["*.a.example:443"])"), "--allow '*.a.example:443'");
+  EXPECT_EQ(in_option_words(R"(network.allow = ["[2001:db8::1]:443"])"),
+            "--allow '[2001:db8::1]:443'");
+  EXPECT_EQ(in_option_words("network.deny has gist.github.com"), "--deny has gist.github.com");
+  EXPECT_EQ(in_option_words("limits.connections = 64; raise limits.upload, limits.download, "
+                            "limits.connection_time"),
+            "--connections 64; raise --upload, --download, --connection-time");
   EXPECT_EQ(in_option_words("isolation = \"landlock\""), "--isolation landlock");
   EXPECT_EQ(in_option_words("limits.processes = 64; raise"), "--processes 64; raise");
 }

@@ -79,6 +79,7 @@ TEST(Policy, DefaultIsValid) { EXPECT_EQ(fault(Policy{}), ""); }
 TEST(Policy, NamesAreThoseOfTheEnums) {
   EXPECT_STREQ(to_string(Network::none), "none");
   EXPECT_STREQ(to_string(Network::loopback), "loopback");
+  EXPECT_STREQ(to_string(Network::proxy), "proxy");
   EXPECT_STREQ(to_string(Network::host), "host");
   EXPECT_STREQ(to_string(Isolation::jail), "jail");
   EXPECT_STREQ(to_string(Isolation::landlock), "landlock");
@@ -90,6 +91,81 @@ TEST(Policy, RefusesAnEnumThatHasNoName) {
             "policy: network: not a Network; use none, loopback, proxy or host");
   EXPECT_EQ(fault([](Policy& p) { p.isolation = static_cast<Isolation>(-1); }),
             "policy: isolation: not an Isolation; use jail, landlock or process");
+}
+
+TEST(Policy, AListOfHostsIsAModeOfTheNetwork) {
+  const Network network = Network::to({"api.github.com", "*.pypi.org:443"}, {"gist.github.com"});
+  EXPECT_EQ(network.mode, Network::proxy);
+  EXPECT_EQ(network.allow, (std::vector<std::string>{"api.github.com", "*.pypi.org:443"}));
+  EXPECT_EQ(network.deny, std::vector<std::string>{"gist.github.com"});
+  EXPECT_EQ(fault([&](Policy& p) { p.network = network; }), "");
+  EXPECT_NE(network, Network::to({"api.github.com", "*.pypi.org:443"}));
+}
+
+TEST(Policy, AListOfHostsThatCanDoNothingIsRefused) {
+  EXPECT_EQ(fault([](Policy& p) { p.network = Network::proxy; }),
+            "policy: network.allow: is empty; list a host, or use network = \"none\"");
+  for (const Network::Mode mode : {Network::none, Network::loopback, Network::host}) {
+    const std::string has_no_effect = "has no effect with network = \""s + to_string(mode) +
+                                      "\"; use Network::to(), or leave the list out";
+    EXPECT_EQ(fault([&](Policy& p) {
+                p.network = mode;
+                p.network.allow = {"api.github.com"};
+              }),
+              "policy: network.allow: " + has_no_effect);
+    EXPECT_EQ(fault([&](Policy& p) {
+                p.network = mode;
+                p.network.deny = {"api.github.com"};
+              }),
+              "policy: network.deny: " + has_no_effect);
+  }
+}
+
+TEST(Policy, EveryHostIsChecked) {
+  const auto allow = [](const std::string& host) {
+    return fault([&](Policy& p) { p.network = Network::to({"ok.example", host}); });
+  };
+  for (const char* good : {"api.github.com", "API.GitHub.com.:8443", "*.pypi.org", "192.0.2.7:22",
+                           "10.2.0.0/16:5432", "[2001:db8::1]:443", "2001:db8::1"})
+    EXPECT_EQ(allow(good), "") << good;
+  for (const char* bad : {"", "*", "a.*.org", "https://a.example", "a.example:0", "a.example:x",
+                          "127.1", "0.0.0.0/0", "localhost"}) {
+    const std::string message = allow(bad);
+    EXPECT_EQ(message.find("policy: network.allow: '"s + bad + "': "), 0u) << bad << message;
+  }
+  const std::string denied = fault([](Policy& p) {
+    p.network = Network::to({"a.example"}, {"b.example", "http://c.example"});
+  });
+  EXPECT_EQ(denied.find("policy: network.deny: 'http://c.example': "), 0u) << denied;
+}
+
+TEST(Policy, ARuleThatAnotherTakesBackIsRefused) {
+  const auto of = [](std::vector<std::string> allow, std::vector<std::string> deny) {
+    return fault([&](Policy& p) { p.network = Network::to(allow, deny); });
+  };
+  EXPECT_EQ(of({"*.github.com"}, {"gist.github.com"}), "");
+  const std::string message = of({"ok.example", "gist.github.com"}, {"*.github.com"});
+  EXPECT_EQ(message.find("policy: network.allow: 'gist.github.com': "), 0u) << message;
+  EXPECT_NE(message.find("*.github.com"), std::string::npos) << message;
+}
+
+TEST(Policy, BoundsTheNumberOfHostsAndPorts) {
+  Policy policy;
+  policy.network = Network::to(std::vector<std::string>(256, "a.example"),
+                               std::vector<std::string>(256, "b.example"));
+  EXPECT_EQ(fault(policy), "");
+  policy.network.deny.emplace_back("b.example");
+  EXPECT_EQ(fault(policy), "policy: network.deny: more than 256 entries; list fewer");
+  policy.network.allow.emplace_back("a.example");
+  EXPECT_EQ(fault(policy), "policy: network.allow: more than 256 entries; list fewer");
+
+  policy.network = Network::proxy;
+  for (int port = 1; port <= 64; ++port)
+    policy.network.allow.push_back("a.example:" + std::to_string(port));
+  policy.network.allow.emplace_back("b.example:64");
+  EXPECT_EQ(fault(policy), "");
+  policy.network.allow.emplace_back("a.example:65");
+  EXPECT_EQ(fault(policy), "policy: network.allow: names 65 ports; a cell can have at most 64");
 }
 
 // The ends of a range are valid, their neighbours are not, and the message names the field and the
@@ -123,6 +199,8 @@ TEST(Policy, DurationsHaveRanges) {
       "grace", [](Limits& l, Ms v) { l.grace = v; }, 0ms, 60s, -1ms, 60'001ms);
   expect_range<Ms>(
       "cpu_time", [](Limits& l, Ms v) { l.cpu_time = v; }, 1ms, 24h, 0ms, Ms::min());
+  expect_range<Ms>(
+      "connection_time", [](Limits& l, Ms v) { l.connection_time = v; }, 1ms, 24h, 0ms, 24h + 1ms);
 }
 
 TEST(Policy, SizesHaveRanges) {
@@ -138,6 +216,10 @@ TEST(Policy, SizesHaveRanges) {
       "scratch", [](Limits& l, Size v) { l.scratch = v; }, 64_KiB, kEnd, 64_KiB - 1, kEnd + 1);
   expect_range<Size>(
       "file_size", [](Limits& l, Size v) { l.file_size = v; }, 0, kEnd, 0, kEnd + 1);
+  expect_range<Size>(
+      "upload", [](Limits& l, Size v) { l.upload = v; }, 0, kEnd, 0, kEnd + 1);
+  expect_range<Size>(
+      "download", [](Limits& l, Size v) { l.download = v; }, 0, kEnd, 0, ~Size{0});
 }
 
 TEST(Policy, CountsHaveRanges) {
@@ -146,6 +228,8 @@ TEST(Policy, CountsHaveRanges) {
       "processes", [](Limits& l, Count v) { l.processes = v; }, 1, 32768, 0, 32769);
   expect_range<Count>(
       "open_files", [](Limits& l, Count v) { l.open_files = v; }, 16, 1048576, 15, ~Count{0});
+  expect_range<Count>(
+      "connections", [](Limits& l, Count v) { l.connections = v; }, 1, 4096, 0, 4097);
 }
 
 TEST(Policy, CpusHaveARange) {

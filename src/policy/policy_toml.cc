@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "os/trusted_file.h"
+#include "policy/host_rule.h"
 #include "policy/policy_fault.h"
 
 namespace brig {
@@ -263,26 +264,45 @@ class PolicyReader {
     }
   }
 
+  // What to say of hosts that don't stand in a table; "" if these are none.
+  static std::string why_no_mode(const ConfigNode& node) {
+    constexpr std::string_view kExample = "network = { allow = [\"api.github.com:443\"] }";
+    if (node.as_array() != nullptr) return fmt::format("hosts stand in a table: {}", kExample);
+    const std::string* text = node.as_string();
+    if (text == nullptr) return "";
+    if (*text == to_string(Network::proxy))
+      return fmt::format("\"proxy\" needs the hosts: {}", kExample);
+    if (text->find_first_of(".:") == std::string::npos) return "";
+    std::string fault;
+    return parse_host_rule(*text, RuleList::allow, fault)
+               ? fmt::format(
+                     "{} is a host; hosts stand in a table: network = {{ allow = [\"{}\"] }}",
+                     in_quotes(*text), *text)
+               : fmt::format("{} is no mode; hosts stand in a table: {}", in_quotes(*text),
+                             kExample);
+  }
+
   // network = "loopback", or a table of hosts.
   void read_network(const TomlEntry& entry) {
     constexpr std::string_view kWhat = "an array of hosts such as [\"api.github.com:443\"]";
     const ConfigTable* table = entry.node->as_table();
     if (table == nullptr) {
-      const std::string* text = entry.node->as_string();
-      if (text != nullptr && *text == to_string(Network::proxy))
-        return reader_.fault(entry,
-                             "\"proxy\" needs the hosts: network = { allow = "
-                             "[\"api.github.com:443\"] }");
-      if (const auto mode = choice<Network::Mode>(
-              entry, {Network::none, Network::loopback, Network::host}))
+      if (const std::string fault = why_no_mode(*entry.node); !fault.empty())
+        return reader_.fault(entry, fault);
+      if (const auto mode =
+              choice<Network::Mode>(entry, {Network::none, Network::loopback, Network::host}))
         policy_.network = *mode;
       return;
     }
-    policy_.network = Network::proxy;
+    Network network(Network::proxy);
+    bool are_read = true;
     for (const TomlEntry& list : entries(*table, "network", kNetwork)) {
-      auto& hosts = list.key == "allow" ? policy_.network.allow : policy_.network.deny;
-      set(hosts, strings(list, fmt::format("network.{}", list.key), kWhat));
+      auto hosts = strings(list, fmt::format("network.{}", list.key), kWhat);
+      are_read = are_read && hosts;
+      set(list.key == "allow" ? network.allow : network.deny, std::move(hosts));
     }
+    // A list that could not be read is not an empty one.
+    if (are_read) policy_.network = std::move(network);
   }
 
   void read_environment(const ConfigTable& table) {
@@ -319,13 +339,16 @@ class PolicyReader {
       }
     }
     if (place == places_.end()) place = places_.find(fault.field);
+    // A list that is missing: the line of its table.
+    if (place == places_.end() && fault.field == "network.allow") place = places_.find("network");
     const std::string field = place_.scope.prefix + fault.field;
     // A fault only together with the base's values, such as too many of something.
     if (place == places_.end()) {
       reader_.faults().add(place_.line, fmt::format("{}: {}", field, fault.text));
       return;
     }
-    const std::string& shown = fault.item.empty() ? place->second.shown : field;
+    const bool exact = fault.item.empty() && place->first == fault.field;
+    const std::string& shown = exact ? place->second.shown : field;
     reader_.faults().add(place->second.line, fmt::format("{}: {}", shown, fault.text));
   }
 

@@ -153,6 +153,76 @@ TEST(PolicyToml, TakesDottedKeysAndInlineTablesToo) {
   EXPECT_EQ(policy_from_toml("[environment.set]\nA = 'b'").environment.set.at("A"), "b");
 }
 
+TEST(PolicyToml, HostsStandInATableOfTheNetwork) {
+  const Network both = Network::to({"api.github.com:443", "*.pypi.org"}, {"gist.github.com"});
+  for (const char* text :
+       {"[network]\nallow = ['api.github.com:443', '*.pypi.org']\ndeny = ['gist.github.com']",
+        "network = { allow = ['api.github.com:443', '*.pypi.org'], deny = ['gist.github.com'] }",
+        "network.allow = ['api.github.com:443', '*.pypi.org']\nnetwork.deny = ['gist.github.com']"})
+    EXPECT_EQ(policy_from_toml(text).network, both) << text;
+  EXPECT_EQ(policy_from_toml("network.allow = ['a.example']").network, Network::to({"a.example"}));
+}
+
+TEST(PolicyToml, TheLimitsOfConnectionsAreReadAsTheOthers) {
+  const Limits limits = policy_from_toml(
+                            "[limits]\nconnections = 8\nupload = '1M'\ndownload = 2048\n"
+                            "connection_time = '90s'")
+                            .limits;
+  EXPECT_EQ(limits.connections, 8u);
+  EXPECT_EQ(limits.upload, 1_MiB);
+  EXPECT_EQ(limits.download, 2_KiB);
+  EXPECT_EQ(limits.connection_time, 90s);
+  EXPECT_FALSE(limits.named);
+  EXPECT_EQ(fault("[limits]\n\nconnections = 0"),
+            "p.toml:3: limits.connections: 0 is out of range; use 1 to 4096");
+  EXPECT_EQ(fault("[limits]\nconnection_time = '0s'"),
+            "p.toml:2: limits.connection_time: 0 ms is out of range; use 1 ms to 24 h");
+  EXPECT_EQ(fault("connections = 8"),
+            "p.toml:1: unknown key 'connections'; it belongs in [limits]");
+}
+
+TEST(PolicyToml, ABadHostHasItsLine) {
+  EXPECT_EQ(fault("[network]\nallow = [\n  'a.example',\n  '*',\n]").substr(0, 29),
+            "p.toml:4: network.allow: '*':");
+  EXPECT_EQ(fault("[network]\nallow = ['a.example']\ndeny = [\n'b.example',\n'x:y']").substr(0, 30),
+            "p.toml:5: network.deny: 'x:y':");
+  EXPECT_EQ(fault("[network]\n\nallow = ['a.example']\ndeny = ['a.example']").substr(0, 37),
+            "p.toml:3: network.allow: 'a.example':");
+  EXPECT_EQ(fault("[network]\nallow = [1]"),
+            "p.toml:2: network.allow[0]: expected a string, got an integer");
+}
+
+TEST(PolicyToml, ATableOfTheNetworkHasHosts) {
+  const std::string empty = "is empty; list a host, or use network = \"none\"";
+  EXPECT_EQ(fault("\nnetwork = {}"), "p.toml:2: network.allow: " + empty);
+  EXPECT_EQ(fault("[network]\n\nallow = []"), "p.toml:3: network.allow: " + empty);
+  EXPECT_EQ(fault("\n[network]\ndeny = ['a.example']"), "p.toml:2: network.allow: " + empty);
+  EXPECT_EQ(fault("[network]\nallow = 'a.example'"),
+            "p.toml:2: network.allow: expected an array of hosts such as [\"api.github.com:443\"], "
+            "got 'a.example'");
+  EXPECT_TRUE(contains(fault("[network]\nalow = ['a.example']"),
+                       "p.toml:2: unknown key 'alow' in [network]; did you mean 'allow'?"));
+}
+
+// Who writes a host where a mode stands is shown where hosts stand.
+TEST(PolicyToml, AHostInPlaceOfAModeIsShownTheTable) {
+  EXPECT_EQ(fault("network = 'api.github.com'"),
+            "p.toml:1: network: 'api.github.com' is a host; hosts stand in a table: network = { "
+            "allow = [\"api.github.com\"] }");
+  EXPECT_EQ(fault("network = '10.2.0.0/16:5432'"),
+            "p.toml:1: network: '10.2.0.0/16:5432' is a host; hosts stand in a table: network = { "
+            "allow = [\"10.2.0.0/16:5432\"] }");
+  EXPECT_EQ(fault("network = 'https://api.github.com/'"),
+            "p.toml:1: network: 'https://api.github.com/' is no mode; hosts stand in a table: "
+            "network = { allow = [\"api.github.com:443\"] }");
+  EXPECT_EQ(fault("network = ['a.example']"),
+            "p.toml:1: network: hosts stand in a table: network = { allow = "
+            "[\"api.github.com:443\"] }");
+  EXPECT_EQ(fault("network = 'proxy'"),
+            "p.toml:1: network: \"proxy\" needs the hosts: network = { allow = "
+            "[\"api.github.com:443\"] }");
+}
+
 TEST(PolicyToml, EveryNameOfTheEnumsReadsBack) {
   for (const Network::Mode network : {Network::none, Network::loopback, Network::host}) {
     EXPECT_EQ(policy_from_toml("network = '"s + to_string(network) + "'").network, network);

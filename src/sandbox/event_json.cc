@@ -38,6 +38,7 @@ void add_end(Json& event, const ToolResult& result) {
   event["usage"] = json_of(report.usage);
   event["steps"] = json_of(report.steps);
   event["violations"] = json_of(report.violations);
+  add_connections(event, report);
 }
 
 }  // namespace brig

@@ -96,6 +96,21 @@ TEST(EventJson, AnEndHasAllThatTheConsoleShows) {
   EXPECT_EQ(json["message"], "other");
 }
 
+TEST(EventJson, AnEndHasTheFirstConnections) {
+  ToolResult result = failed();
+  Json json = Json::object();
+  add_end(json, result);
+  EXPECT_FALSE(json.contains("connections"));
+  result.report.connections.assign(
+      100, {.host = "api.github.com", .port = 443, .verdict = Connection::Verdict::allowed});
+  result.report.connections_total = 5000;
+  add_end(json, result);
+  ASSERT_EQ(json["connections"].size(), 64u);
+  EXPECT_EQ(json["connections"][63]["host"], "api.github.com");
+  EXPECT_EQ(json["connections"][63]["verdict"], "allowed");
+  EXPECT_EQ(json["connections_total"], 5000);
+}
+
 // What stands in an event stands in a report under the same name, with the same text.
 TEST(EventJson, PartsOfAReportAreThoseOfTheReport) {
   const ToolResult result = failed();

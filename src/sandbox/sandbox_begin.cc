@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cell/call_limits.h"
 #include "json/json_text.h"
+#include "policy/narrower_network.h"
 #include "sandbox/sandbox_impl.h"
 
 namespace brig {
@@ -77,6 +78,14 @@ void narrow(CallLimits& limits, const CallLimits& more) {
     const auto& theirs = more.*each.own;
     if (theirs && (!mine || *theirs < *mine)) mine = theirs;
   });
+}
+
+// Gives the call its own hosts. Returns what is wrong with them, or "".
+std::string narrow(CellRequest& request, const Network& own, const Network& policy) {
+  if (std::string fault = why_not_narrower(own, policy); !fault.empty()) return fault;
+  if (policy.mode == Network::proxy)
+    request.hosts = std::make_shared<const egress::Rules>(own.allow, own.deny);
+  return "";
 }
 
 // Sends the arguments as JSON text, which a tool's function reads. Returns what is wrong, or "".
@@ -165,6 +174,10 @@ std::shared_ptr<SandboxCall> Sandbox::Impl::begin(const std::string& name, Json 
                    fmt::format("unknown tool: {}", in_quotes(name.substr(0, 100))));
   if (const std::string wide = wider(options.limits, call->tool->limits, "limits."); !wide.empty())
     return refused(Outcome::invalid_arguments, wide);
+  if (options.network)
+    if (std::string fault = narrow(call->request, *options.network, call->tool->network);
+        !fault.empty())
+      return refused(Outcome::invalid_arguments, std::move(fault));
   call->request.limits = options.limits;
   call->request.asked = call->asked;
   call->request.interrupted = std::move(options.interrupted);

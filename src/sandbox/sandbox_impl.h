@@ -33,6 +33,7 @@ struct PreparedTool {
   std::optional<CommandTemplate> command;
   std::shared_ptr<Warden> warden;
   Limits limits;
+  Network network;
   // Variables that no argument of a call can bring back.
   std::vector<std::string> unset;
 };

@@ -100,13 +100,9 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
 std::shared_ptr<const PreparedTool> Sandbox::Impl::prepare(
     const std::shared_ptr<const Tool>& tool) {
   const Policy& policy = tool->options.policy ? *tool->options.policy : policy_;
-  PreparedTool made{tool,
-                    Schema(tool->input_schema),
-                    std::nullopt,
-                    std::nullopt,
-                    warden_for(*tool, policy),
-                    policy.limits,
-                    policy.environment.unset};
+  PreparedTool made{tool,           Schema(tool->input_schema), std::nullopt,
+                    std::nullopt,   warden_for(*tool, policy),  policy.limits,
+                    policy.network, policy.environment.unset};
   if (tool->output_schema) made.output.emplace(*tool->output_schema);
   if (!tool->argv.empty())
     made.command.emplace(tool->argv, parameters_of(*tool), defaults_of(*tool));

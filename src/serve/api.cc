@@ -61,6 +61,17 @@ bool take(Exchange& exchange, Json& body, const char* key, Json::value_t type, J
   return true;
 }
 
+// Takes the network that a request asks for; answers if it is none.
+bool take_network(Exchange& exchange, Json& body, std::optional<Network>& network) {
+  const auto found = body.find("network");
+  if (found == body.end()) return true;
+  const std::string fault =
+      found->is_null() ? "network must not be null; leave it out" : read_network(*found, network);
+  if (!fault.empty()) exchange.respond(problem(422, "invalid-arguments", fault));
+  body.erase(found);
+  return fault.empty();
+}
+
 bool nothing_else(Exchange& exchange, const Json& body) {
   if (body.empty()) return true;
   exchange.respond(
@@ -75,7 +86,8 @@ std::optional<Response> problem_of(const ToolResult& result) {
     case Outcome::unknown_tool: return problem(404, "unknown-tool", result.error);
     case Outcome::invalid_arguments:
       return problem(422,
-                     result.error.starts_with("limits.") && result.error.ends_with(" of the policy")
+                     (result.error.starts_with("limits.") || result.error.starts_with("network")) &&
+                             result.error.ends_with(" of the policy")
                          ? "wider-policy"
                          : "invalid-arguments",
                      result.error);
@@ -163,7 +175,7 @@ void Api::call_tool(const ExchangePtr& exchange, const CallerPtr& caller, const 
   Json id;
   if (!take(*exchange, *body, "arguments", Json::value_t::object, request.arguments) ||
       !take(*exchange, *body, "call_id", Json::value_t::string, id) ||
-      !nothing_else(*exchange, *body))
+      !take_network(*exchange, *body, request.network) || !nothing_else(*exchange, *body))
     return;
   if (id.is_string()) request.call_id = id.get<std::string>();
   start(exchange, std::move(request));
@@ -180,7 +192,8 @@ void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
   request.tool = kRunCommand;
   Json id, limits;
   if (!take(*exchange, *body, "call_id", Json::value_t::string, id) ||
-      !take(*exchange, *body, "limits", Json::value_t::object, limits))
+      !take(*exchange, *body, "limits", Json::value_t::object, limits) ||
+      !take_network(*exchange, *body, request.network))
     return;
   if (id.is_string()) request.call_id = id.get<std::string>();
   if (const std::string fault = read_limits(limits, request.limits); !fault.empty())
@@ -305,7 +318,7 @@ void Api::submit_job(const ExchangePtr& exchange, const CallerPtr& caller) {
   Json tool;
   if (!take(*exchange, *body, "tool", Json::value_t::string, tool) ||
       !take(*exchange, *body, "arguments", Json::value_t::object, request.arguments) ||
-      !nothing_else(*exchange, *body))
+      !take_network(*exchange, *body, request.network) || !nothing_else(*exchange, *body))
     return;
   if (!tool.is_string())
     return exchange->respond(problem(422, "invalid-arguments", "tool is missing"));

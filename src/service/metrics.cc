@@ -68,6 +68,12 @@ struct Metrics::Impl {
       counter("brig_oom_kills_total", "Calls that the kernel ended at their memory limit");
   prometheus::Family<Counter>& violations =
       counters("brig_violations_total", "Refused actions of tools in their cells, by code");
+  prometheus::Family<Counter>& reached = counters(
+      "brig_connections_total",
+      "Connections of tools through brig's proxy, by verdict; unlisted: beyond a report's 256");
+  prometheus::Family<Counter>& carried =
+      counters("brig_connection_bytes_total",
+               "Bytes of the connections that reports list, by direction from the tool's side");
   Gauge& running = gauge("brig_calls_running", "Calls that are running");
   Gauge& waiting = gauge("brig_calls_waiting", "Calls that are waiting for a place");
   Gauge& ready = gauge("brig_cells_ready", "Cells that are ready for a call");
@@ -115,6 +121,8 @@ struct Metrics::Impl {
   Histogram& teardown = step("teardown");
   Counter& out = bytes.Add({{"stream", "stdout"}});
   Counter& err = bytes.Add({{"stream", "stderr"}});
+  Counter& to_hosts = carried.Add({{"direction", "sent"}});
+  Counter& from_hosts = carried.Add({{"direction", "received"}});
 
   std::set<std::string> tools;
   // Tools come and go with manifests; only this many have series of their own.
@@ -182,6 +190,14 @@ void Metrics::called(const std::string& tool, const ToolResult& result) {
   }
   for (const Violation& each : report.violations)
     impl_->violations.Add({{"code", each.code}}).Increment(static_cast<double>(each.count));
+  for (const Connection& each : report.connections) {
+    impl_->reached.Add({{"verdict", to_string(each.verdict)}}).Increment();
+    impl_->to_hosts.Increment(static_cast<double>(each.sent));
+    impl_->from_hosts.Increment(static_cast<double>(each.received));
+  }
+  if (const auto listed = report.connections.size(); report.connections_total > listed)
+    impl_->reached.Add({{"verdict", "unlisted"}})
+        .Increment(static_cast<double>(report.connections_total - listed));
   impl_->queue.Observe(seconds(report.steps.queue));
   if (report.steps.run.count() > 0) {
     impl_->dispatch.Observe(seconds(report.steps.dispatch));

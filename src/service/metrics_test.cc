@@ -41,6 +41,28 @@ TEST(Metrics, CountCallsByToolAndOutcome) {
       << "only of those that ran: " << text;
 }
 
+TEST(Metrics, CountConnectionsByVerdictAndTheirBytes) {
+  Metrics metrics;
+  ToolResult result;
+  const auto add = [&](Connection::Verdict verdict, std::uint64_t sent, std::uint64_t received) {
+    result.report.connections.push_back(
+        {.host = "a.example", .verdict = verdict, .sent = sent, .received = received});
+  };
+  add(Connection::Verdict::allowed, 100, 2000);
+  add(Connection::Verdict::allowed, 1, 2);
+  add(Connection::Verdict::denied, 0, 0);
+  result.report.connections_total = 10;
+  metrics.called("get", result);
+  const std::string text = metrics.text({});
+  for (const char* line : {"brig_connections_total{verdict=\"allowed\"} 2",
+                           "brig_connections_total{verdict=\"denied\"} 1",
+                           "brig_connections_total{verdict=\"unlisted\"} 7",
+                           "brig_connection_bytes_total{direction=\"sent\"} 101",
+                           "brig_connection_bytes_total{direction=\"received\"} 2002"})
+    EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
+  EXPECT_EQ(text.find("a.example"), std::string::npos) << "a tool must not make labels";
+}
+
 TEST(Metrics, AToolThatIsNoneHasNoNameOfItsOwn) {
   Metrics metrics;
   metrics.called("", failed());

@@ -68,4 +68,27 @@ std::string read_limits(const Json& json, CallLimits& limits) {
   return "";
 }
 
+std::string read_network(const Json& json, std::optional<Network>& network) {
+  if (json.is_null()) return "";
+  if (json.is_string() && json == to_string(Network::none)) {
+    network = Network::none;
+    return "";
+  }
+  const auto allow = json.is_object() ? json.find("allow") : json.end();
+  if (!json.is_object() || allow == json.end())
+    return "network must be \"none\", or hosts such as {\"allow\": [\"api.github.com:443\"]}";
+  for (const auto& member : json.items())
+    if (member.key() != "allow")
+      return fmt::format("network: {} is unknown; a request has only \"allow\"",
+                         in_quotes(member.key()));
+  if (!allow->is_array()) return "network.allow must be a list of hosts";
+  std::vector<std::string> hosts;
+  for (const Json& each : *allow) {
+    if (!each.is_string()) return "network.allow must be a list of hosts";
+    hosts.push_back(each.get<std::string>());
+  }
+  network = Network::to(std::move(hosts));
+  return "";
+}
+
 }  // namespace brig::serve

@@ -55,5 +55,35 @@ TEST(RunLimits, WhatIsNoSuchValueIsRefused) {
   }
 }
 
+std::string network_fault(const char* text) {
+  std::optional<Network> network;
+  const std::string fault = read_network(Json::parse(text), network);
+  EXPECT_FALSE(network) << text;
+  return fault;
+}
+
+TEST(RunNetwork, IsNoneOrAListOfHosts) {
+  std::optional<Network> network;
+  EXPECT_EQ(read_network(Json(), network), "");
+  EXPECT_FALSE(network);
+  EXPECT_EQ(read_network("none", network), "");
+  EXPECT_EQ(network, Network(Network::none));
+  EXPECT_EQ(
+      read_network(Json::parse(R"({"allow": ["api.github.com", "*.pypi.org:443"]})"), network), "");
+  EXPECT_EQ(network, Network::to({"api.github.com", "*.pypi.org:443"}));
+}
+
+TEST(RunNetwork, WhatIsNoSuchNetworkIsRefused) {
+  for (const char* text : {R"("host")", R"("loopback")", R"("proxy")", R"("api.github.com")", "7",
+                           "true", R"(["api.github.com"])", "{}", R"({"deny": []})"})
+    EXPECT_TRUE(network_fault(text).starts_with("network must be \"none\", or hosts such as"))
+        << text << network_fault(text);
+  EXPECT_EQ(network_fault(R"({"allow": "api.github.com"})"),
+            "network.allow must be a list of hosts");
+  EXPECT_EQ(network_fault(R"({"allow": [7]})"), "network.allow must be a list of hosts");
+  EXPECT_EQ(network_fault(R"({"allow": ["a.example"], "deny": []})"),
+            "network: 'deny' is unknown; a request has only \"allow\"");
+}
+
 }  // namespace
 }  // namespace brig::serve

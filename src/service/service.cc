@@ -206,6 +206,7 @@ std::variant<AcceptedCall, Refusal> Service::start(CallRequest request, CallObse
     options.shares = true;
   }
   options.limits = request.limits;
+  options.network = std::move(request.network);
   const auto on_done = [this, number](ToolResult result) {
     // Runs on a thread of the sandbox's.
     auto held = std::make_shared<ToolResult>(std::move(result));

@@ -77,6 +77,7 @@ struct CallRequest {
   std::string peer, via;  // for the audit log: "127.0.0.1:4711", "mcp"
   Trace trace;
   CallLimits limits;
+  std::optional<Network> network;
   // If the tool was looked up before start() is called.
   FoundTool found;
 };

@@ -18,7 +18,7 @@ constexpr std::size_t kLongestPath = 200;
 // Bytes: arguments in a line of the audit log; what is kept of a call that has ended.
 constexpr std::size_t kMostInAudit = 64 * 1024, kMostOutputKept = 2 * 1024,
                       kMostOfACall = 16 * 1024;
-constexpr int kMostViolationsKept = 20;
+constexpr int kMostViolationsKept = 20, kMostConnectionsKept = 20;
 
 }  // namespace
 
@@ -104,6 +104,7 @@ void Service::record(const ActiveCall& call, const ToolResult& result) {
             {"span", {{"trace_id", call.trace.trace_id}, {"span_id", call.trace.span_id}}}};
   if (!call.trace.parent_id.empty()) line["span"]["parent_id"] = call.trace.parent_id;
   if (!report.violations.empty()) line["violations"] = json_of(report.violations);
+  add_connections(line, report);
   // Where these stood before 0.2; until 0.3.
   add_old_names(line);
   for (const char* stream : {"stdout_bytes", "stderr_bytes"}) {
@@ -133,12 +134,15 @@ void Service::keep(const ActiveCall& call, const ToolResult& result) {
   add_end("stdout_end", result.report.out.bytes);
   add_end("stderr_end", result.report.err.bytes);
   std::string text = json_line(data);
-  // A long message, or many violations.
+  // A long message, or many violations or connections.
   if (text.size() > kMostOfACall) {
     data["message"] = data["message"].get<std::string>().substr(0, kMostOutputKept);
     if (data["violations"].size() > kMostViolationsKept)
       data["violations"].erase(data["violations"].begin() + kMostViolationsKept,
                                data["violations"].end());
+    if (data.contains("connections") && data["connections"].size() > kMostConnectionsKept)
+      data["connections"].erase(data["connections"].begin() + kMostConnectionsKept,
+                                data["connections"].end());
     text = json_line(data);
   }
   if (text.size() <= 4 * kMostOfACall) history_.add(call.caller, std::move(text));
