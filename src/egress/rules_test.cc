@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <brig/error.h>
+#include <linux/rtnetlink.h>
+
+#include "testing/own_network.h"
 
 namespace brig::egress {
 namespace {
@@ -87,6 +90,21 @@ TEST(Rules, JudgeWhatANameLeadsTo) {
   EXPECT_EQ(why("192.0.2.7"), "network.deny has 192.0.2.0/24");
   EXPECT_EQ(why("1.1.1.1"), "network.deny has 1.0.0.0/8:443");
   EXPECT_TRUE(rules.judge_resolved(at("1.1.1.1"), 80).allowed);
+}
+
+TEST(RulesKernel, DenyAPublicAddressOfThisMachineUnlessItIsListed) {
+  const int result = in_own_network([] {
+    if (!add_route("9.9.9.0", 24, RTN_LOCAL)) return 1;
+    const Rules rules({"a.example", "9.9.9.10:443"}, {});
+    if (!rules.judge_resolved(at("9.9.8.9"), 443).allowed) return 2;
+    const Rules::Verdict verdict = rules.judge_resolved(at("9.9.9.9"), 443);
+    if (verdict.allowed || verdict.why != "9.9.9.9 is an address of this machine") return 3;
+    if (!rules.judge_resolved(at("9.9.9.10"), 443).allowed) return 4;
+    if (rules.judge_resolved(at("9.9.9.10"), 80).allowed) return 5;
+    return 0;
+  });
+  if (result == kNoNetwork) GTEST_SKIP() << "no network of one's own can be made here";
+  EXPECT_EQ(result, 0);
 }
 
 TEST(Rules, KnowTheNamesThatAnyPortIsAllowedFor) {

@@ -186,6 +186,7 @@ TEST(HostRule, ThatADenyRuleCoversHasNoEffect) {
                                                                   {"aexample", "*.example"},
                                                                   {"b.aexample", "*.example"},
                                                                   {"10.0.0.0/8", "10.2.0.0/16"},
+                                                                  {"10.0.0.0/8", "10.0.0.0/16"},
                                                                   {"192.0.2.7", "::/0"},
                                                                   {"a.example", "0.0.0.0/0"},
                                                                   {"192.0.2.7", "192.0.2.7:80"}})
