@@ -65,8 +65,8 @@ class InC {
   // As to_json(result) has it: the report is in the result.
   Json call(const Json& request) {
     const std::string text = request.dump();
-    const std::string lines = taken(brig_c_sandbox_call(box_, text.data(), text.size(), nullptr, 0,
-                                                        nullptr, nullptr));
+    const std::string lines =
+        taken(brig_c_sandbox_call(box_, text.data(), text.size(), nullptr, 0, nullptr, nullptr));
     const std::size_t end = lines.find('\n');
     Json result = Json::parse(lines.substr(0, end));
     result["report"] = Json::parse(lines.substr(end + 1));
@@ -106,8 +106,7 @@ std::map<std::string, Json> events_of(Client& client, const std::string& last) {
 Client streaming(const Serve& serve, const std::string& method, const std::string& path,
                  const std::string& body = "") {
   Client client = serve.client();
-  client.request(method, path, body,
-                 {{"Accept", "text/event-stream"}});
+  client.request(method, path, body, {{"Accept", "text/event-stream"}});
   EXPECT_EQ(client.read_head().status, 200);
   return client;
 }
@@ -120,8 +119,8 @@ TEST(SameJson, AResultHasTheSameNamesEverywhere) {
   const Json by_http = serve.post("/v1/tools/shell/call", body).json();
   Client stream = streaming(serve, "POST", "/v1/tools/shell/call", body.dump());
   const Json by_stream = events_of(stream, "result")["result"];
-  const Result cli = brig_program(
-      {"call", "--manifest", serve.manifest(), "--json", "shell", kArguments.dump()});
+  const Result cli =
+      brig_program({"call", "--manifest", serve.manifest(), "--json", "shell", kArguments.dump()});
   EXPECT_EQ(in_c["report"]["outcome"], "exit") << in_c;
   EXPECT_TRUE(in_c["report"].contains("stderr_base64")) << in_c;
   EXPECT_FALSE(in_c["report"]["violations"].empty()) << in_c;
@@ -172,8 +171,8 @@ TEST(SameJson, AToolHasTheSameNamesEverywhere) {
   InC c(serve.manifest());
   const Json in_c = c.tools();
   const Json by_http = serve.get("/v1/tools").json()["tools"];
-  const Json cli = Json::parse(
-      brig_program({"tools", "--manifest", serve.manifest(), "--format", "json"}).out);
+  const Json cli =
+      Json::parse(brig_program({"tools", "--manifest", serve.manifest(), "--format", "json"}).out);
   ASSERT_FALSE(in_c.empty());
   ASSERT_EQ(by_http.size(), in_c.size());
   for (std::size_t i = 0; i < in_c.size(); ++i) {
