@@ -1,0 +1,117 @@
+"""Runs commands in cells of `brig run`, and outside of them; and asks the internet what it saw."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Sequence
+
+import addresses as at
+
+PROGRAM = os.environ.get("BRIG_PROGRAM", "brig")
+SOON = 60.0
+PATH = "/usr/local/bin:/usr/bin:/bin"
+VARIABLES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+             "NODE_USE_ENV_PROXY", "GRPC_PROXY", "grpc_proxy", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND"]  # fmt: skip
+BARE = ["env", *(word for name in VARIABLES for word in ("-u", name))]
+# Where nothing listens.
+DEAD_PROXY = {name: "http://127.0.0.1:9" for name in VARIABLES[:4]}
+
+numbers = itertools.count()
+
+
+class Internet:
+    """What tests ask of internet.py, see there."""
+
+    def __init__(self) -> None:
+        self.stream = socket.socket(socket.AF_UNIX)
+        self.stream.connect(at.CONTROL)
+        self.lines = self.stream.makefile("rwb")
+
+    def ask(self, word: str, **more: Any) -> Any:
+        self.lines.write(json.dumps({"do": word, **more}).encode() + b"\n")
+        self.lines.flush()
+        answer = json.loads(self.lines.readline())
+        assert "is" in answer, answer
+        return answer["is"]
+
+    def script(self, name: str, *steps: dict[str, Any]) -> None:
+        self.ask("dns.script", name=name, steps=list(steps))
+
+    def asked(self, name: str) -> int:
+        """How many questions about that name came to the resolver, of whichever type."""
+        return sum(count for key, count in self.ask("dns.counts").items() if key.split()[0] == name)
+
+    def seen(self, *addresses: str) -> list[tuple[str, str, int]]:
+        """What was begun on the wire: protocol, address and port; with addresses, only to those."""
+        rows = [(row[0], row[1], row[2]) for row in self.ask("wire.seen")]
+        return [row for row in rows if not addresses or row[1] in addresses]
+
+    def dialled(self) -> list[tuple[str, str, int]]:
+        """All but questions to the resolver."""
+        return [row for row in self.seen() if row[1] not in (at.RESOLVER4, at.RESOLVER6)]
+
+
+@dataclass
+class Result:
+    status: int
+    out: str
+    err: str
+    report: dict[str, Any]
+
+    def connections(self, host: str, port: int) -> list[dict[str, Any]]:
+        return [each for each in self.report["connections"] if (each["host"], each["port"]) == (host, port)]
+
+    def verdicts(self, host: str, port: int) -> set[str]:
+        return {each["verdict"] for each in self.connections(host, port)}
+
+    def refusals(self) -> list[dict[str, Any]]:
+        return [each for each in self.report["violations"] if each["code"] == "network.refused"]
+
+    def told(self) -> str:
+        return json.dumps(self.report, indent=1) + self.err
+
+
+def given(env: dict[str, str]) -> dict[str, str]:
+    return {"CA": at.CA, "PYTHONDONTWRITEBYTECODE": "1", **env}
+
+
+def brig_words(allow: Sequence[str], env: dict[str, str], options: Sequence[str]) -> list[str]:
+    words = [PROGRAM, "run", "--json", *options, "--read", at.PUBLIC]
+    for rule in allow:
+        words += ["--allow", rule]
+    for name, value in given(env).items():
+        words += ["--env", f"{name}={value}"]
+    return words
+
+
+def in_cell(
+    argv: Sequence[str], allow: Sequence[str], env: dict[str, str] = {}, options: Sequence[str] = (), stdin: str = ""
+) -> Result:
+    """`options` come before --allow and can hold a policy of their own."""
+    done = subprocess.run(
+        [*brig_words(allow, env, options), "--", *argv], input=stdin, capture_output=True, text=True,
+        timeout=300, env={"PATH": PATH, "HOME": at.OWN, "LANG": "C.UTF-8"},
+    )  # fmt: skip
+    assert done.stdout.startswith("{"), f"no report: {done.stdout}{done.stderr}"
+    report = json.loads(done.stdout)
+    return Result(done.returncode, report["stdout"], report["stderr"] + done.stderr, report)
+
+
+def python_in_cell(code: str, allow: Sequence[str], *words: str, options: Sequence[str] = ()) -> Result:
+    """`code` can import guests/cell.py; its words are sys.argv[1:]."""
+    return in_cell(["/usr/bin/python3", "-c", code, *words], allow, {"PYTHONPATH": at.GUESTS}, options)
+
+
+def outside(script: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    place = Path(at.OWN, f"outside-{next(numbers)}")
+    place.mkdir()
+    environment = {"PATH": PATH, "HOME": str(place), "LANG": "C.UTF-8", **given(env)}
+    return subprocess.run(
+        ["sh", "-ec", script], cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+    )

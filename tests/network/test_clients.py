@@ -1,0 +1,76 @@
+"""Every client of clients.py: without brig, allowed, and denied; with proxy variables, and without."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import addresses as at
+from cells import BARE, DEAD_PROXY, Internet, Result, in_cell, outside
+from clients import BUILT, CLIENTS, Client
+
+CASES = [pytest.param(client, id=client.name, marks=[pytest.mark.quick] if client.quick else []) for client in CLIENTS]
+each_client = pytest.mark.parametrize("client", CASES)
+WAYS = {"variables": [], "bare": BARE}
+each_way = pytest.mark.parametrize("way", WAYS)
+
+
+@pytest.fixture(autouse=True)
+def prepared(request: pytest.FixtureRequest) -> None:
+    client = request.getfixturevalue("client")
+    if client.build:
+        assert not request.getfixturevalue("built")[client.name]
+
+
+def run(client: Client, way: str, allow: list[str]) -> Result:
+    options = [*client.options, *(["--read", BUILT] if client.build else [])]
+    return in_cell([*WAYS[way], "sh", "-ec", client.script], allow, client.env, options)
+
+
+@each_client
+def test_works_without_brig(client: Client, internet: Internet) -> None:
+    """What fails here is a defect of the row."""
+    done = outside(client.script, client.env)
+    assert (done.returncode, done.stdout.strip()) == (0, client.output), f"{done.stdout}\n{done.stderr}"
+    assert internet.dialled(), "the tap sees what goes out"
+
+
+@each_client
+def test_heeds_variables_as_its_row_says(client: Client, internet: Internet) -> None:
+    done = outside(client.script, client.env | DEAD_PROXY)
+    works = (done.returncode, done.stdout.strip()) == (0, client.output)
+    assert works != client.heeds, f"{done.stdout}\n{done.stderr}"
+
+
+@each_way
+@each_client
+def test_allowed(client: Client, way: str, internet: Internet, brig: None) -> None:
+    result = run(client, way, client.rules)
+    assert (result.status, result.out.strip()) == (0, client.output), result.told()
+    assert result.verdicts(client.host, client.port) == {"allowed"}, result.told()
+    for connection in result.connections(client.host, client.port):
+        assert connection["rule"] == client.rules[0], result.told()
+    assert not result.refusals(), result.told()
+
+
+@each_way
+@each_client
+def test_denied(client: Client, way: str, internet: Internet, brig: None) -> None:
+    """The cell has a way out, and a listener on that port: it is this host that is not allowed."""
+    result = run(client, way, [f"unrelated.example.org:{client.port}"])
+    assert result.out.strip() != client.output, result.told()
+    assert result.status != 0, result.told()
+    wanted = f"{client.host}:{client.port}"
+    assert result.verdicts(client.host, client.port) == {"denied"}, result.told()
+    grants = [each["grant"] for each in result.refusals()]
+    assert any(f'"{wanted}"' in grant for grant in grants), f"{wanted} is not in {grants}\n{result.told()}"
+    # Not a question about its name, and nothing else, went out.
+    assert internet.seen() == [], result.told()
+
+
+# Not about a client.
+@pytest.mark.parametrize("client", [CLIENTS[0]], ids=["all"])
+def test_names_are_the_documents(client: Client) -> None:
+    assert len({each.name for each in CLIENTS}) == len(CLIENTS)
