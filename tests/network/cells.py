@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Sequence
@@ -21,6 +22,8 @@ VARIABLES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_prox
 BARE = ["env", *(word for name in VARIABLES for word in ("-u", name))]
 # Where nothing listens.
 DEAD_PROXY = {name: "http://127.0.0.1:9" for name in VARIABLES[:4]}
+
+MARKER = ("udp", at.ROUTER4, 9)
 
 numbers = itertools.count()
 
@@ -49,8 +52,22 @@ class Internet:
 
     def seen(self, *addresses: str) -> list[tuple[str, str, int]]:
         """What was begun on the wire: protocol, address and port; with addresses, only to those."""
+        self.flush()
         rows = [(row[0], row[1], row[2]) for row in self.ask("wire.seen")]
-        return [row for row in rows if not addresses or row[1] in addresses]
+        return [row for row in rows if row != MARKER and (not addresses or row[1] in addresses)]
+
+    def flush(self) -> None:
+        """Until the tap has read all that went out: a packet of this test's own comes last."""
+
+        def markers() -> int:
+            return sum(row[3] for row in self.ask("wire.seen") if tuple(row[:3]) == MARKER)
+
+        before, end = markers(), time.monotonic() + SOON
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packets:
+            packets.sendto(b"marker", MARKER[1:])
+        while markers() == before:
+            assert time.monotonic() < end, "the tap is dead"
+            time.sleep(0.01)
 
     def dialled(self) -> list[tuple[str, str, int]]:
         """All but questions to the resolver."""

@@ -93,10 +93,10 @@ python3 -m pip install -q --no-input --retries 0 --no-cache-dir --disable-pip-ve
 PYTHONPATH=lib python3 -c 'import tinywheel'
 """, "hello from a wheel", True, ["*.pypi.test:443"], {"PIP_CERT": at.CA}, ROOMY),
     Client("npm", "npm", "`npm install` from one registry", "registry.npm.test", 443, """
-export npm_config_cache="$PWD/cache" npm_config_update_notifier=false npm_config_fetch_retries=0
-npm install --silent --no-audit --no-fund --registry https://registry.npm.test/ tinypackage
+export npm_config_cache="$PWD/cache" npm_config_cafile="$CA" npm_config_update_notifier=false npm_config_fetch_retries=0
+npm install --loglevel=error --no-audit --no-fund --registry https://registry.npm.test/ tinypackage >&2
 node -p 'require("tinypackage")'
-""", "hello from a package", True, env={"NODE_EXTRA_CA_CERTS": at.CA}, options=ROOMY),
+""", "hello from a package", True, options=ROOMY),
     Client("apt", "apt", "`apt-get update` and `download` over HTTPS", "deb.example.org", 443, """
 URL=https://deb.example.org
 """ + APT, "hello from a deb", True, options=ROOMY),
@@ -147,7 +147,8 @@ cp {at.GUESTS}/get.go .
 GOCACHE="$PWD/cache" GO111MODULE=off CGO_ENABLED=0 go build -o get get.go
 """),
     Client("java", "default-jdk-headless", "`HttpClient`", "api.example.org", 443, f"""
-java -Djavax.net.ssl.trustStore={BUILT}/java/trust -cp {BUILT}/java Get https://api.example.org/hello
+java -Djavax.net.ssl.trustStore={BUILT}/java/trust -Djavax.net.ssl.trustStorePassword=changeit \\
+  -cp {BUILT}/java Get https://api.example.org/hello
 """, hello("api.example.org"), False, options=ROOMY, build=f"""
 javac -d . {at.GUESTS}/Get.java
 keytool -importcert -noprompt -alias tests -file {at.CA} -keystore trust -storepass changeit 2>/dev/null
@@ -155,7 +156,7 @@ keytool -importcert -noprompt -alias tests -file {at.CA} -keystore trust -storep
     Client("psql", "postgresql-client-15", "PostgreSQL, with TLS", "db.example.org", at.POSTGRES, """
 /usr/lib/postgresql/15/bin/psql -XAtc "select 'hello from ' || current_database() || ' ' || ssl from pg_stat_ssl where pid = pg_backend_pid()" \\
   "host=db.example.org user=tester password=public dbname=postgres sslmode=verify-full sslrootcert=$CA connect_timeout=20"
-""", "hello from postgres true", False, quick=True),
+""", "hello from postgres true", False),
     Client("psql-address", "postgresql-client-15", "PostgreSQL, by its address", DB4, at.POSTGRES, f"""
 /usr/lib/postgresql/15/bin/psql -XAtc "select 'hello from ' || current_database()" \\
   "host={DB4} user=tester password=public dbname=postgres sslmode=disable connect_timeout=20"

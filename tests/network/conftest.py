@@ -10,6 +10,10 @@ import cells
 import clients
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "quick: of the subset that needs few packages and little time")
+
+
 @pytest.fixture(scope="session")
 def connected() -> cells.Internet:
     assert os.environ.get("BRIG_GROUND"), "run this in ground.py; see scripts/test-network"
@@ -27,7 +31,8 @@ def brig() -> None:
     """The program, with what is tested here."""
     told = subprocess.run([cells.PROGRAM, "run", "--help"], capture_output=True, text=True)
     if "--allow " not in told.stdout:
-        pytest.skip("this brig has no --allow")
+        tell = pytest.fail if os.environ.get("BRIG_MUST_WORK") == "1" else pytest.skip
+        tell("this brig has no --allow")
 
 
 @pytest.fixture(scope="session")

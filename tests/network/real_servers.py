@@ -151,17 +151,15 @@ def python_servers() -> None:
         start(name, sys.executable, str(HERE / f"serve_{name}.py"))
 
 
-def start_all(quick: bool) -> None:
-    """Those that are missing are all named at once. A quick ground has none of these but PostgreSQL, if it is here."""
+def start_all() -> None:
+    """Those that are missing are all named at once."""
     missing = []
-    wanted = [ssh, postgres, redis, nginx, python_servers] if not quick else [postgres]
-    for server in wanted:
+    for server in (ssh, postgres, redis, nginx, python_servers):
         try:
             server()
         except Missing as error:
             missing.append(error.strerror)
-    if missing and not quick:
+    if missing:
         raise OSError(0, "; ".join(missing))
-    ports = [at.POSTGRES, at.REDIS, at.NGINX, at.GRPC, at.GRPC_TLS, at.WS, at.WSS]
-    for port in ports if not quick else ports[: 1 - len(missing)]:
+    for port in (at.POSTGRES, at.REDIS, at.NGINX, at.GRPC, at.GRPC_TLS, at.WS, at.WSS):
         answers(port)
