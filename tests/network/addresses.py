@@ -10,6 +10,8 @@ RESOLVER4, RESOLVER6 = "198.51.100.53", "2001:db8:53::53"
 # Every address of these networks is one of the internet's own, so a server on a port is at all of them.
 NETWORKS4 = ["198.51.100.0/24", "203.0.113.0/24"]
 NETWORKS6 = ["2001:db8:1::/48"]
+# Nobody is there: the router says so of the first, and nothing at all of the second.
+GONE, LOST = "203.0.113.250", "203.0.113.251"
 # What no rule with a name may lead to, although the route to it is there: a cloud's metadata, private
 # networks of four kinds. A connection that comes this far has been made by brig.
 FORBIDDEN4 = ["169.254.169.254", "168.63.129.16", "100.100.100.200", "10.66.0.1", "172.16.66.1", "192.168.66.1"]

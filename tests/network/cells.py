@@ -23,6 +23,7 @@ BARE = ["env", *(word for name in VARIABLES for word in ("-u", name))]
 # Where nothing listens.
 DEAD_PROXY = {name: "http://127.0.0.1:9" for name in VARIABLES[:4]}
 
+PLACES6 = "[{}]/{}".format(*at.NETWORKS6[0].split("/"))
 MARKER = ("udp", at.ROUTER4, 9)
 
 numbers = itertools.count()
@@ -98,9 +99,18 @@ def given(env: dict[str, str]) -> dict[str, str]:
     return {"CA": at.CA, "PYTHONDONTWRITEBYTECODE": "1", **env}
 
 
-def brig_words(allow: Sequence[str], env: dict[str, str], options: Sequence[str]) -> list[str]:
+def with_networks(rules: Sequence[str]) -> list[str]:
+    """With the addresses of the internet, on the ports of rules with names.
+
+    They are all from documents, and a name may lead to such a place only if a rule lists it.
+    """
+    ports = sorted({rule.rpartition(":")[2] for rule in rules if not rule[0].isdigit() and rule[0] != "["})
+    return [*rules, *(f"{each}:{port}" for port in ports for each in (at.NETWORKS4[1], PLACES6))]
+
+
+def brig_words(rules: Sequence[str], env: dict[str, str], options: Sequence[str]) -> list[str]:
     words = [PROGRAM, "run", "--json", *options, "--read", at.PUBLIC]
-    for rule in allow:
+    for rule in rules:
         words += ["--allow", rule]
     for name, value in given(env).items():
         words += ["--env", f"{name}={value}"]
@@ -108,11 +118,13 @@ def brig_words(allow: Sequence[str], env: dict[str, str], options: Sequence[str]
 
 
 def in_cell(
-    argv: Sequence[str], allow: Sequence[str], env: dict[str, str] = {}, options: Sequence[str] = (), stdin: str = ""
+    argv: Sequence[str], allow: Sequence[str], env: dict[str, str] = {}, options: Sequence[str] = (), stdin: str = "",
+    alone: bool = False,
 ) -> Result:
-    """`options` come before --allow and can hold a policy of their own."""
+    """`options` come before --allow and can hold a policy of their own. `alone`: these rules and no other."""
+    rules = allow if alone else with_networks(allow)
     done = subprocess.run(
-        [*brig_words(allow, env, options), "--", *argv], input=stdin, capture_output=True, text=True,
+        [*brig_words(rules, env, options), "--", *argv], input=stdin, capture_output=True, text=True,
         timeout=300, env={"PATH": PATH, "HOME": at.OWN, "LANG": "C.UTF-8"},
     )  # fmt: skip
     assert done.stdout.startswith("{"), f"no report: {done.stdout}{done.stderr}"
@@ -120,9 +132,12 @@ def in_cell(
     return Result(done.returncode, report["stdout"], report["stderr"] + done.stderr, report)
 
 
-def python_in_cell(code: str, allow: Sequence[str], *words: str, options: Sequence[str] = ()) -> Result:
+def python_in_cell(
+    code: str, allow: Sequence[str], *words: str, options: Sequence[str] = (), alone: bool = False
+) -> Result:
     """`code` can import guests/cell.py; its words are sys.argv[1:]."""
-    return in_cell(["/usr/bin/python3", "-c", code, *words], allow, {"PYTHONPATH": at.GUESTS}, options)
+    argv = ["/usr/bin/python3", "-c", code, *words]
+    return in_cell(argv, allow, {"PYTHONPATH": at.GUESTS}, options, alone=alone)
 
 
 def outside(script: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:

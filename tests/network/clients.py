@@ -103,22 +103,22 @@ URL=https://deb.example.org
     Client("apt-http", "apt", "the same over HTTP", "deb.example.org", 80, """
 URL=http://deb.example.org
 """ + APT, "hello from a deb", True, options=ROOMY),
-    Client("urllib", "python3", "Python's own", "api.example.org", 443, """
+    Client("urllib", "python3", "`urlopen`", "api.example.org", 443, """
 python3 -c '
 import urllib.request
 print(urllib.request.urlopen("https://api.example.org/hello", timeout=20).read().decode(), end="")'
 """, hello("api.example.org"), True, env={"SSL_CERT_FILE": at.CA}, quick=True),
-    Client("requests", "python3-requests", "", "api.example.org", 443, """
+    Client("requests", "python3-requests", "`requests.get`", "api.example.org", 443, """
 python3 -c '
 import requests
 print(requests.get("https://api.example.org/hello", timeout=20).text, end="")'
 """, hello("api.example.org"), True, env={"REQUESTS_CA_BUNDLE": at.CA}),
-    Client("httpx", "python3-httpx", "", "api.example.org", 443, """
+    Client("httpx", "python3-httpx", "`httpx.get`", "api.example.org", 443, """
 python3 -c '
 import httpx
 print(httpx.get("https://api.example.org/hello", timeout=20).text, end="")'
 """, hello("api.example.org"), True, env={"SSL_CERT_FILE": at.CA}),
-    Client("aiohttp", "python3-aiohttp", "", "api.example.org", 443, """
+    Client("aiohttp", "python3-aiohttp", "`ClientSession`", "api.example.org", 443, """
 python3 -c '
 import aiohttp, asyncio
 async def main():
@@ -204,3 +204,15 @@ with smtplib.SMTP("mail.example.org", timeout=20) as server:
     print(server.ehlo()[1].decode().split()[0])'
 """, "mail.example.org", False, quick=True),
 ]
+
+
+def table() -> list[str]:
+    """The rows of docs/network.md."""
+    return [
+        f"| {each.name} | {each.debian} | {each.what} | `{each.rules[0]}` | {'proxy' if each.heeds else 'by itself'} |"
+        for each in CLIENTS
+    ]
+
+
+if __name__ == "__main__":
+    print(*table(), sep="\n")

@@ -129,6 +129,7 @@ def set_up_internet() -> None:
     lines += [f"route add local {network} dev lo table local" for network in at.NETWORKS6]
     lines += [f"addr add {address}/32 dev lo" for address in at.FORBIDDEN4]
     lines += [f"addr add {address}/128 dev lo nodad" for address in [*at.FORBIDDEN6, at.RESOLVER6]]
+    lines += [f"route add unreachable {at.GONE} table local", f"route add blackhole {at.LOST} table local"]
     ip(*lines, "link set cable up")
 
 

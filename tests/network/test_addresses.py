@@ -160,9 +160,9 @@ def test_a_rule_that_lists_the_address_allows_it(internet: Internet) -> None:
 
 def test_a_name_is_no_way_to_an_address_nor_back(internet: Internet) -> None:
     api = at.HOSTS["api.example.org"][0]
-    result = in_cell(["curl", "-sS", "-w", "%{http_code}", "-o", "page", f"http://{api}/hello"], ["api.example.org:80"])
+    result = in_cell(["curl", "-sS", "-w", "%{http_code}", "-o", "page", f"http://{api}/hello"], ["api.example.org:80"], alone=True)
     assert result.out == "403" and internet.seen() == [], result.told()
-    result = in_cell(["curl", "-sS", "-w", "%{http_code}", "-o", "page", "http://api.example.org/hello"], [f"{api}/32:80"])
+    result = in_cell(["curl", "-sS", "-w", "%{http_code}", "-o", "page", "http://api.example.org/hello"], [f"{api}/32:80"], alone=True)
     assert result.out == "403" and internet.seen() == [], result.told()
 
 
@@ -195,8 +195,18 @@ def test_a_long_answer_comes_over_tcp(internet: Internet) -> None:
     assert result.out == "hello from long.example.org over http\n", result.told()
 
 
-def test_a_dead_address_is_followed_by_the_next(internet: Internet) -> None:
-    """Nobody has the first."""
-    internet.script("two.example.org", {"a": ["192.0.2.9", "203.0.113.10"]})
-    result = in_cell(["curl", "-fsS", "http://two.example.org/hello"], ["two.example.org:80"])
-    assert result.status == 0, result.told()
+@pytest.mark.parametrize("dead", [at.GONE, at.LOST])
+def test_a_dead_address_is_followed_by_the_next(dead: str, internet: Internet) -> None:
+    internet.script("two.example.org", {"a": [dead, at.HOSTS["api.example.org"][0]]})
+    for _ in range(3):
+        result = in_cell(["curl", "-fsS", "http://two.example.org/hello"], ["two.example.org:80"])
+        assert result.out == "hello from two.example.org over http\n", result.told()
+
+
+@pytest.mark.parametrize("dead", [at.GONE, at.LOST])
+def test_a_host_that_is_gone_fails_and_says_so(dead: str, internet: Internet) -> None:
+    internet.script("gone.example.org", {"a": [dead]})
+    script = "curl -sS -m 60 -w '%{http_code}' http://gone.example.org/"
+    result = in_cell(["sh", "-c", script], ["gone.example.org:80"], options=["--timeout", "90s"])
+    assert result.verdicts("gone.example.org", 80) == {"failed"}, result.told()
+    assert "gone.example.org" in result.out and result.out[-3:] in ("502", "504"), result.told()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import os
 from pathlib import Path
 
 import pytest
 
-import addresses as at
 from cells import BARE, DEAD_PROXY, Internet, Result, in_cell, outside
-from clients import BUILT, CLIENTS, Client
+from clients import BUILT, CLIENTS, Client, table
 
 CASES = [pytest.param(client, id=client.name, marks=[pytest.mark.quick] if client.quick else []) for client in CLIENTS]
 each_client = pytest.mark.parametrize("client", CASES)
@@ -19,14 +18,21 @@ each_way = pytest.mark.parametrize("way", WAYS)
 
 @pytest.fixture(autouse=True)
 def prepared(request: pytest.FixtureRequest) -> None:
-    client = request.getfixturevalue("client")
-    if client.build:
+    client = request.getfixturevalue("client") if "client" in request.fixturenames else None
+    if client and client.build:
         assert not request.getfixturevalue("built")[client.name]
 
 
-def run(client: Client, way: str, allow: list[str]) -> Result:
+def run(client: Client, way: str, allow: list[str], alone: bool = False) -> Result:
     options = [*client.options, *(["--read", BUILT] if client.build else [])]
-    return in_cell([*WAYS[way], "sh", "-ec", client.script], allow, client.env, options)
+    return in_cell([*WAYS[way], "sh", "-ec", client.script], allow, client.env, options, alone=alone)
+
+
+def check_ways(result: Result, client: Client, way: str) -> None:
+    """That it came in by the proxy's port, or past it."""
+    ways = {each["way"] for each in result.connections(client.host, client.port)}
+    heeds = client.heeds and way == "variables"
+    assert ways and (ways <= {"connect", "http"} if heeds else ways == {"direct"}), result.told()
 
 
 @each_client
@@ -50,6 +56,7 @@ def test_allowed(client: Client, way: str, internet: Internet, brig: None) -> No
     result = run(client, way, client.rules)
     assert (result.status, result.out.strip()) == (0, client.output), result.told()
     assert result.verdicts(client.host, client.port) == {"allowed"}, result.told()
+    check_ways(result, client, way)
     for connection in result.connections(client.host, client.port):
         assert connection["rule"] == client.rules[0], result.told()
     assert not result.refusals(), result.told()
@@ -59,9 +66,10 @@ def test_allowed(client: Client, way: str, internet: Internet, brig: None) -> No
 @each_client
 def test_denied(client: Client, way: str, internet: Internet, brig: None) -> None:
     """The cell has a way out, and a listener on that port: it is this host that is not allowed."""
-    result = run(client, way, [f"unrelated.example.org:{client.port}"])
+    result = run(client, way, [f"unrelated.example.org:{client.port}"], alone=True)
     assert result.out.strip() != client.output, result.told()
     assert result.status != 0, result.told()
+    check_ways(result, client, way)
     wanted = f"{client.host}:{client.port}"
     assert result.verdicts(client.host, client.port) == {"denied"}, result.told()
     grants = [each["grant"] for each in result.refusals()]
@@ -70,7 +78,8 @@ def test_denied(client: Client, way: str, internet: Internet, brig: None) -> Non
     assert internet.seen() == [], result.told()
 
 
-# Not about a client.
-@pytest.mark.parametrize("client", [CLIENTS[0]], ids=["all"])
-def test_names_are_the_documents(client: Client) -> None:
+def test_the_table_has_every_client_and_no_other() -> None:
     assert len({each.name for each in CLIENTS}) == len(CLIENTS)
+    _, _, section = Path(os.environ["BRIG_TABLE"]).read_text().partition("\n## Programs\n")
+    section, _, _ = section.partition("\n## ")
+    assert [line for line in section.splitlines() if line.startswith("|")][2:] == table()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import addresses as at
-from cells import PATH, SOON, Internet, brig_words, python_in_cell
+from cells import PATH, SOON, Internet, brig_words, python_in_cell, with_networks
 
 pytestmark = pytest.mark.usefixtures("internet", "brig")
 
@@ -47,7 +47,7 @@ print(cell.read_all(stream).decode(), end="")
 """, talk(at.SINK), way)  # fmt: skip
     assert result.out == f"{100 * 65536}\n", result.told()
     (connection,) = result.connections("talk.example.org", at.SINK)
-    assert connection["bytes_up"] >= 100 * 65536, result.told()
+    assert connection["sent_bytes"] >= 100 * 65536, result.told()
 
 
 def test_a_server_that_hangs_up_ends_the_connection() -> None:
@@ -134,7 +134,7 @@ def memory_below(pid: int) -> int:
 
 def greatest(code: str, rules: list[str]) -> tuple[int, str, str]:
     """The most memory of brig's own at any time, the output, and the report."""
-    argv = [*brig_words(rules, {"PYTHONPATH": at.GUESTS}, []), "--", "/usr/bin/python3", "-c", code]
+    argv = [*brig_words(with_networks(rules), {"PYTHONPATH": at.GUESTS}, []), "--", "/usr/bin/python3", "-c", code]
     cell = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env={"PATH": PATH, "HOME": at.OWN}
     )
@@ -192,7 +192,7 @@ print("fine")
 """, talk(at.FLOOD), options=["--timeout", "120s"])  # fmt: skip
     assert result.out == "fine\n", result.told()
     (connection,) = result.connections("talk.example.org", at.FLOOD)
-    assert connection["bytes_down"] >= 1 << 30, result.told()
+    assert connection["received_bytes"] >= 1 << 30, result.told()
 
 
 def test_connections_end_with_their_cell(internet: Internet) -> None:
