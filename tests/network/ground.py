@@ -124,6 +124,7 @@ def set_up_here(internet: int) -> None:
 
 def set_up_internet() -> None:
     Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")  # only a router says that nobody is there
     lines = ["link set lo up", f"addr add {at.ROUTER4}/24 dev cable", f"addr add {at.ROUTER6}/64 dev cable nodad"]
     lines += [f"route add local {network} dev lo table local" for network in at.NETWORKS4]
     lines += [f"route add local {network} dev lo table local" for network in at.NETWORKS6]

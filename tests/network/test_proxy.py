@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -82,7 +83,7 @@ def send(raw: str, rules: list[str]) -> tuple[int, str, str, str]:
 def test_what_can_be_read_in_two_ways_is_refused(name: str, internet: Internet) -> None:
     status, ended, answer, told = send(AMBIGUOUS[name], RAW)
     assert status in (400, 403, 405, 414, 431, 501, 505), told
-    assert answer.count("HTTP/1.") == 1 and ended != "silence", f"the connection must end: {told}"
+    assert len(re.findall(r"(?m)^HTTP/1\.[01] \d", answer)) == 1 and ended != "silence", f"the connection must end: {told}"
     assert internet.ask("raw.seen") in ([], [""]), "nothing of it goes out"
     assert internet.dialled() == [], "a request that is refused needs no connection"
 
