@@ -96,7 +96,7 @@ class Talkers:
         pass
 
     async def record(self, reader: Reader, writer: Writer) -> None:
-        """Answers each end of a head with a small page, and keeps all that came."""
+        """Answers each end of a head with a small page, and keeps all that came, also after its own last word."""
         place = len(self.raw)
         self.raw.append(b"")
         while piece := await reader.read(65536):
@@ -104,3 +104,5 @@ class Talkers:
             for _ in range(piece.count(b"\r\n\r\n")):
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nraw\n")
             await writer.drain()
+            if b"connection: close" in piece.lower():
+                writer.write_eof()
