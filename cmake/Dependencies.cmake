@@ -24,18 +24,26 @@ add_library(brig_toml INTERFACE)
 target_include_directories(brig_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE_DIR})
 target_compile_definitions(brig_toml INTERFACE TOML_HEADER_ONLY=0)
 
-# The server's. Boost.Asio and Beast are headers only.
-find_package(OpenSSL 3.0 REQUIRED)
-find_package(prometheus-cpp REQUIRED)
+# The egress proxy's and the server's. Boost.Asio and Beast are headers only.
 find_path(BOOST_INCLUDE_DIR boost/beast/http/parser.hpp REQUIRED)
-add_library(brig_asio INTERFACE)
-target_include_directories(brig_asio SYSTEM INTERFACE ${BOOST_INCLUDE_DIR})
-target_compile_definitions(brig_asio INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY)
-target_link_libraries(brig_asio INTERFACE OpenSSL::SSL OpenSSL::Crypto)
+add_library(brig_asio_headers INTERFACE)
+target_include_directories(brig_asio_headers SYSTEM INTERFACE ${BOOST_INCLUDE_DIR})
+target_compile_definitions(brig_asio_headers INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY)
 if(BRIG_SANITIZE STREQUAL "thread")
   # Asio's handlers stand between fences, which that sanitizer does not see; but what is posted is under a mutex as well.
-  target_compile_options(brig_asio INTERFACE -Wno-tsan)
+  target_compile_options(brig_asio_headers INTERFACE -Wno-tsan)
 endif()
+# By name, as libseccomp: libbrig.so uses libcares.so, and the static program libcares.a.
+pkg_check_modules(CARES REQUIRED libcares>=1.18)
+add_library(brig_cares INTERFACE)
+target_include_directories(brig_cares SYSTEM INTERFACE ${CARES_INCLUDE_DIRS})
+target_link_libraries(brig_cares INTERFACE cares)
+
+# The server's.
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(prometheus-cpp REQUIRED)
+add_library(brig_asio INTERFACE)
+target_link_libraries(brig_asio INTERFACE brig_asio_headers OpenSSL::SSL OpenSSL::Crypto)
 
 if(BRIG_TESTS)
   find_package(GTest REQUIRED)
@@ -52,6 +60,7 @@ function(print_dependency_summary)
   message(STATUS "  toml++          ${TOMLPLUSPLUS_INCLUDE_DIR} (headers)")
   message(STATUS "  CLI11           ${CLI11_VERSION} (headers)")
   message(STATUS "  libseccomp      ${SECCOMP_VERSION}")
+  message(STATUS "  c-ares          ${CARES_VERSION}")
   message(STATUS "  re2             ${RE2_VERSION}")
   message(STATUS "  OpenSSL         ${OPENSSL_VERSION}")
   message(STATUS "  prometheus-cpp  ${prometheus-cpp_VERSION}")

@@ -1,33 +1,18 @@
-// What the fuzz targets share: LLVMFuzzerTestOneInput ends by abort() when brig broke a promise.
+// What the fuzz targets of the server and of JSON share.
 #pragma once
 
 #include <brig/json.h>
 
 #include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "http/http.h"
+#include "promise.h"
 #include "testing/json_same.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
 namespace brig::fuzz {
-
-inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
-}
-
-inline void promise(bool kept, const char* what, std::string_view about = "") {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise: %s\n%.*s\n", what, static_cast<int>(about.size()),
-               about.data());
-  std::abort();
-}
 
 using brig::same;
 

@@ -55,7 +55,7 @@ TEST(Escape, CannotReachUnixSocketsOfTheHost) {
                 datagram = Witness::local(host / "datagram", SOCK_DGRAM);
   const Witness abstract = Witness::local("@brig-escape-" + tag, SOCK_STREAM),
                 abstract_datagram = Witness::local("@brig-escape-d-" + tag, SOCK_DGRAM);
-  for (const Network network : {Network::none, Network::loopback, Network::host}) {
+  for (const Network::Mode network : {Network::none, Network::loopback, Network::host}) {
     SCOPED_TRACE(to_string(network));
     if (network == Network::host) {
       // By name only; what keeps the abstract ones apart then is Landlock's scope.

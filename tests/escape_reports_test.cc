@@ -131,7 +131,7 @@ TEST(Escape, AWrongPolicyThrowsAndNothingRuns) {
   expect_error("no memory", [](Policy& p) { p.limits.memory = 0; });
   expect_error("no processes", [](Policy& p) { p.limits.processes = 0; });
   expect_error("a network that is none",
-               [](Policy& p) { p.network = static_cast<brig::Network>(7); });
+               [](Policy& p) { p.network = static_cast<brig::Network::Mode>(7); });
   expect_error("an isolation that is none",
                [](Policy& p) { p.isolation = static_cast<brig::Isolation>(7); });
   expect_error("a root that is a file", [](Policy& p) { p.files.root = "/etc/hostname"; });

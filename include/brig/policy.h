@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace brig {
@@ -52,6 +53,13 @@ struct Limits {
   // Seconds of CPU time per second, 0.01 and up: 1.5 is one and a half CPUs. Unset: the whole
   // machine. Needs a cgroup.
   std::optional<double> cpus;
+  // For Network::proxy. Connections open at once; 1 to 4096. One more is refused.
+  std::uint32_t connections = 64;
+  // Bytes that all connections together may send, and receive. Unset: no bound. A connection that
+  // would go past it is closed.
+  std::optional<std::uint64_t> upload, download;
+  // How long one connection may last. Unset: as long as its call.
+  std::optional<std::chrono::milliseconds> connection_time;
   // True: run() asks for a cgroup from the user's systemd, where that is what limits the whole tree,
   // even if memory, processes, cpu_time and cpus are the defaults. It asks in any case if one of
   // them is not; a Runner and a Sandbox always ask. policy_from_toml() sets this if it reads one.
@@ -99,13 +107,40 @@ struct Files {
   bool operator==(const Files&) const = default;
 };
 
-enum class Network {
-  // No interface, and no address family except AF_UNIX.
-  none,
-  // 127.0.0.1 and ::1 of the cell itself.
-  loopback,
-  // The host's network, unfiltered. This weakens the cell, so no default or preset ever selects it.
-  host,
+// What a tool reaches of the network: policy.network = Network::loopback, or
+// policy.network = Network::to({"api.github.com", "*.pypi.org:443", "10.2.0.0/16:5432"}).
+struct Network {
+  enum Mode : std::uint8_t {
+    // No interface, and no address family except AF_UNIX.
+    none,
+    // 127.0.0.1 and ::1 of the cell itself.
+    loopback,
+    // The hosts in `allow`, through a proxy in the host process; and loopback.
+    proxy,
+    // The host's network, unfiltered. This weakens the cell, so no default or preset ever selects
+    // it.
+    host,
+  };
+  Mode mode = none;
+  // For `proxy`. "api.github.com:443" is one host, "*.pypi.org" every host below pypi.org, and
+  // "10.2.0.0/16:5432" or "[2001:db8::1]:443" are addresses. Without a port: 443. A name never
+  // leads to an address of a private network or of this machine, unless an entry lists that address
+  // too. At most 256 entries and 64 ports.
+  std::vector<std::string> allow;
+  // The same, and wins over `allow`. Without a port: every port.
+  std::vector<std::string> deny;
+
+  Network() = default;
+  Network(Mode value) : mode(value) {}  // NOLINT(google-explicit-constructor): reads as a value
+  [[nodiscard]] static Network to(std::vector<std::string> allow,
+                                  std::vector<std::string> deny = {}) {
+    Network network(proxy);
+    network.allow = std::move(allow);
+    network.deny = std::move(deny);
+    return network;
+  }
+
+  bool operator==(const Network&) const = default;
 };
 
 // Which rule decides a variable: the last of these that names it: the safe list, `passthrough`,
@@ -155,7 +190,7 @@ enum class Room {
 struct Policy {
   Limits limits;
   Files files;
-  Network network = Network::none;
+  Network network;
   Environment environment;
   Syscalls syscalls;
   Isolation isolation = Isolation::jail;
@@ -175,7 +210,7 @@ struct Policy {
 [[nodiscard]] std::span<const std::string_view> protected_names();
 
 // The name as a policy file has it: "loopback", "jail".
-[[nodiscard]] const char* to_string(Network network);
+[[nodiscard]] const char* to_string(Network::Mode mode);
 [[nodiscard]] const char* to_string(Isolation isolation);
 [[nodiscard]] const char* to_string(Room room);
 
@@ -188,6 +223,7 @@ void validate(const Policy& policy);
 // "file:line: what is wrong", and for an unknown key the nearest known one. `name` stands for the
 // file in the messages.
 //   isolation = "jail"   network = "none"   user = "root"   preset = ["node"]   room = "as_new"
+//   [network] allow = ["api.github.com:443"]  deny = [...]   (instead of network = "...")
 //   [limits]  timeout = "30s"  memory = "512M"  ...   (the members above, by name)
 //   [files]   read = [...]  write = [...]  hide = [...]  working_directory = "..."  root = "..."
 //             read_optional = [...]  write_optional = [...]  noexec = [...]  protect = [...]

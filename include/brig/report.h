@@ -123,6 +123,40 @@ struct Violation {
 // The violation as one JSON object, on one line.
 [[nodiscard]] std::string to_json(const Violation& violation);
 
+// One try of a tool to reach a host through brig's proxy (Network::proxy).
+struct Connection {
+  enum class Verdict {
+    // A rule allows it, and there was a connection.
+    allowed,
+    // No rule allows it, or one forbids it.
+    denied,
+    // A rule allows it, but the host could not be found or reached, or brig closed the connection.
+    failed,
+  };
+  // The name or the address that the tool asked for. The tool chose it: treat it as data.
+  std::string host;
+  // 0: the tool only looked up the name.
+  std::uint16_t port = 0;
+  Verdict verdict = Verdict::denied;
+  // The rule that decided, from network.allow or network.deny. Empty: there is none.
+  std::string rule;
+  // Why it was denied or failed. Empty for `allowed`.
+  std::string reason;
+  // The address that brig connected to. Empty: it connected to none.
+  std::string address;
+  // How the tool asked: "connect" and "http" by the proxy's variables, "socks", "direct" without,
+  // "dns" if it only looked up the name.
+  std::string way;
+  // Bytes from the tool to the host, and back.
+  std::uint64_t sent = 0, received = 0;
+  // Since the call began, and how long it lasted.
+  std::chrono::microseconds begin{0}, duration{0};
+
+  bool operator==(const Connection&) const = default;
+};
+
+[[nodiscard]] const char* to_string(Connection::Verdict verdict);
+
 struct Report {
   Outcome outcome = Outcome::internal;
   // Set if the tool exited.
@@ -142,6 +176,10 @@ struct Report {
   // The layers that were really in force.
   std::vector<std::string> enforced;
   std::vector<Violation> violations;
+  // The first 256 connections through brig's proxy, in the order in which they began; and how many
+  // there were.
+  std::vector<Connection> connections;
+  std::uint64_t connections_total = 0;
 
   [[nodiscard]] bool ok() const { return outcome == Outcome::ok; }
 };

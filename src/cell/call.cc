@@ -363,6 +363,33 @@ void Call::on_timer(Clock::time_point now) {
   }
 }
 
+// The tool is gone, so no more connections come.
+void Call::close_way_out() {
+  if (!cell_.way_out) return;
+  egress::WayOut::Account account;
+  try {
+    account = cell_.way_out->close();
+  } catch (const Error& error) {
+    return abandon(error.what());
+  }
+  report_.connections = std::move(account.connections);
+  report_.connections_total = account.total;
+  add_refused_connections(report_.violations, report_.connections);
+  if (account.refused)
+    report_.violations.push_back(too_many_connections(account.refused, limits_.connections));
+  // The proxy counts from when the cell was made, and a reader expects the call's beginning.
+  const auto before = std::chrono::duration_cast<microseconds>(asked_ - account.made);
+  for (Connection& each : report_.connections) each.begin -= before;
+}
+
+void open_way_out(const CallSettings& settings, ReadyCell& cell) {
+  if (!settings.egress) return;
+  if (!cell.proxy_sockets.are_complete(*settings.egress))
+    throw Error(ErrorKind::internal, "a cell did not make its sockets for the proxy");
+  cell.way_out =
+      std::make_unique<egress::WayOut>(settings.egress, std::exchange(cell.proxy_sockets, {}));
+}
+
 void Call::finish() {
   // All writers are dead by now, so this ends. If one is stuck in the kernel, it ends at EAGAIN.
   if (!early_ || !quiet_) {
@@ -382,6 +409,7 @@ void Call::finish() {
     report_.usage.processes_peak = *usage.processes_peak > settings_.own_tasks
                                        ? *usage.processes_peak - settings_.own_tasks
                                        : 0;
+  close_way_out();
   for (const auto& [what, count] : refusals_)
     report_.violations.push_back(refused_call(what, count, settings_.network, settings_.syscalls));
   if (usage.oom_kills)

@@ -26,6 +26,7 @@
 #include "cell/output_buffer.h"
 #include "cell/slot_cgroup.h"
 #include "cell/workspace.h"
+#include "egress/way_out.h"
 #include "policy/listed_path.h"
 #include "wire/wire.h"
 
@@ -60,6 +61,9 @@ struct ReadyCell {
   // A directory, O_PATH, from zygotes that show it.
   UniqueFd workspace;
   UniqueFd listener;  // The lock filter's.
+  // Of cells with Network::proxy. While the cell is made, only their sockets are there.
+  egress::Sockets proxy_sockets;
+  std::unique_ptr<egress::WayOut> way_out;
   // For a single cell: a read-only view of the file for stdin.
   UniqueFd input;
   // /dev/null, opened for this cell, because flags that are set on it must not reach another
@@ -115,9 +119,12 @@ void check_files(std::span<const InputFile> files);
 // for more than brig accepts.
 void stow_files(CellRequest& request, std::span<const InputFile> files);
 
+// Has the proxy serve a cell's sockets, if the policy says so. Throws Error.
+struct CallSettings;
+void open_way_out(const CallSettings& settings, ReadyCell& cell);
+
 // Gives a function's cell everything that does not depend on the call. False on failure; errno is
 // set.
-struct CallSettings;
 bool send_equipment(const CallSettings& settings, ReadyCell& cell);
 
 // What came of a request.
@@ -146,7 +153,8 @@ struct CallSettings {
   bool asked_for_no_scope = false;
   // Then: the calls that the host counts and lets go on.
   std::vector<int> counted_calls;
-  Network network = Network::none;
+  Network network;
+  std::shared_ptr<const egress::Settings> egress;  // For Network::proxy.
   Syscalls syscalls;
   bool counts_processes = false;  // A cgroup counts refused processes.
   bool init_exposed = false;      // There is no pid namespace: the tool can kill the cell's init.
@@ -237,6 +245,7 @@ class Call {
   void end(Ending why);
   void arm(Clock::time_point now);
   void finish();
+  void close_way_out();
   void judge(Report& report, const CgroupUsage& usage);
   void conclude(Report& report) const;
   std::string why_not_run(Report& report) const;

@@ -135,6 +135,7 @@ std::string describe(const Plan& plan, Stage stage, unsigned index) {
       return "user namespace: limiting inotify, which syscalls.allow gives back";
     case Stage::network_namespace: return "network namespace: unshare";
     case Stage::loopback_up: return "network: bringing the loopback interface up";
+    case Stage::way_out: return "network: making the sockets of the way out";
     case Stage::hostname: return "uts namespace: sethostname";
     case Stage::scratch: return "scratch: private space";
     case Stage::scratch_bind: return "scratch: bind mount";
@@ -188,6 +189,7 @@ bool needs_namespace_rights(Stage stage) {
     case Stage::namespaces:
     case Stage::network_namespace:
     case Stage::loopback_up:
+    case Stage::way_out:
     case Stage::hostname:
     case Stage::private_mounts:
     case Stage::root_tmpfs: return true;

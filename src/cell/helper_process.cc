@@ -159,6 +159,7 @@ CallSettings call_settings(const Policy& policy, const BuiltPlan& plan, bool sin
   settings.counted_calls = plan.counted_calls;
   settings.counts_processes = plan.counts_processes;
   settings.network = policy.network;
+  settings.egress = plan.egress;
   settings.syscalls = policy.syscalls;
   settings.init_exposed = policy.isolation != Isolation::jail;
   settings.keeps_room = plan.plan().keeps_room != 0;

@@ -163,6 +163,9 @@ class OneCall {
                   "receiving the cell's descriptors: Too many open files; raise ulimit -n");
     if (packet.size == sizeof message && !from_cell && message.tag == Tag::cell_made && first) {
       cell_.pidfd = std::move(first);
+    } else if (packet.size == sizeof message && from_cell && message.tag == Tag::way_out) {
+      for (int i = 0; i < packet.fd_count; ++i)
+        cell_.proxy_sockets.add(std::move(packet.fds[i]));
     } else if (packet.size == sizeof message && from_cell && message.tag == Tag::cell_ready) {
       locked_ = true;
       int next = 0;
@@ -172,6 +175,7 @@ class OneCall {
         terminal_inside_ = std::move(packet.fds[next++]);
       }
       cell_.listener = std::move(packet.fds[next]);
+      open_way_out(settings_, cell_);
     } else {
       // Chance decides which of the two ends is seen first. Either may have said why.
       for (const int other : {helper_.socket.get(), cell_.socket.get()})

@@ -37,6 +37,11 @@ BuiltPlan Planner::build() {
   // the variable.
   built_.environment =
       cell_environment({policy_.environment.passthrough, policy_.environment.set, {}}, environ);
+  if (policy_.network.mode == Network::proxy) {
+    built_.egress = std::make_shared<const egress::Settings>(policy_);
+    // What the policy sets wins.
+    built_.environment.merge(egress::proxy_variables(*built_.egress));
+  }
   built_.enforced = {"process", "environment"};
   built_.counts_memory = !cgroups_.memory;
   built_.counts_processes = cgroups_.pids;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cell/cell_view.h"
+#include "egress/settings.h"
 #include "os/cgroup.h"
 #include "policy/listed_path.h"
 #include "wire/plan.h"
@@ -30,6 +31,7 @@ struct BuiltPlan {
   bool counts_memory = false;
   std::vector<int> counted_calls;  // The calls that it counts.
   bool counts_processes = false;   // A cgroup counts processes.
+  std::shared_ptr<const egress::Settings> egress;  // For Network::proxy.
   CellView view;
   std::vector<MissingName> missing;  // Names that "@default" of files.protect stands for.
 

@@ -46,6 +46,10 @@ void Planner::refuse_what_needs_the_jail() const {
     throw_error(ErrorKind::unsupported,
                 "user: an id of the cell's own needs the jail floor (a user namespace); use "
                 "isolation = \"jail\", or leave it out");
+  if (policy_.network.mode == Network::proxy)
+    throw_error(ErrorKind::unsupported,
+                "network: a list of hosts needs the jail floor (a network namespace); use "
+                "isolation = \"jail\", or network \"none\" or \"host\"");
   if (policy_.network == Network::loopback)
     throw_error(ErrorKind::unsupported,
                 "network: 'loopback' needs the jail floor (a network namespace); use isolation = "

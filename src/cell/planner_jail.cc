@@ -144,8 +144,18 @@ void Planner::guards(const RootLayout& layout) {
 }
 
 void Planner::namespaces() {
-  switch (policy_.network) {
+  switch (policy_.network.mode) {
     case Network::none: plan_.network_namespace = 1; break;
+    case Network::proxy: {
+      // Never one that an earlier cell of the slot had: a connection that waits to be accepted
+      // would be served under this cell's name.
+      plan_.network_namespace = 2;
+      plan_.loopback_up = 1;
+      const auto& ports = built_.egress->ports;
+      plan_.way_out_ports = writer_.list(std::vector<std::uint32_t>(ports.begin(), ports.end()));
+      enforce("network_proxy");
+      break;
+    }
     case Network::loopback:
       plan_.network_namespace = 2;
       plan_.loopback_up = 1;

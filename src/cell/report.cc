@@ -22,4 +22,13 @@ const char* to_string(Outcome outcome) {
   return "internal";
 }
 
+const char* to_string(Connection::Verdict verdict) {
+  switch (verdict) {
+    case Connection::Verdict::allowed: return "allowed";
+    case Connection::Verdict::denied: return "denied";
+    case Connection::Verdict::failed: return "failed";
+  }
+  return "failed";
+}
+
 }  // namespace brig

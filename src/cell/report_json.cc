@@ -108,6 +108,22 @@ void write(Writer& writer, const Violation& violation) {
   });
 }
 
+void write(Writer& writer, const Connection& connection) {
+  writer.object([&] {
+    writer.string("host", connection.host);
+    writer.number("port", connection.port);
+    writer.string("verdict", to_string(connection.verdict));
+    writer.string("rule", connection.rule);
+    writer.string("reason", connection.reason);
+    writer.string("address", connection.address);
+    writer.string("way", connection.way);
+    writer.number("sent_bytes", connection.sent);
+    writer.number("received_bytes", connection.received);
+    writer.milliseconds("begin_ms", connection.begin);
+    writer.milliseconds("duration_ms", connection.duration);
+  });
+}
+
 }  // namespace
 
 std::string to_json(const Violation& violation) {
@@ -152,6 +168,10 @@ std::string to_json(const Report& report, int indent) {
     writer.group("violations", "[]", [&] {
       for (const Violation& violation : report.violations) write(writer, violation);
     });
+    writer.group("connections", "[]", [&] {
+      for (const Connection& connection : report.connections) write(writer, connection);
+    });
+    writer.number("connections_total", report.connections_total);
   });
   std::string text = writer.take();
   return indent < 0 ? text : dump(Json::parse(text), indent);

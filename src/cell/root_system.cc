@@ -167,6 +167,8 @@ void add_host_system(RootLayout& layout, const Policy& policy, const std::string
   file("/etc/nsswitch.conf",
        "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n");
   if (as_root) file("/etc/gitconfig", git_config(policy.files, entries));
+  if (policy.network.mode == Network::proxy)
+    file("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:5 attempts:2\n");
   if (policy.network == Network::host)
     layout.steps.push_back({RootOp::copy, "/etc/resolv.conf", "/etc/resolv.conf"});
   layout.steps.push_back({RootOp::directory, "", "/var"});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "policy/listed_path.h"
@@ -77,7 +78,42 @@ const char* to_string(Retry retry) {
   return "never";
 }
 
-Violation refused_call(const std::string& what, std::uint64_t count, Network network,
+void add_refused_connections(std::vector<Violation>& violations,
+                             const std::vector<Connection>& connections) {
+  constexpr std::size_t kMost = 32;
+  std::map<std::pair<std::string, std::uint16_t>, Violation> found;
+  for (const Connection& each : connections) {
+    if (each.verdict != Connection::Verdict::denied) continue;
+    const auto place = std::pair(each.host, each.port);
+    if (const auto known = found.find(place); known != found.end()) {
+      ++known->second.count;
+      continue;
+    }
+    if (found.size() >= kMost) continue;
+    const bool is_v6 = each.host.find(':') != std::string::npos;
+    const std::string host =
+        fmt::format("{}{}{}", is_v6 ? "[" : "", each.host, is_v6 ? "]" : "");
+    Violation violation;
+    violation.code = "network.refused";
+    violation.what = each.port ? "connect" : "look up";
+    violation.target = each.port ? fmt::format("{}:{}", host, each.port) : host;
+    violation.rule = each.reason;
+    // A host that a rule forbids, or that is not where its name says, takes more than one line.
+    if (each.rule.empty() && each.reason == "no rule allows it") {
+      violation.grant = list_of("network.allow", each.port ? violation.target : host + ":443");
+      violation.retry = Retry::after_grant;
+    }
+    found.emplace(place, std::move(violation));
+  }
+  for (auto& [place, violation] : found) violations.push_back(std::move(violation));
+}
+
+Violation too_many_connections(std::uint64_t count, std::uint32_t connections) {
+  return of_limit("connections.refused", "refused a connection", "limits.connections",
+                  fmt::format("limits.connections = {}", connections), count);
+}
+
+Violation refused_call(const std::string& what, std::uint64_t count, const Network& network,
                        const Syscalls& syscalls) {
   Violation violation;
   violation.what = what;
@@ -90,7 +126,7 @@ Violation refused_call(const std::string& what, std::uint64_t count, Network net
     violation.retry = Retry::never;
   } else if (is_network(what)) {
     violation.code = "network.refused";
-    violation.rule = fmt::format("network = \"{}\"", to_string(network));
+    violation.rule = fmt::format("network = \"{}\"", to_string(network.mode));
     violation.grant = "network = \"loopback\"";
     violation.retry = Retry::after_grant;
   } else {
@@ -195,6 +231,13 @@ std::string sentence(const Violation& violation) {
   const std::string& code = violation.code;
   const std::string target = in_quotes(violation.target);
   const auto raise = [&] { return fmt::format("; raise {}", violation.grant); };
+  if (code == "network.refused" && !violation.target.empty())
+    return violation.grant.empty()
+               ? fmt::format("it could not reach {}: {}", target, violation.rule)
+               : fmt::format("it could not reach {}: {}; {} allows it", target, violation.rule,
+                             violation.grant);
+  if (code == "connections.refused")
+    return fmt::format("connections were refused at {}{}", violation.rule, raise());
   if (code == "network.refused")
     return fmt::format(
         "it tried to use the network, which {} forbids; network = \"loopback\" gives it 127.0.0.1 "

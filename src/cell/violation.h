@@ -6,11 +6,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace brig {
 
+// One for each host and port that was denied.
+void add_refused_connections(std::vector<Violation>& violations,
+                             const std::vector<Connection>& connections);
+Violation too_many_connections(std::uint64_t count, std::uint32_t connections);
 // The filter refused a system call. `what` is its name from describe_refusal().
-Violation refused_call(const std::string& what, std::uint64_t count, Network network,
+Violation refused_call(const std::string& what, std::uint64_t count, const Network& network,
                        const Syscalls& syscalls);
 // The kernel's out-of-memory killer ended processes of the cell.
 Violation killed_for_memory(std::uint64_t count, std::uint64_t memory);

@@ -247,6 +247,10 @@ void Warden::on_made_cell(unsigned id) {
   Message message;
   Packet packet = recv_packet(init_socket(slot.cell).get(), &message, sizeof message, MSG_DONTWAIT);
   if (packet.size < 0 && errno == EAGAIN) return;
+  if (packet.size == sizeof message && message.tag == Tag::way_out) {
+    for (int i = 0; i < packet.fd_count; ++i) slot.cell.proxy_sockets.add(std::move(packet.fds[i]));
+    return;
+  }
   if (packet.size != sizeof message || message.tag != Tag::cell_ready) {
     // Either the mount that hid a path is gone, from the zygote and from all its cells, or a
     // protected file has lost its name and can't be mounted any more. A new zygote has both again.
@@ -269,6 +273,7 @@ void Warden::on_made_cell(unsigned id) {
   try {
     if (settings_.shows_workspace && !is_workspace(slot.cell.workspace, !settings_.init_exposed))
       throw Error(ErrorKind::internal, "a cell did not show its workspace");
+    open_way_out(settings_, slot.cell);
     equip(slot);
   } catch (const Error& error) {
     discard_cell(slot);

@@ -87,7 +87,7 @@ void add_word_options(CLI::App& app, WordOptions& options) {
 const char* PolicyOptions::given() const {
   if (!policy_file.empty()) return "--policy";
   if (const char* path = paths.given()) return path;
-  if (!net.empty()) return "--net";
+  if (const char* option = network.given()) return option;
   if (!memory.empty()) return "--memory";
   if (!timeout.empty()) return "--timeout";
   return words.given();
@@ -105,15 +105,16 @@ Policy PolicyOptions::policy() const {
     policy.limits.named = true;
   }
   paths.add_to(policy.files);
-  for (const Network each : {Network::none, Network::loopback, Network::host})
-    if (net == to_string(each)) policy.network = each;
+  network.apply(policy);
   return policy;
 }
 
 std::string PolicyOptions::in_own_words(std::string_view text) const {
   static constexpr std::string_view kOwn[] = {
-      "--read", "--write",   "--read-optional", "--write-optional", "--noexec", "--protect",
-      "--net",  "--timeout", "--unset",         "--memory",         "--user",   "--preset"};
+      "--read",    "--write",    "--read-optional",   "--write-optional", "--noexec",
+      "--protect", "--net",      "--allow",           "--deny",           "--connections",
+      "--upload",  "--download", "--connection-time", "--timeout",        "--unset",
+      "--memory",  "--user",     "--preset"};
   return given() ? in_option_words(text, kOwn) : std::string(text);
 }
 
@@ -122,9 +123,7 @@ void add_policy_options(CLI::App& app, PolicyOptions& options) {
                  "Policy file (TOML) for run_command and run_python; the options below add to it")
       ->type_name("FILE");
   add_path_options(app, options.paths);
-  app.add_option("--net", options.net, "none, loopback or host [none]")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"none", "loopback", "host"}));
+  add_network_options(app, options.network);
   add_word_options(app, options.words);
   app.add_option("--memory", options.memory, "Memory limit of a call [512M]")->type_name("SIZE");
   app.add_option("--timeout", options.timeout, "Time limit of a call [30s]")->type_name("TIME");

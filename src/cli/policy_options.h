@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/network_options.h"
 #include "cli/path_options.h"
 
 namespace CLI {
@@ -39,7 +40,8 @@ void add_word_options(CLI::App& app, WordOptions& options);
 
 // The options of `brig mcp` for its built-in tools.
 struct PolicyOptions {
-  std::string policy_file, timeout, memory, net;
+  std::string policy_file, timeout, memory;
+  NetworkOptions network;
   PathOptions paths;
   WordOptions words;
 

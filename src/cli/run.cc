@@ -32,7 +32,8 @@ namespace {
 
 struct RunOptions {
   std::string policy_file, timeout, grace, cpu_time, memory, output, output_total, scratch,
-      file_size, net, cwd, root, isolation;
+      file_size, cwd, root, isolation;
+  NetworkOptions network;
   std::optional<unsigned> processes, open_files;
   std::optional<double> cpus;
   std::vector<std::string> hide, env, command;
@@ -71,8 +72,7 @@ Policy policy_of(const RunOptions& options) {
     else
       policy.environment.set[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
-  for (const Network network : {Network::none, Network::loopback, Network::host})
-    if (options.net == to_string(network)) policy.network = network;
+  options.network.apply(policy);
   for (const Isolation isolation : {Isolation::jail, Isolation::landlock, Isolation::process})
     if (options.isolation == to_string(isolation)) policy.isolation = isolation;
   return policy;
@@ -188,9 +188,7 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
   list("--hide", options->hide, "Show PATH as empty (repeatable)", "PATH");
   run->add_option("--root", options->root, "Directory that replaces the host's system")
       ->type_name("DIR");
-  run->add_option("--net", options->net, "none, loopback or host [none]")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"none", "loopback", "host"}));
+  add_network_options(*run, options->network);
   list("--env", options->env, "Pass variable K on, or set it to V (repeatable)", "K[=V]");
   run->add_option("--cwd", options->cwd, "Working directory in the cell [/workspace]")
       ->type_name("PATH");
@@ -207,6 +205,7 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
       "Examples:\n"
       "  brig run -- gcc --version\n"
       "  brig run --write . --cwd . --timeout 2m -- make\n"
+      "  brig run --allow api.github.com -- curl -s https://api.github.com/zen\n"
       "  brig run --net loopback --env DEBUG=1 --json -- ./server-test");
   run->callback([options, &command, &exit_code] {
     options->command = command;

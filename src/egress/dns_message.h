@@ -27,7 +27,13 @@ struct DnsQuestion {
 std::optional<DnsQuestion> read_dns_question(std::span<const std::uint8_t> message);
 
 enum class DnsCode : std::uint8_t {
-  ok = 0, bad_format = 1, failed = 2, no_such_name = 3, not_implemented = 4, refused = 5 };
+  ok = 0,
+  bad_format = 1,
+  failed = 2,
+  no_such_name = 3,
+  not_implemented = 4,
+  refused = 5
+};
 
 // With an address: one A record with a TTL of `ttl` seconds. Without: no record.
 std::vector<std::uint8_t> write_dns_answer(const DnsQuestion& question, DnsCode code,

@@ -10,15 +10,17 @@ namespace brig::egress {
 
 struct FirstBytes {
   enum class Kind {
-    more,      // Can't be told yet.
-    tls,       // A whole ClientHello; `name` is its server name, or empty if it has none.
-    http,      // A line that ends in HTTP/1.0 or HTTP/1.1 has begun; read it with read_request().
-    other,     // Some other protocol; also HTTP/2 without TLS ("PRI * HTTP/2.0").
-    bad,       // Begins as TLS or HTTP and breaks their rules; `why` says how.
+    more,   // Can't be told yet.
+    tls,    // A whole ClientHello; `name` is its server name, or empty if it has none.
+    http,   // A line that ends in HTTP/1.0 or HTTP/1.1; read it with read_head().
+    other,  // Some other protocol; also HTTP/2 without TLS ("PRI * HTTP/2.0").
+    bad,    // Begins as TLS or HTTP and breaks their rules; `why` says how.
   } kind = Kind::more;
   // Normal (normal_host_name), or an address's text if the client sent one there.
   std::string name;
-  // The ClientHello has an encrypted one inside (ECH); `name` is only the outer name.
+  // The ClientHello has an encrypted one inside (ECH, or its predecessor ESNI); `name` is only the
+  // outer name. Also true for clients that send random bytes there, as browsers do if they know no
+  // key: nobody but the server can tell them apart.
   bool hides_name = false;
   std::string why;
 };
@@ -29,7 +31,8 @@ inline constexpr std::size_t kMaxFirstBytes = 16 * 1024;
 // `bytes` is everything from the first byte on. A ClientHello may come in several TLS records and
 // in any number of pieces. Two server names, a name with a NUL or any other byte that no name has,
 // lengths that do not fit into each other: bad. Line ends before an HTTP request are skipped, as
-// servers do.
+// servers do. A first line with "HTTP/" in it, in upper or lower case, that is no request line is
+// bad, because some server might read it as one. What is not `more` stays so if more bytes come.
 FirstBytes look_at(std::string_view bytes);
 
 }  // namespace brig::egress

@@ -1,6 +1,6 @@
-// Names: the addresses that stand for names in one cell. brig answers a DNS question with an address
-// of 198.18.0.0/15 that means nothing outside; the tool connects to it; and here is which name it
-// was.
+// Names: the addresses that stand for names in one cell. brig answers a DNS question with an
+// address of 198.18.0.0/15 that means nothing outside; the tool connects to it; and here is which
+// name it was.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Names {
   std::optional<Address> address_of(std::string_view name);
   // Null if no name has that address.
   const std::string* name_at(const Address& address) const;
-  // Whether an address is of the range from which names get theirs.
+  // Whether an address is of 198.18.0.0/15, from which names get theirs.
   static bool is_made_up(const Address& address);
 
  private:

@@ -28,12 +28,13 @@ class Rules {
   };
   // `name` is normal (normal_host_name).
   Verdict judge_name(std::string_view name, std::uint16_t port) const;
-  // An address that the tool itself names. Only rules with addresses count.
+  // An address that the tool itself names. Only rules with addresses count. Here and below, a deny
+  // rule also covers the IPv6 addresses that embed one of its IPv4 addresses.
   Verdict judge_address(const Address& address, std::uint16_t port) const;
-  // One of the addresses that an allowed name resolved to: denied if a deny rule covers it, or if it
-  // is of special use or of this machine and no allow rule lists it by address and port.
+  // One of the addresses that an allowed name resolved to: denied if a deny rule covers it, or if
+  // it is of special use or of this machine and no allow rule lists it by address and port.
   Verdict judge_resolved(const Address& address, std::uint16_t port) const;
-  // Whether any rule allows this name, on whatever port.
+  // Whether any rule allows this name, on whatever port, and no deny rule takes that back.
   bool knows_name(std::string_view name) const;
 
   // The ports of the allow rules, ascending, each once.
@@ -44,6 +45,7 @@ class Rules {
                             std::uint16_t port) const;
   const HostRule* find_address(const std::vector<HostRule>& rules, const Address& address,
                                std::uint16_t port) const;
+  const HostRule* find_denied(const Address& address, std::uint16_t port) const;
 
   std::vector<HostRule> allow_, deny_;
   std::vector<std::uint16_t> ports_;

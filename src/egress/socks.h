@@ -25,7 +25,7 @@ struct SocksRequest {
   std::uint8_t code = 0;  // If refused: what to answer (7 command, 8 address type, 1 else).
 };
 SocksRequest read_socks_request(std::string_view bytes);
-// 0 succeeded, 1 failed, 2 not allowed, 3 network unreachable, 4 host unreachable, 5 refused, 6 TTL.
+// 0 succeeded, 1 failed, 2 not allowed, 3 network unreachable, 4 host unreachable, 5 refused.
 std::string socks_answer(std::uint8_t code);
 
 }  // namespace brig::egress

@@ -19,6 +19,7 @@
 #include "helper/helper.h"
 #include "helper/room_check.h"
 #include "helper/tool_request.h"
+#include "helper/way_out.h"
 #include "os/socket.h"
 #include "os/sys.h"
 
@@ -323,7 +324,8 @@ void cell_init(const Plan& plan, int socket, unsigned slot) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);  // the zygote's
     const unsigned id = kCellId + slot_id(plan, slot);
-    if (!map_ids(proc, plan.user, id, id, failure) || !mount_private(plan, &workspace, failure))
+    if (!map_ids(proc, plan.user, id, id, failure) || !mount_private(plan, &workspace, failure) ||
+        !open_way_out(plan, socket, failure))
       die(socket, failure);
   } else {
     watch_over_tree();

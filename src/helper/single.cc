@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "helper/helper.h"
+#include "helper/way_out.h"
 #include "os/sys.h"
 
 namespace brig::helper {
@@ -105,7 +106,8 @@ int enter_jail(const Plan& plan, int socket, const RootStage& stage, const int* 
   // A second, detached view of /proc stays writable for the few writes that are left.
   const int proc = sys::open_tree(AT_FDCWD, "/proc", sys::kOpenTreeClone | sys::kOpenTreeCloexec);
   if (proc < 0) die(socket, Stage::proc);
-  if (!mount_private(plan, workspace, failure)) die(socket, failure);
+  if (!mount_private(plan, workspace, failure) || !open_way_out(plan, socket, failure))
+    die(socket, failure);
   if (!set_names(text(plan, plan.hostname))) die(socket, Stage::hostname);
   enter_cgroups(plan, socket, entrances);
   if (unshare(CLONE_NEWCGROUP) != 0) die(socket, Stage::namespaces);

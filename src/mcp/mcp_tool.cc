@@ -40,7 +40,9 @@ bool can_write(const Policy& policy) {
   return !files.write.empty() || !files.write_optional.empty() ||
          policy.isolation == Isolation::process;
 }
-bool can_connect(const Policy& policy) { return policy.network == Network::host; }
+bool can_connect(const Policy& policy) {
+  return policy.network == Network::host || policy.network.mode == Network::proxy;
+}
 
 // `told`: the tool's own hints. A built-in tool does whatever its caller says, so it has MCP's
 // defaults.
@@ -85,13 +87,24 @@ bool is_object_schema(const Json& schema) {
   return schema.is_object() && schema.value("type", Json()) == "object";
 }
 
+std::string hosts_of(const Network& network) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < network.allow.size() && i < kMost; ++i)
+    text += (i ? ", " : "") + network.allow[i];
+  if (network.allow.size() > kMost)
+    text += fmt::format(" and {} more", network.allow.size() - kMost);
+  return text;
+}
+
 std::string limits_sentence(const Policy& policy) {
   std::string text =
       fmt::format("Limits: {}, {} of memory, ", format_duration(policy.limits.timeout),
                   format_size(policy.limits.memory));
-  switch (policy.network) {
+  switch (policy.network.mode) {
     case Network::none: text += "no network"; break;
     case Network::loopback: text += "no network but the cell's own loopback"; break;
+    case Network::proxy: text += "of the network only " + hosts_of(policy.network); break;
     case Network::host: text += "the host's network"; break;
   }
   if (policy.isolation == Isolation::process) return text + "; files are not restricted.";

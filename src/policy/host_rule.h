@@ -2,12 +2,13 @@
 // with a port. These functions work on text alone.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "policy/ip.h"
 
 namespace brig {
 
@@ -23,12 +24,16 @@ struct HostRule {
   // Lower case, without a dot at its end. For `below`: the part after "*.".
   std::string name;
   // For `addresses`: IPv6, or IPv4 as ::ffff:a.b.c.d with a prefix of 96 and more.
-  std::array<std::uint8_t, 16> address{};
+  IpBytes address{};
   unsigned prefix = 0;
   std::uint16_t port = 0;  // 0: every port; only in network.deny.
+
+  bool operator==(const HostRule&) const = default;
 };
 
 // Reads one entry. Without a port, it means 443 in network.allow and every port in network.deny.
+// IPv6 addresses stand in brackets: "[2001:db8::1]:443", "[2001:db8::]/32:443"; without a port,
+// they may stand alone. Networks of all addresses ("0.0.0.0/0") may only be denied.
 // Nullopt: `fault` says what is wrong and what to write instead.
 std::optional<HostRule> parse_host_rule(std::string_view text, RuleList list, std::string& fault);
 

@@ -1,10 +1,12 @@
 #include <brig/policy.h>
 
 #include <array>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "policy/fault_list.h"
+#include "policy/host_rule.h"
 #include "policy/presets.h"
 
 namespace brig {
@@ -14,6 +16,9 @@ constexpr std::size_t kMaxVariables = 4096;
 constexpr std::size_t kMaxVariableBytes = 128_KiB;  // MAX_ARG_STRLEN: execve refuses a longer one
 constexpr std::size_t kMaxSyscalls = 1024;
 constexpr std::size_t kMaxPresets = 64;
+constexpr std::size_t kMaxHostRules = 256;
+// Each is a listener in every cell.
+constexpr std::size_t kMaxPorts = 64;
 constexpr std::uint32_t kMostUser =
     0x7FFFFFFF;  // the most that a signed number holds; many programs keep ids in one
 constexpr std::uint32_t kOverflowUser = 65534;  // what the kernel shows for ids that are not mapped
@@ -29,7 +34,7 @@ struct LimitRange {
   Unit unit;
   std::uint64_t least, most;
 };
-constexpr std::array<LimitRange, 11> kRanges = {{
+constexpr std::array<LimitRange, 15> kRanges = {{
     {"timeout", Unit::ms, 1, kDay},
     {"grace", Unit::ms, 0, 60'000},
     {"cpu_time", Unit::ms, 1, kDay},
@@ -43,6 +48,10 @@ constexpr std::array<LimitRange, 11> kRanges = {{
     // Three for the streams, one for the loader to open its libraries with. The maximum is the
     // kernel's default of fs.nr_open.
     {"open_files", Unit::count, 16, 1'048'576},
+    {"connections", Unit::count, 1, 4096},
+    {"upload", Unit::bytes, 0, kNoEnd},
+    {"download", Unit::bytes, 0, kNoEnd},
+    {"connection_time", Unit::ms, 1, kDay},
 }};
 
 std::string in_unit(Unit unit, std::uint64_t value) {
@@ -82,6 +91,10 @@ void find_limit_faults(Faults& faults, const Limits& limits) {
   check_limit(faults, "scratch", limits.scratch);
   if (limits.file_size) check_limit(faults, "file_size", *limits.file_size);
   check_limit(faults, "open_files", limits.open_files);
+  check_limit(faults, "connections", limits.connections);
+  if (limits.upload) check_limit(faults, "upload", *limits.upload);
+  if (limits.download) check_limit(faults, "download", *limits.download);
+  if (limits.connection_time) check_limit(faults, "connection_time", *limits.connection_time);
   // The comparison is written so that NaN fails.
   if (limits.cpus && !(*limits.cpus >= kLeastCpus && *limits.cpus <= kMostCpus)) {
     faults.push_back(
@@ -156,6 +169,57 @@ void find_preset_faults(Faults& faults, const std::vector<std::string>& entries)
     note_fault(faults, "preset", std::to_string(i), entries[i], preset_fault(entries[i]));
 }
 
+void find_network_faults(Faults& faults, const Network& network) {
+  // An enum can hold a value without a name, from a cast or from uninitialised memory.
+  if (to_string(network.mode) == std::string_view("unknown")) {
+    faults.push_back({"network", {}, "not a Network; use none, loopback, proxy or host"});
+    return;
+  }
+  if (network.mode != Network::proxy) {
+    for (const auto& [field, list] : {std::pair{"network.allow", &network.allow},
+                                      std::pair{"network.deny", &network.deny}})
+      if (!list->empty())
+        faults.push_back({field,
+                          {},
+                          fmt::format("has no effect with network = \"{}\"; use Network::to(), or "
+                                      "leave the list out",
+                                      to_string(network.mode))});
+    return;
+  }
+  if (network.allow.empty())
+    faults.push_back({"network.allow", {}, "is empty; list a host, or use network = \"none\""});
+  if (network.allow.size() > kMaxHostRules || network.deny.size() > kMaxHostRules) {
+    faults.push_back({network.allow.size() > kMaxHostRules ? "network.allow" : "network.deny",
+                      {},
+                      fmt::format("more than {} entries; list fewer", kMaxHostRules)});
+    return;
+  }
+  std::vector<HostRule> deny;
+  std::set<std::uint16_t> ports;
+  std::string fault;
+  for (std::size_t i = 0; i < network.deny.size(); ++i) {
+    if (auto rule = parse_host_rule(network.deny[i], RuleList::deny, fault))
+      deny.push_back(std::move(*rule));
+    else
+      note_fault(faults, "network.deny", std::to_string(i), network.deny[i], fault);
+  }
+  for (std::size_t i = 0; i < network.allow.size(); ++i) {
+    const auto rule = parse_host_rule(network.allow[i], RuleList::allow, fault);
+    if (rule) {
+      fault = why_without_effect(*rule, deny);
+      ports.insert(rule->port);
+    }
+    if (!fault.empty())
+      note_fault(faults, "network.allow", std::to_string(i), network.allow[i], fault);
+    fault.clear();
+  }
+  if (ports.size() > kMaxPorts)
+    faults.push_back({"network.allow",
+                      {},
+                      fmt::format("names {} ports; a cell can have at most {}", ports.size(),
+                                  kMaxPorts)});
+}
+
 // This checks the spelling only. The filter's builder checks whether the kernel has the call.
 void find_syscall_faults(Faults& faults, const char* field, const std::vector<std::string>& names) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -173,10 +237,11 @@ void find_syscall_faults(Faults& faults, const char* field, const std::vector<st
 
 }  // namespace
 
-const char* to_string(Network network) {
-  switch (network) {
+const char* to_string(Network::Mode mode) {
+  switch (mode) {
     case Network::none: return "none";
     case Network::loopback: return "loopback";
+    case Network::proxy: return "proxy";
     case Network::host: return "host";
   }
   return "unknown";
@@ -212,10 +277,7 @@ std::vector<PolicyFault> find_faults(const Policy& policy) {
   Faults faults;
   find_limit_faults(faults, policy.limits);
   find_file_faults(faults, policy.files);
-  // An enum can hold a value without a name, from a cast or from uninitialised memory.
-  if (to_string(policy.network) == std::string_view("unknown")) {
-    faults.push_back({"network", {}, "not a Network; use none, loopback or host"});
-  }
+  find_network_faults(faults, policy.network);
   find_environment_faults(faults, policy.environment);
   find_syscall_faults(faults, "syscalls.allow", policy.syscalls.allow);
   find_syscall_faults(faults, "syscalls.deny", policy.syscalls.deny);

@@ -86,8 +86,8 @@ TEST(Policy, NamesAreThoseOfTheEnums) {
 }
 
 TEST(Policy, RefusesAnEnumThatHasNoName) {
-  EXPECT_EQ(fault([](Policy& p) { p.network = static_cast<Network>(7); }),
-            "policy: network: not a Network; use none, loopback or host");
+  EXPECT_EQ(fault([](Policy& p) { p.network = static_cast<Network::Mode>(7); }),
+            "policy: network: not a Network; use none, loopback, proxy or host");
   EXPECT_EQ(fault([](Policy& p) { p.isolation = static_cast<Isolation>(-1); }),
             "policy: isolation: not an Isolation; use jail, landlock or process");
 }

@@ -17,6 +17,7 @@ using Names = TomlReader::Names;
 constexpr std::array<std::string_view, 9> kFiles = {
     "read",           "write",  "hide",   "working_directory", "root", "read_optional",
     "write_optional", "noexec", "protect"};
+constexpr std::array<std::string_view, 2> kNetwork = {"allow", "deny"};
 constexpr std::array<std::string_view, 3> kEnvironment = {"passthrough", "set", "unset"};
 constexpr std::array<std::string_view, 2> kSyscalls = {"allow", "deny"};
 constexpr std::array<std::pair<std::string_view, Names>, 4> kTables = {
@@ -51,8 +52,7 @@ class PolicyReader {
         set(policy_.isolation,
             choice<Isolation>(entry, {Isolation::jail, Isolation::landlock, Isolation::process}));
       } else if (entry.key == "network") {
-        set(policy_.network,
-            choice<Network>(entry, {Network::none, Network::loopback, Network::host}));
+        read_network(entry);
       } else if (entry.key == "room") {
         set(policy_.room, choice<Room>(entry, {Room::as_new, Room::fresh}));
       } else if (entry.key == "user") {
@@ -230,6 +230,10 @@ class PolicyReader {
     if (entry.key == "file_size") set(limits.file_size, size(entry));
     if (entry.key == "open_files") set(limits.open_files, count(entry));
     if (entry.key == "cpus") set(limits.cpus, number(entry));
+    if (entry.key == "connections") set(limits.connections, count(entry));
+    if (entry.key == "upload") set(limits.upload, size(entry));
+    if (entry.key == "download") set(limits.download, size(entry));
+    if (entry.key == "connection_time") set(limits.connection_time, duration(entry));
     for (const char* of_the_tree : {"cpu_time", "memory", "processes", "cpus"})
       limits.named = limits.named || entry.key == of_the_tree;
   }
@@ -256,6 +260,28 @@ class PolicyReader {
       if (entry.key == "protect") set(files.protect, strings(entry, "files.protect", kWhat));
       if (entry.key == "working_directory") set(files.working_directory, path(entry));
       if (entry.key == "root") set(files.root, path(entry));
+    }
+  }
+
+  // network = "loopback", or a table of hosts.
+  void read_network(const TomlEntry& entry) {
+    constexpr std::string_view kWhat = "an array of hosts such as [\"api.github.com:443\"]";
+    const ConfigTable* table = entry.node->as_table();
+    if (table == nullptr) {
+      const std::string* text = entry.node->as_string();
+      if (text != nullptr && *text == to_string(Network::proxy))
+        return reader_.fault(entry,
+                             "\"proxy\" needs the hosts: network = { allow = "
+                             "[\"api.github.com:443\"] }");
+      if (const auto mode = choice<Network::Mode>(
+              entry, {Network::none, Network::loopback, Network::host}))
+        policy_.network = *mode;
+      return;
+    }
+    policy_.network = Network::proxy;
+    for (const TomlEntry& list : entries(*table, "network", kNetwork)) {
+      auto& hosts = list.key == "allow" ? policy_.network.allow : policy_.network.deny;
+      set(hosts, strings(list, fmt::format("network.{}", list.key), kWhat));
     }
   }
 

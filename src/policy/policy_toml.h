@@ -13,9 +13,10 @@ namespace brig {
 // The keys of a policy and of its [limits]. `wall_time` is the name of `timeout` in 0.1.
 inline constexpr std::array<std::string_view, 9> kPolicyKeys = {
     "isolation", "network", "room", "limits", "files", "environment", "syscalls", "user", "preset"};
-inline constexpr std::array<std::string_view, 13> kLimitKeys = {
-    "timeout", "grace",   "cpu_time",  "memory",     "processes", "output",   "output_total",
-    "result",  "scratch", "file_size", "open_files", "cpus",      "wall_time"};
+inline constexpr std::array<std::string_view, 17> kLimitKeys = {
+    "timeout",      "grace",    "cpu_time",        "memory",    "processes",  "output",
+    "output_total", "result",   "scratch",         "file_size", "open_files", "connections",
+    "upload",       "download", "connection_time", "cpus",      "wall_time"};
 
 struct PolicyPlace {
   TomlScope scope;

@@ -154,7 +154,7 @@ TEST(PolicyToml, TakesDottedKeysAndInlineTablesToo) {
 }
 
 TEST(PolicyToml, EveryNameOfTheEnumsReadsBack) {
-  for (const Network network : {Network::none, Network::loopback, Network::host}) {
+  for (const Network::Mode network : {Network::none, Network::loopback, Network::host}) {
     EXPECT_EQ(policy_from_toml("network = '"s + to_string(network) + "'").network, network);
   }
   for (const Isolation isolation : {Isolation::jail, Isolation::landlock, Isolation::process}) {
@@ -207,8 +207,8 @@ TEST(PolicyToml, EveryMistakeIsToldInTheOrderOfTheFile) {
       "p.toml:1: network: expected one of \"none\", \"loopback\", \"host\", got 'nun'\n"
       "p.toml:3: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB\n"
       "p.toml:4: unknown key 'zz' in [limits]; known keys: timeout, grace, cpu_time, "
-      "memory, processes, output, output_total, result, scratch, file_size, open_files, cpus, "
-      "wall_time\n"
+      "memory, processes, output, output_total, result, scratch, file_size, open_files, "
+      "connections, upload, download, connection_time, cpus, wall_time\n"
       "p.toml:5: limits.grace: expected a duration such as \"30s\", got a boolean\n"
       "p.toml:6: limits.processes: 0 is out of range; use 1 to 32768\n"
       "p.toml:9: files.read[1]: expected a string, got an integer\n"

@@ -14,7 +14,7 @@ void flip(std::string& value) { value += "x"; }
 void flip(std::vector<std::string>& value) { value.emplace_back("x"); }
 void flip(std::map<std::string, std::string>& value) { value["x"] = "y"; }
 void flip(std::chrono::milliseconds& value) { ++value; }
-void flip(Network& value) { value = Network::loopback; }
+void flip(Network::Mode& value) { value = Network::loopback; }
 void flip(Isolation& value) { value = Isolation::landlock; }
 void flip(Room& value) { value = Room::fresh; }
 template <typename T>
@@ -35,10 +35,14 @@ void add_flips(Flips& flips, Fields&... fields) {
 Flips flips_of(Policy& policy) {
   Flips flips;
   auto& [limits, files, network, environment, syscalls, isolation, room, user, preset] = policy;
-  add_flips(flips, network, isolation, room, user, preset);
+  add_flips(flips, isolation, room, user, preset);
   {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = limits;
-    add_flips(flips, a, b, c, d, e, f, g, h, i, j, k, l, m);
+    auto& [mode, allow, deny] = network;
+    add_flips(flips, mode, allow, deny);
+  }
+  {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = limits;
+    add_flips(flips, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   }
   {
     auto& [a, b, c, d, e, f, g, h, i] = files;

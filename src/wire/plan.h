@@ -115,6 +115,8 @@ struct Plan {
   // 0: the host's. 1: one per slot. 2: one per cell.
   uint32_t network_namespace;
   uint32_t loopback_up;
+  // The ports on which the host's proxy listens in the cell's network namespace. Empty: no proxy.
+  PlanList<uint32_t> way_out_ports;
   // For one call only: the zygote itself becomes the cell's init, without a keeper or nested
   // namespaces.
   uint32_t single;

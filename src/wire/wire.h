@@ -55,6 +55,7 @@ enum class Stage : uint32_t {
   load_scratch,
   guard,
   terminals,
+  way_out,
 };
 
 enum class Tag : uint32_t {
@@ -85,6 +86,8 @@ enum class Tag : uint32_t {
   // The cell's init -> host. cell_ready carries the workspace, if the plan says so, what kExtra* in
   // `status` say, and the seccomp listener. In a room that is kept there is no tool yet.
   cell_ready,
+  // The cell's init -> host, before cell_ready: sockets of the plan's way_out_ports.
+  way_out,
   // The cell's init -> host. Uses status, the usage and `room`.
   tool_ended,
   // host -> the init of a room that is kept, with a descriptor: the next tool's socket.

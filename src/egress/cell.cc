@@ -1,0 +1,154 @@
+#include "egress/cell.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+
+#include "egress/dns_server.h"
+#include "egress/session.h"
+
+namespace brig::egress {
+namespace {
+
+using boost::system::error_code;
+
+// How many connections one listener gives in one turn of the loop.
+constexpr int kMostAccepted = 16;
+// When this process has no descriptor left, those of other cells may become free.
+constexpr std::chrono::milliseconds kNoDescriptor{50};
+// Names that the report has at most, if they were only looked up.
+constexpr std::size_t kMostLookUps = 64;
+
+void reset(int socket) {
+  // A RST, and no state that stays in the cell's network.
+  const linger now{1, 0};
+  setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  close(socket);
+}
+
+}  // namespace
+
+Cell::Cell(Proxy& proxy, std::shared_ptr<const Settings> settings, const Sockets& sockets)
+    : proxy_(proxy), settings_(std::move(settings)) {
+  numbers_.push_back(sockets.dns.get());
+  for (const UniqueFd& socket : sockets.listeners) numbers_.push_back(socket.get());
+}
+
+void Cell::begin(Sockets sockets) {
+  dns_ = std::make_shared<Listener>(proxy_.loop(), sockets.dns.release());
+  serve_dns();
+  bool is_proxy = true;  // The first is the proxy's.
+  for (UniqueFd& socket : sockets.listeners) {
+    listeners_.push_back(std::make_shared<Listener>(proxy_.loop(), socket.release()));
+    listen(listeners_.back(), is_proxy);
+    is_proxy = false;
+  }
+}
+
+bool Cell::is_quiet() const {
+  if (touched_) return false;
+  std::vector<pollfd> polls;
+  polls.reserve(numbers_.size());
+  for (const int socket : numbers_) polls.push_back({socket, POLLIN, 0});
+  return poll(polls.data(), polls.size(), 0) == 0;
+}
+
+void Cell::listen(const std::shared_ptr<Listener>& listener, bool is_proxy) {
+  listener->async_wait(
+      Listener::wait_read,
+      [self = shared_from_this(), listener, is_proxy](const error_code& error) {
+        if (error || self->over_) return;
+        if (self->accept_some(listener->native_handle(), is_proxy))
+          return self->listen(listener, is_proxy);
+        auto timer = std::make_shared<boost::asio::steady_timer>(self->proxy_.loop());
+        timer->expires_after(kNoDescriptor);
+        timer->async_wait([self, listener, is_proxy, timer](const error_code&) {
+          if (!self->over_) self->listen(listener, is_proxy);
+        });
+      });
+}
+
+// False: this process has no descriptor for another connection.
+bool Cell::accept_some(int listener, bool is_proxy) {
+  touched_ = true;
+  for (int i = 0; i < kMostAccepted; ++i) {
+    const int socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return false;
+    if (socket < 0 && errno == EAGAIN) return true;
+    if (socket < 0) continue;
+    if (sessions_.size() >= settings_->limits.connections) {
+      ++account_.refused;
+      reset(socket);
+      continue;
+    }
+    sessions_.insert(Session::begin(shared_from_this(), socket, is_proxy));
+  }
+  return true;
+}
+
+void Cell::serve_dns() {
+  dns_->async_wait(Listener::wait_read, [self = shared_from_this()](const error_code& error) {
+    if (error || self->over_) return;
+    self->touched_ = true;
+    answer_datagrams(self->dns_->native_handle(), *self);
+    self->serve_dns();
+  });
+}
+
+void Cell::looked_up(const std::string& name) {
+  if (over_ || settings_->rules.knows_name(name) || unknown_names_.contains(name)) return;
+  if (unknown_names_.size() < kMostLookUps) unknown_names_.insert(name);
+}
+
+Cell::Entry Cell::note(const Target& target, const char* way) {
+  const Clock::time_point now = Clock::now();
+  if (over_) return {nullptr, now};
+  ++account_.total;
+  // The entries must not move while connections write to them.
+  account_.connections.reserve(WayOut::kMostConnections);
+  if (account_.connections.size() >= WayOut::kMostConnections) return {nullptr, now};
+  Connection& connection = account_.connections.emplace_back();
+  connection.host = target.address ? target.address->text() : target.name;
+  connection.port = target.port;
+  connection.way = way;
+  connection.begin = std::chrono::duration_cast<std::chrono::microseconds>(now - made_);
+  return {&connection, now};
+}
+
+bool Cell::count_sent(std::uint64_t bytes) {
+  if (settings_->limits.upload && bytes > *settings_->limits.upload - sent_) return false;
+  sent_ += bytes;
+  return true;
+}
+
+bool Cell::count_received(std::uint64_t bytes) {
+  if (settings_->limits.download && bytes > *settings_->limits.download - received_) return false;
+  received_ += bytes;
+  return true;
+}
+
+void Cell::end() {
+  if (over_) return;
+  for (Session* session : std::set<Session*>(sessions_)) session->end();
+  for (const std::string& name : unknown_names_) {
+    const auto is_this = [&](const Connection& each) { return each.host == name; };
+    if (std::any_of(account_.connections.begin(), account_.connections.end(), is_this)) continue;
+    if (Connection* connection = note({name, std::nullopt, 0}, "dns").connection)
+      connection->reason = "no rule allows it";
+  }
+  over_ = true;
+  error_code ignored;
+  for (const auto& listener : listeners_) listener->close(ignored);
+  if (dns_) dns_->close(ignored);
+}
+
+WayOut::Account Cell::take_account() {
+  account_.made = made_;
+  return std::move(account_);
+}
+
+}  // namespace brig::egress

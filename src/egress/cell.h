@@ -1,0 +1,85 @@
+// Cell: the proxy's side of one cell, in the loop's thread: its listeners, the names that it asked
+// for, its connections and the account of them.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "egress/http_head.h"
+#include "egress/names.h"
+#include "egress/proxy.h"
+#include "egress/settings.h"
+#include "egress/way_out.h"
+
+namespace brig::egress {
+
+class Session;
+using Tcp = boost::asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+class Cell : public std::enable_shared_from_this<Cell> {
+ public:
+  Cell(Proxy& proxy, std::shared_ptr<const Settings> settings, const Sockets& sockets);
+
+  // All of the following is for the loop's thread, except is_quiet().
+  void begin(Sockets sockets);
+  // Ends every connection and closes everything. The account is complete after that.
+  void end();
+  WayOut::Account take_account();
+  // Whether nothing has come from the cell, and nothing waits to be taken. Any thread may ask as
+  // long as end() has not been posted.
+  bool is_quiet() const;
+
+  Proxy& proxy() { return proxy_; }
+  const Settings& settings() const { return *settings_; }
+  Names& names() { return names_; }
+  bool is_over() const { return over_; }
+
+  // What the account has of a connection. Null: the account is full, or the cell's end has come.
+  struct Entry {
+    Connection* connection = nullptr;
+    Clock::time_point begin;
+  };
+  Entry note(const Target& target, const char* way);
+  void looked_up(const std::string& name);
+
+  // Counts bytes, of all connections together. False: that would be more than the limit.
+  bool count_sent(std::uint64_t bytes);
+  bool count_received(std::uint64_t bytes);
+
+  void remove(Session& session) { sessions_.erase(&session); }
+
+ private:
+  using Listener = boost::asio::posix::stream_descriptor;
+
+  void listen(const std::shared_ptr<Listener>& listener, bool is_proxy);
+  bool accept_some(int listener, bool is_proxy);
+  void serve_dns();
+
+  Proxy& proxy_;
+  const std::shared_ptr<const Settings> settings_;
+  const Clock::time_point made_ = Clock::now();
+  std::vector<std::shared_ptr<Listener>> listeners_;
+  std::shared_ptr<Listener> dns_;
+  // For is_quiet(): the descriptors of the listeners.
+  std::vector<int> numbers_;
+  std::atomic<bool> touched_{false};
+  Names names_;
+  std::set<Session*> sessions_;
+  WayOut::Account account_;
+  // Names that no rule knows, and how many of them the account has.
+  std::set<std::string> unknown_names_;
+  std::uint64_t sent_ = 0, received_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace brig::egress
