@@ -5,8 +5,8 @@ package will look for an installed one. Nothing is written but the archive, whic
 time.
 
 `make package` gives three settings: "libraries", a folder with libbrig and what it is linked to, to
-be carried in its place; "licenses", a folder with theirs; "platform", the machines for which they are.
-"""
+be carried in its place; "licenses", a folder with theirs; "platform", the machines for which they
+are. """
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ TEST_F(CApi, ListsTools) {
   const Json list = Json::parse(taken(brig_c_sandbox_tools(box_, "SAYS")));
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0]["name"], "say");
-  EXPECT_EQ(list[0]["read_only"], true);
+  EXPECT_EQ(list[0]["annotations"]["read_only"], true);
   EXPECT_EQ(Json::parse(taken(brig_c_sandbox_tools(box_, nullptr))).size(), 2u);
 }
 

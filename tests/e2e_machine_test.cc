@@ -173,7 +173,7 @@ TEST(Machine, WithoutUserNamespacesTheReasonIsToldEveryTime) {
   });
   BRIG_NEEDS(!said.empty(), "no user namespace can be made here to forbid others in");
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
-  EXPECT_TRUE(contains(said, "user namespaces are off here")) << said;
+  EXPECT_TRUE(contains(said, "user namespaces are disabled here")) << said;
 }
 
 }  // namespace

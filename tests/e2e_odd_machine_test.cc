@@ -202,7 +202,7 @@ TEST(OddMachine, NamespacesThatAreOffAreToldByTheirKind) {
       return own_ids("1000") && put_into("/proc/sys/user/max_" + kind + "_namespaces", "0");
     });
     BRIG_NEEDS(said.code != 99, "no user namespace can be made here");
-    expect_refused(said, kind + " namespaces are off here: set the sysctl user.max_" + kind +
+    expect_refused(said, kind + " namespaces are disabled here: set the sysctl user.max_" + kind +
                              "_namespaces above 0");
   }
 }
@@ -213,7 +213,7 @@ TEST(OddMachine, NamespacesThatAreUsedUpAreToldAsThat) {
            unshare(CLONE_NEWNS) == 0;
   });
   BRIG_NEEDS(said.code != 99, "no user namespace can be made here");
-  expect_refused(said, "as many namespaces exist as one of the sysctls");
+  expect_refused(said, "the limit of a sysctl user.max_*_namespaces is reached");
 }
 
 TEST(OddMachine, RootOfAUserNamespaceWithOneIdIsEnough) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Walks every text that brig's sources can print and checks that what it names exists: keys of a policy and of a manifest,
-options of the program, arguments of the built-in tools, members of requests, keywords of Python.
+"""Walks every text that brig's sources can print and checks that what it names exists: keys of a
+policy and of a manifest, options of the program, arguments of the built-in tools, members of
+requests, keywords of Python.
 
   messages.py SOURCE_TREE PROGRAM
 """
@@ -27,8 +28,11 @@ KEY = re.compile(r"\b(limits|files|environment|syscalls)\.([a-z_]+)")
 # A key of a file's top level: a word with a value, as messages write it.
 TOP_KEY = re.compile(r"(?<![\w.\-])([a-z_]+) = (?=\\\"|\[|'|\{)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
-# "brig run --timeout 5s --memory": of which sub-command an option is, where the text says so. Not beyond the end of a sentence.
-NAMED = re.compile(r"\bbrig (run|call|tools|doctor|serve|mcp|presets)\b(?:(?![.;] [a-zA-Z])[^|\n])*$")
+# "brig run --timeout 5s --memory": of which sub-command an option is, where the text says so. Not
+# beyond the end of a sentence.
+NAMED = re.compile(
+    r"\bbrig (run|call|tools|doctor|serve|mcp|presets)\b(?:(?![.;] [a-zA-Z])[^|\n])*$"
+)
 POLICY_TOP = {"isolation", "network", "user", "preset"}
 # A key of a schema, as a manifest has it.
 OF_SCHEMAS = {"type"}
@@ -41,7 +45,8 @@ OF_MCP = {
 }  # fmt: skip
 # "with shell=True", "interpreter="
 KEYWORD = re.compile(r"\b([a-z_]+)=(?!=)")
-# Who says what stands in a file: the first that fits. "all": the options must be of each of these sub-commands.
+# Who says what stands in a file: the first that fits. "all": the options must be of each of these
+# sub-commands.
 SPEAKERS = [
     ("src/cli/run.cc", any, {"run"}),
     ("src/cli/tty.cc", any, {"run"}),
@@ -74,7 +79,9 @@ def is_key(program: str, table: str, name: str) -> bool:
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write((f"[{table}]\n" if table else "") + f"{name} = [[]]\n")
         file.flush()
-        said = subprocess.run([program, "run", "--policy", file.name, "--", "true"], capture_output=True, text=True)
+        said = subprocess.run(
+            [program, "run", "--policy", file.name, "--", "true"], capture_output=True, text=True
+        )
     return "unknown" not in said.stderr
 
 
@@ -87,7 +94,9 @@ def is_manifest_key(program: str, name: str) -> bool:
             file.truncate()
             file.write(f"{table}\n{name} = [[]]\n")
             file.flush()
-            said = subprocess.run([program, "tools", "--manifest", file.name], capture_output=True, text=True)
+            said = subprocess.run(
+                [program, "tools", "--manifest", file.name], capture_output=True, text=True
+            )
             if f"unknown key '{name}'" not in said.stderr:
                 return True
     return False
@@ -101,7 +110,9 @@ def tool_arguments(program: str) -> set[str]:
                              "io.modelcontextprotocol/clientCapabilities": {}}},
     }  # fmt: skip
     done = subprocess.run(
-        [program, "mcp", "--audit", "none"], input=json.dumps(request) + "\n", capture_output=True, text=True
+        [
+            program, "mcp", "--audit", "none"
+        ], input=json.dumps(request) + "\n", capture_output=True, text=True
     )
     tools = json.loads(done.stdout)["result"]["tools"]
     return {name for tool in tools for name in tool["inputSchema"]["properties"]}
@@ -125,7 +136,9 @@ def parameters(tree: str) -> set[str]:
     found = set()
     for name in ("_policy", "_run", "_sandbox", "_tool"):
         for node in ast.walk(ast.parse(Path(tree, f"python/brig/{name}.py").read_text())):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (node.name == "__init__" or node.name[0] != "_"):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+                node.name == "__init__" or node.name[0] != "_"
+            ):
                 found |= {each.arg for each in (*node.args.args, *node.args.kwonlyargs)}
     return found
 
@@ -149,7 +162,9 @@ def options(program: str) -> dict[str, set[str]]:
     """Those of each sub-command, and of the program itself: ""."""
     found = {}
     for command in ("", "run", "call", "tools", "doctor", "serve", "mcp", "presets"):
-        help_text = subprocess.run([program, *command.split(), "--help"], capture_output=True, text=True).stdout
+        help_text = subprocess.run(
+            [program, *command.split(), "--help"], capture_output=True, text=True
+        ).stdout
         assert help_text, f"brig {command} --help printed nothing"
         # What it has, and not what its examples name of others.
         found[command] = set(OPTION.findall(help_text.partition("Examples:")[0]))
@@ -158,7 +173,9 @@ def options(program: str) -> dict[str, set[str]]:
 
 def strangers(text: str, place: str, known: dict[str, set[str]]) -> set[str]:
     """Options in a text that who says it does not have."""
-    how, commands = next((how, commands) for start, how, commands in SPEAKERS if place.startswith(start))
+    how, commands = next(
+        (how, commands) for start, how, commands in SPEAKERS if place.startswith(start)
+    )
     wrong = set()
     for found in OPTION.finditer(text):
         option, line = found[0], text[: found.start()].rpartition("\n")[2].rpartition("\\n")[2]
@@ -173,7 +190,9 @@ def strangers(text: str, place: str, known: dict[str, set[str]]) -> set[str]:
 def main(tree: str, program: str) -> int:
     known = options(program)
     # The walk itself: an option of another sub-command is a stranger.
-    assert strangers('"raise --cpus"', "src/cli/call.cc", known) and not strangers('"raise --cpus"', "src/cli/run.cc", known)
+    assert strangers('"raise --cpus"', "src/cli/call.cc", known) and not strangers(
+        '"raise --cpus"', "src/cli/run.cc", known
+    )
     assert strangers('"try brig serve --cpus 1"', "src/cli/run.cc", known)
     assert strangers('"--listen"', "src/cli/path_options.cc", known)
     wrong, keys, count = [], {}, 0
@@ -184,7 +203,9 @@ def main(tree: str, program: str) -> int:
     limits = members(api["components"]["schemas"]["Limits"])
     wrong += [f"/v1/run: {name} is no limit of a policy" for name in limits if not is_key(program, "limits", name)]
     sources = [p for p in Path(tree, "src").rglob("*.cc") if not p.name.endswith("_test.cc")]
-    sources += [p for p in Path(tree, "src").rglob("*.h")] + list(Path(tree, "python/brig").rglob("*.py"))
+    sources += [p for p in Path(tree, "src").rglob("*.h")] + list(
+        Path(tree, "python/brig").rglob("*.py")
+    )
     for path in sources:
         text, place = literals(path), str(path.relative_to(tree))
         for table, name in set(KEY.findall(text)):
@@ -218,10 +239,16 @@ def main(tree: str, program: str) -> int:
         assert is_key(program, "", name), f"{name} is no key of a policy"
     assert not is_key(program, "", "netwrok"), "every word passes for a key"
     assert is_manifest_key(program, "interpreter") and not is_manifest_key(program, "interprter")
-    assert limits and {"env", "cwd", "files", "timeout"} <= of_requests & arguments, "the walk does not see the arguments"
+    assert limits and {
+        "env", "cwd", "files", "timeout"
+    } <= of_requests & arguments, "the walk does not see the arguments"
     assert {"shell", "name", "interpreter"} <= of_python, "the walk does not see the keywords"
-    assert {"network", "isolation"} <= keys.keys() and len(keys) > 10 and count > 100, "the walk does not see the messages"
-    print(f"{len(sources)} files, {len(keys)} keys, {count} mentions of options: {len(wrong)} wrong")
+    assert {
+        "network", "isolation"
+    } <= keys.keys() and len(keys) > 10 and count > 100, "the walk does not see the messages"
+    print(
+        f"{len(sources)} files, {len(keys)} keys, {count} mentions of options: {len(wrong)} wrong"
+    )
     return 1 if wrong else 0
 
 

@@ -94,7 +94,7 @@ TEST_F(ServeBuiltin, LimitsMayBeNarrower) {
   const Json large = run({{"command", "yes"}, {"limits", {{"output_total", "64K"}}}}).json();
   EXPECT_EQ(large["report"]["outcome"], "output_limit");
   EXPECT_EQ(output({{"command", "head -c 5000 /dev/zero | tr '\\0' x"},
-                    {"limits", {{"output", 1000}}}})["stdout_total"],
+                    {"limits", {{"output", 1000}}}})["stdout_bytes"],
             5000);
   EXPECT_EQ(output({{"command", "echo fine"}, {"limits", Json::object()}})["stdout"], "fine\n");
 }

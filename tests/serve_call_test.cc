@@ -88,7 +88,7 @@ TEST(ServeCall, EventsComeInOrderAndTheResultLast) {
     last = event->json();
     if (event->name != "output") continue;
     (last["stream"] == "stdout" ? out : err) += last.value("text", "");
-    bytes += last.value("base64", "");
+    bytes += last.value("text_base64", "");
   }
   EXPECT_EQ(kinds, (std::vector<std::string>{"queued", "started", "output", "result"}));
   EXPECT_EQ(out, "one\n");

@@ -1,4 +1,4 @@
-// --preload, and [run_python] of a manifest: modules that run_python finds imported already.
+// --preload, and [run_python] of a manifest: modules that run_python has imported already.
 #include "serve_builtin.h"
 #include "serve_mcp.h"
 #include "serve_stdio.h"

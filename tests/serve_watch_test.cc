@@ -48,7 +48,8 @@ TEST(ServeEvents, EverythingIsTold) {
   EXPECT_EQ(last["stderr_bytes"], 4);
   for (const char* key : {"queue_ms", "dispatch_ms", "run_ms", "teardown_ms"})
     EXPECT_TRUE(last["steps"].contains(key)) << key;
-  for (const char* key : {"cpu_ms", "memory_peak"}) EXPECT_TRUE(last["usage"].contains(key)) << key;
+  for (const char* key : {"wall_ms", "cpu_ms", "memory_peak_bytes"})
+    EXPECT_TRUE(last["usage"].contains(key)) << key;
   EXPECT_TRUE(last.contains("message") && last.contains("violations") &&
               last.contains("duration_ms"));
 }

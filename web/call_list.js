@@ -1,4 +1,5 @@
-// The table of calls: what runs, what waits, what has ended, the newest first; at most a few hundred rows, rewritten a few times a second.
+// The table of calls: what runs, what waits, what has ended, the newest first; at most a few
+// hundred rows, rewritten a few times a second.
 import { byId, el, setData, setHidden, setText } from './dom.js';
 import { paintSoon } from './frames.js';
 import { isFailure, isLive, stateOf } from './outcomes.js';

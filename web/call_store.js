@@ -1,5 +1,5 @@
-// What is known of calls: from the server's events, and from what it has kept of earlier ones. Bounded: the last thousand, the
-// oldest finished go first.
+// What is known of calls: from the server's events, and from what it has kept of earlier ones.
+// Bounded: the last thousand, the oldest finished go first.
 import { fromBase64 } from './text.js';
 import { OutputBuffer } from './output_buffer.js';
 import { isLive, stateOf } from './outcomes.js';
@@ -51,7 +51,7 @@ export function applyEvent(call, kind, data, now) {
     case 'output':
       call.output.add(
         data.stream === 'stderr' ? 'stderr' : 'stdout',
-        typeof data.text === 'string' ? data.text : fromBase64(data.base64 ?? ''),
+        typeof data.text === 'string' ? data.text : fromBase64(data.text_base64 ?? ''),
       );
       if (call.state === 'queued') call.state = 'running';
       break;
@@ -67,8 +67,8 @@ export function applyEvent(call, kind, data, now) {
       finish(call, { ...data.report, duration_ms: data.duration_ms }, now);
       call.result = data;
       if (!data.ok && data.error) call.message = String(data.error);
-      call.stdoutBytes = data.report?.stdout_bytes ?? data.report?.stdout_total ?? null;
-      call.stderrBytes = data.report?.stderr_bytes ?? data.report?.stderr_total ?? null;
+      call.stdoutBytes = data.report?.stdout_bytes ?? null;
+      call.stderrBytes = data.report?.stderr_bytes ?? null;
       break;
   }
 }
@@ -116,7 +116,8 @@ export class CallStore {
     }
   }
 
-  // `calls` of /v1/calls, asked for at `asked`: adds what the page has not seen, ends what is no more.
+  // `calls` of /v1/calls, asked for at `asked`: adds what the page has not seen, ends what is no
+  // more.
   reconcile(calls, asked, now) {
     const there = new Set();
     // An event overtakes the answer: what it has ended does not run again.
@@ -144,8 +145,8 @@ export class CallStore {
     }
   }
 
-  // `ended` of /v1/calls, the newest first, as of `at` by the server's clock: what ended before this page was there, or while it was not
-  // connected.
+  // `ended` of /v1/calls, the newest first, as of `at` by the server's clock: what ended before
+  // this page was there, or while it was not connected.
   restore(ended, at, now) {
     const known = new Map([...this.calls.values()].map((call) => [nameOf(call.id, call.caller), call]));
     const old = [];

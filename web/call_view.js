@@ -130,7 +130,7 @@ export class CallView {
     this.told = state;
     const { call } = this;
     const usage = call.usage ?? {};
-    const memory = usage.memory_peak ?? usage.memory_peak_bytes;
+    const memory = usage.memory_peak_bytes;
     const report = call.result?.report ?? {};
     const facts = [
       ['Call', visible(call.id)],
@@ -154,7 +154,8 @@ export class CallView {
       );
     this.#fillHits();
     this.#fillSteps();
-    // Of a call that failed there may be one, too: what it had displayed, and the files that it left.
+    // Of a call that failed there may be one, too: what it had displayed, and the files that it
+    // left.
     const answer =
       call.result && (call.result.ok || call.result.output !== null)
         ? resultNodes(call.result.output, call.output)

@@ -62,7 +62,8 @@ export class CallsPage {
     paintSoon(this.paintStatus);
   }
 
-  // After a (re)connection, and when events were lost: what is running now, and what has ended? `most` of the latter.
+  // After a (re)connection, and when events were lost: what is running now, and what has ended?
+  // `most` of the latter.
   async reconcile(most = 1000) {
     const asked = Date.now();
     const { calls, ended, at } = await getJson(`/v1/calls?ended=${most}`);

@@ -1,7 +1,9 @@
-// Elements from JavaScript. Text only ever becomes text: nothing here, or anywhere in the console, parses HTML.
+// Elements from JavaScript. Text only ever becomes text: nothing here, or anywhere in the console,
+// parses HTML.
 import { oneLine } from './text.js';
 
-// el('p', {class: 'note', id: 'x', onclick: f}, 'text', node). A property that is null, undefined or false is left out.
+// el('p', {class: 'note', id: 'x', onclick: f}, 'text', node). A property that is null, undefined
+// or false is left out.
 export function el(tag, properties, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
@@ -30,7 +32,8 @@ export function setData(element, name, value) {
 export const byId = (id) => document.getElementById(id);
 
 let announced = 0;
-// Announces a text to screen readers. Use it for what a person waits for, never for what merely happens.
+// Announces a text to screen readers. Use it for what a person waits for, never for what merely
+// happens.
 export function announce(text) {
   const region = byId('announce');
   region.textContent = oneLine(text);

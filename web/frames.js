@@ -1,4 +1,5 @@
-// Work for the next frame: however often a painter is asked for, it runs once, and no more often than its pause allows.
+// Work for the next frame: however often a painter is asked for, it runs once, and no more often
+// than its pause allows.
 const painters = new Map(); // painter → when it last ran
 const wanted = new Set();
 let scheduled = false;

@@ -28,7 +28,8 @@ export function stateOf(call) {
 export const isFailure = (call) =>
   call.state === 'done' && call.outcome !== 'ok' && call.outcome !== 'cancelled';
 export const isLimit = (call) => call.state === 'done' && OUTCOMES[call.outcome]?.[1] === 'limit';
-// It was refused, or its time in the queue was all it had: how long that took says nothing of tools.
+// It was refused, or its time in the queue was all it had: how long that took says nothing of
+// tools.
 export const neverRan = (call) =>
   ['invalid_arguments', 'unknown_tool', 'overloaded'].includes(call.outcome) || call.steps?.run_ms === 0;
 export const isLive = (call) => call.state === 'queued' || call.state === 'running';

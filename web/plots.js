@@ -1,4 +1,5 @@
-// Throughput, latency, and the pool and its queue, on canvases: three elements, however many calls there are.
+// Throughput, latency, and the pool and its queue, on canvases: three elements, however many calls
+// there are.
 import { el, setText } from './dom.js';
 import { paintSoon } from './frames.js';
 import { BINS_PER_DECADE, DECADES, LOWEST_MS, SECONDS, quantile, summary } from './series.js';
@@ -163,7 +164,8 @@ class Plot {
     }
   }
 
-  // draw(pen, area), describe(bucket) → text, and summarize() → [[key or null, text]] are each plot's own.
+  // draw(pen, area), describe(bucket) → text, and summarize() → [[key or null, text]] are each
+  // plot's own.
 
   // Hairlines with numbers; `marks` are [share of the height, label].
   rules(pen, area, marks) {

@@ -1,4 +1,5 @@
-// What a tool answered: text as text, JSON as JSON, the four kinds of image that browsers decode safely as images.
+// What a tool answered: text as text, JSON as JSON, the four kinds of image that browsers decode
+// safely as images.
 import { el } from './dom.js';
 import { bytes, visible } from './text.js';
 
@@ -77,7 +78,8 @@ function fileNote(file) {
 
 const listOf = (value) => (Array.isArray(value) ? value : []);
 
-// The answer of run_command and run_python: {stdout, stderr, value | exit_code, displays?, images?, files?, …}.
+// The answer of run_command and run_python: {stdout, stderr, value | exit_code, displays?, images?,
+// files?, …}.
 const isBuiltin = (output) =>
   output !== null &&
   typeof output === 'object' &&

@@ -1,4 +1,5 @@
-// What the forms need of JSON Schema. The server checks everything; this only saves a round trip for the usual mistakes.
+// What the forms need of JSON Schema. The server checks everything; this only saves a round trip
+// for the usual mistakes.
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);

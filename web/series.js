@@ -1,4 +1,5 @@
-// The last two minutes, a bucket a second: how many calls ended, how long they took, how the pool stood.
+// The last two minutes, a bucket a second: how many calls ended, how long they took, how the pool
+// stood.
 import { neverRan } from './outcomes.js';
 
 export const SECONDS = 120;
@@ -67,7 +68,8 @@ export class Series {
     this.concurrency = Number(status.concurrency) || null;
   }
 
-  // Oldest first, `SECONDS` of them; the last is the second that has just ended, as this one is not whole.
+  // Oldest first, `SECONDS` of them; the last is the second that has just ended, as this one is not
+  // whole.
   window(now) {
     const last = Math.floor(now / 1000) - 1;
     return Array.from({ length: SECONDS }, (_, i) => {

@@ -1,4 +1,5 @@
-// Server-sent events from a response's body. EventSource can't send a token, so this does its parsing.
+// Server-sent events from a response's body. EventSource can't send a token, so this does its
+// parsing.
 
 const LONGEST_LINE = 64 * 1024 * 1024; // a result with its output; more is a server gone wrong
 

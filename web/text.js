@@ -1,7 +1,7 @@
 // What tools wrote, made harmless to read; and numbers, made easy to read.
 
-// Control characters, and those that are invisible or turn the direction of what follows (a file named
-// "exe.txt" that isn't). Newline and tab stay; so do the joiners that Persian and emoji need.
+// Control characters, and those that are invisible or turn the direction of what follows (a file
+// named "exe.txt" that isn't). Newline and tab stay; so do the joiners that Persian and emoji need.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 

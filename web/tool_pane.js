@@ -171,7 +171,8 @@ export class ToolPane {
   }
 }
 
-// A call that was never run: a problem with the request, not a result of the tool. In a stream, the status had been sent.
+// A call that was never run: a problem with the request, not a result of the tool. In a stream, the
+// status had been sent.
 const REFUSALS = { invalid_arguments: 422, unknown_tool: 404, overloaded: 503 };
 function refused({ report, error }) {
   const name = report.outcome.replaceAll('_', '-');
@@ -187,7 +188,8 @@ const sentence = (title) =>
     .replaceAll('-', ' ')
     .replace(/^./, (first) => first.toUpperCase());
 
-// "…: /month: expected a value: it is required; /year: expected at least 1", or `errors` with pointers.
+// "…: /month: expected a value: it is required; /year: expected at least 1", or `errors` with
+// pointers.
 function faultsOf(document) {
   if (Array.isArray(document.errors)) {
     return document.errors

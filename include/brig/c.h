@@ -48,8 +48,9 @@ typedef struct brig_c_sandbox brig_c_sandbox;
  *   {"policy": {...},           as in a manifest's [policy]
  *    "options": {"concurrency": 0, "queue": 1024, "ready_min": 1, "ready_max": 16},
  *    "tools": [{"name": "", "description": "", "input_schema": {}, "output_schema": {},
- *               "coerce": true, "read_only": false, "destructive": true, "idempotent": false,
- *               "open_world": true,
+ *               "coerce": true,
+ *               "annotations": {"read_only": false, "destructive": true, "idempotent": false,
+ *                               "open_world": true},
  *               "policy": {...},          what differs from the sandbox's
  *               "argv": ["echo", "{who}"] a command; without it, a function of "python"
  *              }],
@@ -65,9 +66,10 @@ void brig_c_sandbox_free(brig_c_sandbox* sandbox);
  * the tools' own policies leave open. Returns 0; on failure -1, and the old tools stay. */
 int brig_c_sandbox_set_tools(brig_c_sandbox* sandbox, const char* config, size_t size,
                              char** error);
-/* [{"name", "description", "input_schema", "output_schema", "read_only", ...}]: the tools with
- * `query` in their name or description; all of them if it is null or empty. Null if there is no
- * memory. */
+/* [{"name", "description", "input_schema", "output_schema", "annotations": {"read_only", ...}}]:
+ * the tools with `query` in their name or description; all of them if it is null or empty. Null if
+ * there is no memory. Until 0.3 the annotations stand beside the name, too, and the config of
+ * brig_c_sandbox_new takes them there. */
 char* brig_c_sandbox_tools(brig_c_sandbox* sandbox, const char* query);
 /* ["/path/of/a/file", ...]: brig::Sandbox::sources(). Null if there is no memory. */
 char* brig_c_sandbox_sources(brig_c_sandbox* sandbox);
@@ -119,9 +121,10 @@ brig_c_watch* brig_c_sandbox_watch(brig_c_sandbox* sandbox, size_t buffer, char*
 /* Readable while brig_c_watch_next would not wait. The watch owns it, as a queue owns its own. */
 int brig_c_watch_descriptor(const brig_c_watch* watch);
 /* The next event, or null if none came in time:
- * {"kind", "tool", "call_id", "text", "stream", "fraction", "outcome", "at", "dropped"}.
- * An event has the members that fit its kind. "at" is a time of RFC 3339, in UTC. Output that is not UTF-8 is in "text_base64". One
- * thread at a time. */
+ * {"kind", "at", "tool", "call_id", "stream", "text", "fraction", "outcome", "message", "dropped"}.
+ * An event has the members that fit its kind; docs/serve.md lists them. "at" is a time of RFC 3339,
+ * in UTC. Text that is not UTF-8 is in "text_base64". Until 0.3 every other event has a "text", and
+ * that of "finished" is its message. One thread at a time. */
 char* brig_c_watch_next(brig_c_watch* watch, int milliseconds, size_t* size);
 /* 1 if the sandbox is gone and every event was taken, otherwise 0. */
 int brig_c_watch_ended(const brig_c_watch* watch);

@@ -111,8 +111,8 @@ struct Violation {
   // True: the kernel reported it, and a tool can't forge it. False: brig concluded it from the
   // policy, the command line and what the command printed, without looking at the host's files.
   bool certain = true;
-  // Whether Report::message already says it in brig's own words. Not part of any JSON.
-  bool told = false;
+  // Whether Report::message mentions it, in brig's own words. Not part of any JSON.
+  bool mentioned = false;
 
   bool operator==(const Violation&) const = default;
 };

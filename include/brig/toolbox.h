@@ -124,7 +124,8 @@ T argument(Json& arguments, const Parameter& parameter) {
   const auto found = arguments.find(parameter.name);
   if (found != arguments.end()) return JsonTypeOf<T>::read(std::move(*found));
   if (parameter.default_value) return JsonTypeOf<T>::read(*parameter.default_value);
-  return T{};  // An optional one: the schema has made sure that every required one is there.
+  // An optional one: the schema has made sure that every required one is there.
+  return T{};
 }
 
 }  // namespace detail

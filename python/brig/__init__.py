@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Each module is imported when one of its names is first used: the interpreters of sandboxes import this package, too,
-# and need little of it.
+# Each module is imported when one of its names is first used: the interpreters of sandboxes import
+# this package, too, and need little of it.
 _HOMES = {
     "ConfigError": "_errors",
     "Error": "_errors",

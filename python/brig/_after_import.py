@@ -1,4 +1,5 @@
-"""Changes modules that the code imports, without importing any of them. Runs in the cell, for run_python."""
+"""Changes modules that the code imports, without importing any of them. Runs in the cell, for
+run_python."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from typing import Any, Callable
 
 
 def after_import(actions: dict[str, Callable[[Any], None]]) -> None:
-    """Calls each function with the module of that name: now if it is there, else as soon as it is imported."""
+    """Calls each function with the module of that name: now if it is there, else as soon as it is
+    imported."""
     for name in list(actions):
         if name in sys.modules:
             attempt(actions.pop(name), sys.modules[name])

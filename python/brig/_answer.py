@@ -1,4 +1,5 @@
-"""Sends frames to the host: from a zygote to the catalog, from a cell to the descriptor of its call."""
+"""Sends frames to the host: from a zygote to the catalog, from a cell to the descriptor of its
+call."""
 
 from __future__ import annotations
 
@@ -24,12 +25,16 @@ def trimmed_traceback(error: BaseException) -> str:
     import traceback
 
     frames = error.__traceback__
-    while frames and frames.tb_frame.f_globals.get("__name__", "").startswith(("brig._", "importlib.")):
+    while frames and frames.tb_frame.f_globals.get("__name__", "").startswith(
+        ("brig._", "importlib.")
+    ):
         frames = frames.tb_next
     try:
         lines = traceback.format_exception(type(error), error, frames)
     except Exception:  # the exception can't be printed
-        lines = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), text_of(error)]
+        lines = [
+            "Traceback (most recent call last):\n", *traceback.format_tb(frames), text_of(error)
+        ]
     text = "".join(line for line in lines if "brig/_cell.py" not in line).rstrip()
     return text if len(text) <= _MAX_TEXT else "...\n" + text[-_MAX_TEXT:]
 

@@ -1,4 +1,5 @@
-"""Counts the bytes that one answer of run_python may hold beside its value. Displays, images and files share them."""
+"""Counts the bytes that one answer of run_python may hold beside its value. Displays, images and
+files share them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,19 @@
-"""run_python: the tool of a server that runs code. The server's interpreter imports it, in the jail.
+"""run_python: the tool of a server that runs code. The server's interpreter imports it, in the
+jail.
 
-The code runs as `python code.py` would run it, and may have the syntax of a notebook's cell. The answer:
+The code runs as `python code.py` would run it, and may have the syntax of a notebook's cell. The
+answer:
 
     value               of a last expression
-    displays            [{"at", "data", perhaps "is_value"}]: what was displayed. `at`: how many bytes the code had printed
-                        before; `data`: by MIME type a text, or base64 of binary data; "is_value": these are forms of the value
+    displays            [{"at", "data", perhaps "is_value"}]: what was displayed. `at`: how many
+                        bytes the code had printed before; `data`: by MIME type a text, or base64 of binary data; "is_value":
+                        these are forms of the value
     displays_left_out   the number of other displays
     images, files       the files that the code left in the workspace (LeftFiles.answer())
-    error               {"type", "message", "traceback"} if the code raised; the call has failed then
-    exit_code           if the code called sys.exit() with another code than 0; the call has failed then
+    error               {"type", "message", "traceback"} if the code raised; the call has failed
+                        then
+    exit_code           if the code called sys.exit() with another code than 0; the call has failed
+                        then
     not_run             the reason, if the code was not run; then there is no other member
 """
 
@@ -55,7 +60,8 @@ _SCHEMA = {
     "properties": {
         "code": {
             "type": "string",
-            "description": "Python source; the value of a last expression is the result. !command, %cd, %%bash and "
+            "description": "Python source; the value of a last expression is the result. !command, "
+            "%cd, %%bash and "
             "display() work as in a notebook",
         },
         "files": {
@@ -80,8 +86,13 @@ _SCHEMA = {
             "maxProperties": 1000,
             "additionalProperties": {"type": "string"},
         },
-        "cwd": {"type": "string", "description": "directory to run in: an existing one; default: the workspace"},
-        "stdin": {"type": "string", "description": "what input() and sys.stdin read; default: nothing"},
+        "cwd": {
+            "type": "string",
+            "description": "directory to run in: an existing one; default: the workspace",
+        },
+        "stdin": {
+            "type": "string", "description": "what input() and sys.stdin read; default: nothing"
+        },
         "timeout": {
             "type": ["number", "string"],
             "description": 'time limit of this call, in seconds or as "30s"; at most the policy\'s',
@@ -91,8 +102,10 @@ _SCHEMA = {
 
 
 @tool(
-    description="Runs Python code in a fresh, isolated interpreter. Returns the value of the last expression, what was "
-    "printed and what was displayed (display(), plots, images, tables); files that are written to its workspace come back. "
+    description="Runs Python code in a fresh, isolated interpreter. Returns the value of the last "
+    "expression, what was "
+    "printed and what was displayed (display(), plots, images, tables); files that are written to "
+    "its workspace come back. "
     "Afterwards only files that the policy lets it write remain.",
     input_schema=_SCHEMA,
     destructive=False,
@@ -107,7 +120,8 @@ def run_python(
     stdin: Optional[str] = None,
     timeout: Any = None,  # the host enforces it
 ) -> Any:
-    here, workspace = os.getcwd(), own_workspace()  # before the code, which may change the directory
+    # Before the code, which may change the directory.
+    here, workspace = os.getcwd(), own_workspace()
     try:
         given = write_files(files or {})
         set_variables(env or {})
@@ -134,7 +148,9 @@ def run_python(
         try:
             answer.update(LeftFiles(workspace, given, budget).answer())
         except Exception as error:  # the code may have changed any function
-            answer["files_left_out_why"] = [f"brig could not read the workspace: {name_of(type(error))}"]
+            answer["files_left_out_why"] = [
+                f"brig could not read the workspace: {name_of(type(error))}"
+            ]
     return answer
 
 
@@ -149,8 +165,9 @@ class _Run:
         self.answer: dict[str, Any] = {"value": None}
 
     def run(self, code: str, here: str) -> None:
-        """Runs the code as `python code.py` would: it is the module __main__, and can import modules beside it. As in a
-        notebook, `await` may stand anywhere, and the value of a last expression comes back."""
+        """Runs the code as `python code.py` would: it is the module __main__, and can import
+        modules beside it. As in a notebook, `await` may stand anywhere, and the value of a last
+        expression comes back."""
         main = types.ModuleType("__main__")
         names = vars(main)
         names["__builtins__"] = builtins
@@ -172,7 +189,8 @@ class _Run:
                 if watch:
                     watch.print()
         except BaseException as error:
-            # From the code's own first line on. Code that can't be compiled has no line in the traceback.
+            # From the code's own first line on. Code that can't be compiled has no line in the
+            # traceback.
             self.ended = error.with_traceback(_own_frames(error.__traceback__))
 
     def settle(self) -> None:
@@ -183,7 +201,9 @@ class _Run:
                 self.forms = rich_forms_of(self.value)
             except BaseException as error:
                 self.value = None
-                self.answer["error"] = _error_answer(error.with_traceback(_own_frames(error.__traceback__)))
+                self.answer["error"] = _error_answer(
+                    error.with_traceback(_own_frames(error.__traceback__))
+                )
         elif isinstance(self.ended, SystemExit):
             code = _ending.exit_code(self.ended)
             if code:
@@ -195,8 +215,8 @@ class _Run:
 
 
 def _fork_by_default(context: Any) -> None:
-    """From Python 3.14 on the default is a process that imports the code's file, and no file has the code. It is only the
-    default that changes: the code may call set_start_method()."""
+    """From Python 3.14 on the default is a process that imports the code's file, and no file has
+    the code. It is only the default that changes: the code may call set_start_method()."""
     context._default_context._default_context = context._concrete_contexts["fork"]
 
 
@@ -214,7 +234,8 @@ def _value(value: Any) -> Any:
 
 
 def _own_frames(frames: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
-    """Returns the frames from the code's first on, without brig's: the code calls a magic, which may call code."""
+    """Returns the frames from the code's first on, without brig's: the code calls a magic, which
+    may call code."""
     while frames and frames.tb_frame.f_code.co_filename != _NAME:
         frames = frames.tb_next
     kept = []
@@ -237,7 +258,9 @@ def _error_answer(error: BaseException) -> dict[str, str]:
     try:
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     except BaseException:  # the exception can't be printed
-        text = "".join(["Traceback (most recent call last):\n", *_lines_of(error.__traceback__), message])
+        text = "".join(
+            ["Traceback (most recent call last):\n", *_lines_of(error.__traceback__), message]
+        )
     text = readable(text).rstrip()
     return {
         "type": name[:_LONGEST_TEXT],
@@ -257,7 +280,8 @@ def _lines_of(frames: Optional[types.TracebackType]) -> list[str]:
 
 
 def _print_error_of_thread(raised: Any) -> None:
-    """Prints an exception of a thread. Python's own hook has no lines of code that is in no file."""
+    """Prints an exception of a thread. Python's own hook has no lines of code that is in no
+    file."""
     if issubclass(raised.exc_type, SystemExit) or sys.stderr is None:
         return
     name = raised.thread.name if raised.thread else threading.get_ident()
@@ -270,8 +294,11 @@ def _print_error_of_thread(raised: Any) -> None:
 
 
 def _lines(code: str) -> list[str]:
-    """Returns the lines as a file has them: only a newline ends one, and traceback needs it at the end of the last."""
-    return [line if line.endswith("\n") else line + "\n" for line in io.StringIO(code, newline=None)]
+    """Returns the lines as a file has them: only a newline ends one, and traceback needs it at the
+    end of the last."""
+    return [
+        line if line.endswith("\n") else line + "\n" for line in io.StringIO(code, newline=None)
+    ]
 
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -305,7 +332,8 @@ def _read(code: str) -> tuple[ast.Module, Optional[Cell]]:
 
 
 def _compiled(code: str) -> tuple[list[types.CodeType], bool, bool]:
-    """Returns the code without its last expression, and that expression; whether to time it; whether it is plain Python."""
+    """Returns the code without its last expression, and that expression; whether to time it;
+    whether it is plain Python."""
     tree, cell = _read(code)
     flags = _FLAGS
     last = tree.body[-1] if tree.body else None

@@ -14,7 +14,8 @@ from brig._errors import ConfigError
 
 
 def dump(function: Callable[..., Any]) -> dict[str, Any]:
-    """Returns the function as JSON: pickled by cloudpickle if that is installed, else what a plain function needs."""
+    """Returns the function as JSON: pickled by cloudpickle if that is installed, else what a plain
+    function needs."""
     try:
         import cloudpickle  # type: ignore[import]
     except ImportError:
@@ -23,7 +24,8 @@ def dump(function: Callable[..., Any]) -> dict[str, Any]:
         return {"pickle": base64.b64encode(cloudpickle.dumps(function)).decode()}
     except Exception as error:
         raise ConfigError(
-            f"tool {_name(function)}: the function can't be sent to its cell: {type(error).__name__}: {error}; "
+            f"tool {_name(function)}: the function can't be sent to its cell: "
+            f"{type(error).__name__}: {error}; "
             "define it at the top of a module"
         ) from error
 
@@ -58,12 +60,14 @@ class _Dumper:
     def function(self, function: Any) -> dict[str, Any]:
         if not isinstance(function, types.FunctionType):
             raise ConfigError(
-                f"tool {_name(function)}: only a plain function can be sent to its cell without cloudpickle; install "
+                f"tool {_name(function)}: only a plain function can be sent to its cell without "
+                "cloudpickle; install "
                 "cloudpickle, or define a function"
             )
         if function.__closure__:
             raise ConfigError(
-                f"tool {_name(function)}: the function uses variables of the function around it; install "
+                f"tool {_name(function)}: the function uses variables of the function around it; "
+                "install "
                 "cloudpickle, or define it at the top of a module"
             )
         self._seen[id(function)] = function.__name__
@@ -81,7 +85,8 @@ class _Dumper:
             "globals": {
                 name: self.value(function, f"the variable {name!r}", function.__globals__[name])
                 for name in sorted(used)
-                if not hasattr(builtins, name) or function.__globals__[name] is not getattr(builtins, name)
+                if not hasattr(builtins, name)
+                or function.__globals__[name] is not getattr(builtins, name)
             },
         }
 
@@ -99,7 +104,8 @@ class _Dumper:
             return {"constant": base64.b64encode(marshal.dumps(value)).decode()}
         except ValueError:
             raise ConfigError(
-                f"tool {_name(owner)}: {what} can't be sent to its cell; install cloudpickle, or define "
+                f"tool {_name(owner)}: {what} can't be sent to its cell; install cloudpickle, or "
+                "define "
                 "the tool at the top of a module"
             ) from None
 

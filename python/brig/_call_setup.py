@@ -1,5 +1,5 @@
-"""Does what a call of run_python asks for before its code runs: makes files, sets variables, a directory and an input.
-Runs in the cell, within its policy.
+"""Does what a call of run_python asks for before its code runs: makes files, sets variables, a
+directory and an input. Runs in the cell, within its policy.
 
 Each function raises NotRun if it can't do that.
 """
@@ -43,24 +43,32 @@ def write_files(files: dict[str, Any]) -> dict[str, Mark]:
             _make(path, _bytes_of(content))
             given[path] = mark_of(path)
         except FileExistsError:
-            raise NotRun(f"files: {shown} is in the working directory already; the code was not run") from None
+            raise NotRun(
+                f"files: {shown} is in the working directory already; the code was not run"
+            ) from None
         except OSError as error:
             raise NotRun(
-                f"files: {shown} could not be put into the working directory: {_reason(error)}; the code was not run"
+                f"files: {shown} could not be put into the working directory: {_reason(error)}; "
+                "the code was not run"
             ) from None
         except UnicodeEncodeError:
-            raise NotRun(f"files: {shown} has a name or a text that is not UTF-8; the code was not run") from None
+            raise NotRun(
+                f"files: {shown} has a name or a text that is not UTF-8; the code was not run"
+            ) from None
         except ValueError:
             raise NotRun(f"files: {shown} is not base64; the code was not run") from None
     return given
 
 
 def _bytes_of(content: Any) -> bytes:
-    return content.encode() if isinstance(content, str) else base64.b64decode(content["base64"], validate=True)
+    if isinstance(content, str):
+        return content.encode()
+    return base64.b64decode(content["base64"], validate=True)
 
 
 def _make(path: str, data: bytes) -> None:
-    """Makes a new file. A file that has the name already, of the host or of this call, stays as it is."""
+    """Makes a new file. A file that has the name already, of the host or of this call, stays as it
+    is."""
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     except FileExistsError:
@@ -94,7 +102,8 @@ def go_to(directory: str) -> None:
 
 
 def set_input(text: str) -> None:
-    """Makes stdin a file with this text, as in `python3 code.py < file`: the code and its processes can read it."""
+    """Makes stdin a file with this text, as in `python3 code.py < file`: the code and its processes
+    can read it."""
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -111,7 +120,9 @@ def set_input(text: str) -> None:
         os.dup2(reading, 0)
         os.close(reading)
     except OSError as error:
-        raise NotRun(f"stdin: the text could not be stored: {_reason(error)}; the code was not run") from None
+        raise NotRun(
+            f"stdin: the text could not be stored: {_reason(error)}; the code was not run"
+        ) from None
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
 
 

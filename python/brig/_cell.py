@@ -1,10 +1,12 @@
 """The program of a zygote's interpreter, and of its cells.
 
-libbrig carries this package and starts it in the jail, with these descriptors: 5 the catalog, which takes the list of
-what was loaded; 6 the rest of brig's helper, to load; 7 this package. The helper's ``spec`` says what to do:
+libbrig carries this package and starts it in the jail, with these descriptors: 5 the catalog, which
+takes the list of what was loaded; 6 the rest of brig's helper, to load; 7 this package. The
+helper's ``spec`` says what to do:
 
     path      directories for sys.path; with "exact", all of it
-    tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with "qualname"; "pickle"; "code"}]
+    tools     [{"name", "typed", perhaps "relays_exit", and one of: "module" or "main" (a file) with
+              "qualname"; "pickle"; "code"}]
     discover  modules whose marked tools the zygote lists
     preload   modules to import first, for anything that the tools may do
 """
@@ -101,7 +103,8 @@ class _Entry:
 
 
 def _set_environment(environment: list[bytes]) -> None:
-    """Sets Python's view of the environment. putenv() is not used, since the process is about to be copied."""
+    """Sets Python's view of the environment. putenv() is not used, since the process is about to be
+    copied."""
     data = os.environ._data  # type: ignore[attr-defined]
     data.clear()
     data.update(each.split(b"=", 1) for each in environment if b"=" in each)
@@ -140,17 +143,24 @@ class _Runtime:
                 text = json.dumps({"tools": tools, "files": own_files()})
             finally:
                 if os.getpid() != pid:
-                    os._exit(FORKED)  # an import forked this process, which went on as if it were the zygote
+                    # An import forked this process, which went on as if it were the zygote.
+                    os._exit(FORKED)
             loading.check_alone()
         except Refused as refused:
             tell(ERROR, str(refused))
             os._exit(1)
         except BaseException as error:
-            tell(ERROR, f"{loading.doing} failed:\n{trimmed_traceback(error)}{loading.unreadable()}")
+            tell(
+                ERROR, f"{loading.doing} failed:\n{trimmed_traceback(error)}{loading.unreadable()}"
+            )
             os._exit(1)
         payload = text.encode()
         if not catalog_has_room(payload):
-            tell(ERROR, "the list of the tools is larger than 16 MiB; load fewer tools, or shorten their schemas")
+            tell(
+                ERROR,
+                "the list of the tools is larger than 16 MiB; load fewer tools, or shorten their "
+                "schemas",
+            )
             os._exit(1)
         os.pwrite(CATALOG, frame(RESULT, payload), 0)
         self._settle()
@@ -186,13 +196,15 @@ class _Runtime:
         gc.freeze()
 
     def _forget_scratch(self) -> None:
-        """Forgets the directory for temporary files: without mounts, imports had one that no cell has."""
+        """Forgets the directory for temporary files: without mounts, imports had one that no cell
+        has."""
         tempfile: Any = sys.modules.get("tempfile")
         if tempfile and tempfile.tempdir == os.environ.get("TMPDIR"):
             tempfile.tempdir = None  # tempfile looks for one again
 
     def _settle_environment(self) -> None:
-        """Makes the environment as the cells' will most likely be: without the variables of the interpreter alone."""
+        """Makes the environment as the cells' will most likely be: without the variables of the
+        interpreter alone."""
         mine = {b"OPENBLAS_NUM_THREADS", b"OMP_NUM_THREADS", b"MKL_NUM_THREADS", b"LD_BIND_NOW"}
         left = [each for each in self._current_environment() if each.partition(b"=")[0] not in mine]
         _set_environment(left)
@@ -239,7 +251,9 @@ class _Runtime:
             return
         try:
             if entry is None:
-                kind, payload = error_answer("UnknownTool", f"the interpreter has no tool {name!r}", None)
+                kind, payload = error_answer(
+                    "UnknownTool", f"the interpreter has no tool {name!r}", None
+                )
             else:
                 kind, payload = self._answer(entry, text, gaps)
             if os.getpid() != pid:
@@ -251,7 +265,8 @@ class _Runtime:
             _ending.end()
         except BaseException as error:  # the tool may have changed any function
             code = 1
-            os.write(2, f"brig: the result of the tool could not be sent: {type(error).__name__}\n".encode())
+            failure = f"brig: the result of the tool could not be sent: {type(error).__name__}\n"
+            os.write(2, failure.encode())
         finally:
             os._exit(code)  # without the clean-up that is the zygote's
 

@@ -1,4 +1,5 @@
-"""Runs the commands in lines of a notebook, and puts values of Python's names into them. Runs in the cell."""
+"""Runs the commands in lines of a notebook, and puts values of Python's names into them. Runs in
+the cell."""
 
 from __future__ import annotations
 
@@ -50,10 +51,14 @@ def to_stdout(data: bytes) -> None:
 
 
 def run(
-    argv: Sequence[str], sink: Callable[[bytes], object], *, stderr: Optional[int] = None, given: Optional[bytes] = None
+    argv: Sequence[str],
+    sink: Callable[[bytes], object],
+    *,
+    stderr: Optional[int] = None,
+    given: Optional[bytes] = None,
 ) -> int:
-    """Returns the exit status, or the negative number of a signal, as IPython does. Waits for the command, not for processes
-    that it leaves in the background."""
+    """Returns the exit status, or the negative number of a signal, as IPython does. Waits for the
+    command, not for processes that it leaves in the background."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -89,7 +94,8 @@ def _feed(stream: Any, data: Optional[bytes]) -> None:
 
 
 def _rest(process: subprocess.Popen[bytes], sink: Callable[[bytes], object]) -> None:
-    """Reads the output that is there already. A thread reads what other processes write to the pipe later."""
+    """Reads the output that is there already. A thread reads what other processes write to the pipe
+    later."""
     assert process.stdout is not None
     stream, process.stdout = process.stdout, None
     output = stream.fileno()
@@ -141,7 +147,8 @@ class _Expander(string.Formatter):
 
 
 def expanded(text: str, frame: Any) -> str:
-    """Expands a line as IPython does. A line that can't be expanded goes to the shell as it stands."""
+    """Expands a line as IPython does. A line that can't be expanded goes to the shell as it
+    stands."""
     if "{" not in text and "$" not in text and "}" not in text:
         return text
     try:

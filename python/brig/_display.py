@@ -1,5 +1,5 @@
-"""Makes rich forms of values, as notebooks show them: display(), the last value, figures. Runs in the cell, for run_python;
-the host checks the limits again.
+"""Makes rich forms of values, as notebooks show them: display(), the last value, figures. Runs in
+the cell, for run_python; the host checks the limits again.
 
 No value makes anything here fail. A form that can't be made is a sentence on stderr.
 """
@@ -22,7 +22,7 @@ from brig._values import dumps
 
 _MOST_DISPLAYS = 64
 _LARGEST_FORM = LARGEST_SHOWN
-_MOST_SAVED_PIXELS = 32_000_000  # of all files that are made smaller: nobody has asked for the time and memory that it takes
+_MOST_SAVED_PIXELS = 32_000_000  # of all files that are made smaller: it takes time and memory
 _LONGEST_PLAIN = 64 << 10
 _LONGEST_TYPE = 100
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_FIELD = 200, 100, 1000
@@ -36,7 +36,9 @@ _METHODS = {
     "image/jpeg": "_repr_jpeg_",
 }
 _TYPE = re.compile(r"[a-z]+/[A-Za-z0-9.+_-]+\Z")
-_PLAIN_VALUES = (type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
+_PLAIN_VALUES = (
+    type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset
+)
 
 
 def is_binary(mime_type: str) -> bool:
@@ -76,7 +78,8 @@ class Displays:
         self._figures: set[tuple[int, str]] = set()  # the figures that were shown, and their images
         self._raw = _Counted(1, "w", closefd=False)
         self._raw.name = "<stdout>"
-        encoding, errors = getattr(sys.stdout, "encoding", None), getattr(sys.stdout, "errors", None)
+        encoding = getattr(sys.stdout, "encoding", None)
+        errors = getattr(sys.stdout, "errors", None)
         self._stream = io.TextIOWrapper(
             io.BufferedWriter(self._raw),
             encoding=encoding or "utf-8",
@@ -94,7 +97,7 @@ class Displays:
         raw: bool = False,
         **_: Any,
     ) -> None:
-        """Shows each value in all of its forms: HTML, images, ... `raw`: each value is a bundle of MIME types already."""
+        """Shows each value in all of its forms. `raw`: each value is a bundle of MIME types."""
         for value in values:
             if raw:
                 self.show(value if isinstance(value, dict) else {"text/plain": value})
@@ -119,8 +122,8 @@ class Displays:
         _figures.close_figures()
 
     def finish(self, value: Any, forms: dict[str, str], images: Iterable[Image] = ()) -> None:
-        """Adds the figures that are still open, unless they come back as files; then these images, which are too large to be
-        shown as they are; then the forms of the code's value."""
+        """Adds the figures that are still open, unless they come back as files; then these images,
+        which are too large to be shown as they are; then the forms of the code's value."""
         for figure in _figures.open_figures():
             if figure is value or self._saved.comes_back(figure):
                 continue
@@ -129,7 +132,8 @@ class Displays:
         self._saved.is_drawn(value)
         try:
             for image in images:
-                if len(self._entries) < _MOST_DISPLAYS - bool(forms) and self._budget.left > _LARGEST_FORM:
+                most = _MOST_DISPLAYS - bool(forms)
+                if len(self._entries) < most and self._budget.left > _LARGEST_FORM:
                     self._add_smaller(image)
         except Exception:
             pass  # a file is gone, or the code has changed a function that this needs
@@ -143,7 +147,9 @@ class Displays:
         self._pixels -= pixels
         data = _figures.scaled(read_file(image.path, LARGEST_READ), image.mime_type, pixels)
         if data is not None:
-            self._add({image.mime_type: base64.b64encode(data).decode(), "text/plain": f"{image.name}, made smaller"}, image)
+            text = f"{image.name}, made smaller"
+            encoded = base64.b64encode(data).decode()
+            self._add({image.mime_type: encoded, "text/plain": text}, image)
 
     def answer(self) -> dict[str, Any]:
         """Returns the displays, without members that would be empty."""
@@ -162,22 +168,26 @@ class Displays:
             pass  # the code has closed it
 
     def _has_place(self, *, kept: bool = False) -> bool:
-        """Returns whether there is room for another display, and counts it as left out if not. `kept`: one is for the value."""
+        """Returns whether there is room, else counts what is left out. `kept`: for the value."""
         if len(self._entries) < _MOST_DISPLAYS - kept:
             return True
         self._left_out += 1
         return False
 
-    def _add(self, forms: dict[str, str], value: Any, *, is_value: bool = False, again: bool = True) -> None:
+    def _add(
+        self, forms: dict[str, str], value: Any, *, is_value: bool = False, again: bool = True
+    ) -> None:
         """Adds a display. `again`: also if the same figure was shown with the same image before."""
         if os.getpid() != self._pid:
-            return tell("display() shows nothing in a process that the code has started; call it in the code itself")
+            why = "in a process that the code has started; call it in the code itself"
+            return tell(f"display() shows nothing {why}")
         figure = (id(value), forms.get("image/png", ""))
         if not again and figure in self._figures:
             return
         if not forms:
             return
-        if len(self._entries) == _MOST_DISPLAYS or not self._budget.take(sum(map(_size, forms.items()))):
+        size = sum(map(_size, forms.items()))
+        if len(self._entries) == _MOST_DISPLAYS or not self._budget.take(size):
             self._left_out += 1
             return
         if figure[1]:
@@ -212,7 +222,7 @@ def _name(value: Any) -> str:
 
 
 def _attempt(doing: str, action: Callable[[], Any]) -> Any:
-    """Returns what `action` returns. If it raises anything, prints a sentence on stderr and returns None."""
+    """Returns what `action` returns, or None if it raises: then a sentence is on stderr."""
     try:
         return action()
     except BaseException as error:
@@ -244,7 +254,8 @@ def forms_of(value: Any) -> dict[str, str]:
     forms: dict[str, str] = {}
     if type(value) not in _PLAIN_VALUES and not issubclass(type(value), type):
         for forms_from in (_bundle, _methods, _table, _figure):
-            for kind, data in (_attempt(f"a form of {_name(value)}", lambda: forms_from(value)) or {}).items():
+            made = _attempt(f"a form of {_name(value)}", lambda: forms_from(value)) or {}
+            for kind, data in made.items():
                 forms.setdefault(kind, data)
     if "text/plain" not in forms:
         text = _attempt(f"repr() of {_name(value)}", lambda: plain_text(value))
@@ -253,7 +264,7 @@ def forms_of(value: Any) -> dict[str, str]:
 
 
 def _method(value: Any, name: str) -> Optional[Callable[..., Any]]:
-    """Returns a method, or None; None also for objects that have every attribute, such as a Mock."""
+    """Returns a method, or None; None also for objects that have every attribute (a Mock)."""
     found = inspect.getattr_static(value, name, None)
     if found is None and not hasattr(type(value), "__getattr__"):
         return None
@@ -294,7 +305,7 @@ def _methods(value: Any) -> dict[str, str]:
 
 
 def _checked(bundle: dict[Any, Any], said: str) -> dict[str, str]:
-    """Returns the forms whose data fits their MIME type. Prints a sentence on stderr for each of the others."""
+    """Returns the forms whose data fits their MIME type. Prints a sentence for each other."""
     forms = {}
     for kind, data in list(bundle.items())[:_MOST_DISPLAYS]:
         if data is None:
@@ -334,7 +345,9 @@ def _form(kind: str, data: Any) -> Any:
     text = readable(str.__str__(data))
     if kind == "text/plain" and len(text) > _LONGEST_PLAIN:
         return f"{text[:_LONGEST_PLAIN]}... ({len(text) - _LONGEST_PLAIN} more characters)"
-    return text if len(text) <= _LARGEST_FORM else (f"{len(text)} characters, more than {_LARGEST_FORM},",)
+    if len(text) <= _LARGEST_FORM:
+        return text
+    return (f"{len(text)} characters, more than {_LARGEST_FORM},",)
 
 
 def _image(kind: str, data: bytes) -> Any:
@@ -371,7 +384,8 @@ def _table(value: Any) -> dict[str, str]:
     columns = [str(name)[:_LONGEST_FIELD] for name in head.columns]
     while rows and len(dumps(rows)) > _LARGEST_FORM // 2:
         rows = rows[: len(rows) // 2]
-    return _checked({"application/json": {"columns": columns, "rows": rows, "total": len(value)}}, "a DataFrame")
+    data = {"columns": columns, "rows": rows, "total": len(value)}
+    return _checked({"application/json": data}, "a DataFrame")
 
 
 def _field(field: Any) -> Any:

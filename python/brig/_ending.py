@@ -1,9 +1,8 @@
-"""Ends a cell's call as a Python process ends: threads that are not daemons are joined, functions of atexit run, and the
-buffers of C's stdio are flushed.
+"""Ends a cell's call as a Python process ends: threads that are not daemons are joined, functions
+of atexit run, and the buffers of C's stdio are flushed.
 
-The process itself ends by os._exit(), since Python's own end would take apart what is the zygote's. For the same reason
-functions that were registered before the cell was made do not run.
-"""
+The process itself ends by os._exit(), since Python's own end would take apart what is the zygote's.
+For the same reason functions that were registered before the cell was made do not run. """
 
 from __future__ import annotations
 
@@ -36,7 +35,8 @@ def settle() -> None:
 
 
 def join_threads() -> None:
-    """Joins threads as the interpreter does: those that are not daemons, and those of executors, which it stops first."""
+    """Joins threads as the interpreter does: those that are not daemons, and those of executors,
+    which it stops first."""
     threading: Any = sys.modules.get("threading")
     if threading is not None and len(threading._active) > 1:
         _report_at_the_time_limit(threading)
@@ -44,14 +44,17 @@ def join_threads() -> None:
 
 
 def _report_at_the_time_limit(threading: Any) -> None:
-    """Lets a timeout that comes now say that the function has returned. The time limit sends SIGTERM first."""
+    """Lets a timeout that comes now say that the function has returned. The time limit sends
+    SIGTERM first."""
     import signal
 
     def report(number: int, _: Any) -> None:
-        left = [each.name for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
+        main = threading.main_thread()
+        left = [each.name for each in threading.enumerate() if not (each.daemon or each is main)]
         names = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
         if left:
-            os.write(2, f"brig: the function has returned, but its threads go on: {names}\n".encode("utf-8", "replace"))
+            line = f"brig: the function has returned, but its threads go on: {names}\n"
+            os.write(2, line.encode("utf-8", "replace"))
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -74,7 +77,8 @@ def run_exit_functions() -> None:
 
 
 def tell(error: BaseException) -> None:
-    """Prints an exception on stderr as an interpreter does, with lines of code that are in no file too."""
+    """Prints an exception on stderr as an interpreter does, with lines of code that are in no file
+    too."""
     try:
         if sys.excepthook is sys.__excepthook__:
             import traceback
@@ -114,7 +118,8 @@ def end() -> None:
 
 
 def exit_code(ended: SystemExit) -> int:
-    """Returns the exit code of a process that ends by this exception. Prints its message, as Python does."""
+    """Returns the exit code of a process that ends by this exception. Prints its message, as Python
+    does."""
     code = ended.code
     if code is None:
         return 0
@@ -128,7 +133,8 @@ def exit_code(ended: SystemExit) -> int:
 
 
 def end_copy(error: Optional[BaseException]) -> NoReturn:
-    """Ends a process that the tool forked and that returned from the tool. Only the first process answers."""
+    """Ends a process that the tool forked and that returned from the tool. Only the first process
+    answers."""
     code = 0
     try:
         if isinstance(error, SystemExit):

@@ -14,7 +14,8 @@ class ConfigError(Error, ValueError):
 
 
 class UnsupportedError(Error):
-    """This machine lacks a feature that the policy needs. The message names the feature and the fix."""
+    """This machine lacks a feature that the policy needs. The message names the feature and the
+    fix."""
 
 
 class PermissionError(Error, builtins.PermissionError):

@@ -7,7 +7,8 @@ from typing import Optional
 
 
 async def ended(work: asyncio.Future[None]) -> None:
-    """Waits for the end of `work`, even if the task is cancelled meanwhile: a call can be cancelled only once it is submitted."""
+    """Waits for the end of `work`, even if the task is cancelled meanwhile: a call can be cancelled
+    only once it is submitted."""
     cancelled: Optional[asyncio.CancelledError] = None
     while not work.done():
         try:

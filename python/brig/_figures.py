@@ -1,5 +1,5 @@
-"""Displays what matplotlib and PIL would show on a screen, and IPython in a notebook. Imports none of them: only the code
-does."""
+"""Displays what matplotlib and PIL would show on a screen, and IPython in a notebook. Imports none
+of them: only the code does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _MOST_PIXELS = 64_000_000  # of an image that is made smaller: they take memory 
 
 
 def use_agg() -> None:
-    """Chooses the backend without a screen for this process and those that it starts, unless another one was chosen."""
+    """Chooses the backend without a screen for this process and those that it starts, unless
+    another one was chosen."""
     os.environ.setdefault("MPLBACKEND", _NO_SCREEN)
     matplotlib: Any = sys.modules.get("matplotlib")
     if matplotlib is None:
@@ -44,7 +45,8 @@ def use_agg() -> None:
 
 def is_figure(value: Any) -> bool:
     return any(
-        each.__name__ == "Figure" and each.__module__ == "matplotlib.figure" for each in type(value).__mro__
+        each.__name__ == "Figure" and each.__module__ == "matplotlib.figure"
+        for each in type(value).__mro__
     )
 
 
@@ -58,7 +60,9 @@ def open_figures() -> list[Any]:
     """Returns pyplot's figures, in the order of their numbers."""
     helpers: Any = sys.modules.get("matplotlib._pylab_helpers")
     try:
-        return [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()] if helpers else []
+        return [
+            each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()
+        ] if helpers else []
     except Exception:
         return []
 
@@ -70,12 +74,13 @@ def close_figures() -> None:
 
 
 class SavedFigures:
-    """Knows the figures that the code has saved as images in its workspace, and not changed since: such an image comes back
-    as a file. A figure is changed when matplotlib calls it stale."""
+    """Knows the figures that the code has saved as images in its workspace, and not changed since:
+    such an image comes back as a file. A figure is changed when matplotlib calls it stale."""
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
-        self._files: dict[int, tuple[Any, str, Mark]] = {}  # by the figure's id; holds the figure, so that no other gets that id
+        # By the figure's id; holds the figure, so that no other gets that id.
+        self._files: dict[int, tuple[Any, str, Mark]] = {}
         self._count = self._bytes = 0
         self.drawn: set[str] = set()  # the files of figures that are displayed
 
@@ -86,14 +91,19 @@ class SavedFigures:
         def savefig(figure: Any, fname: Any, *arguments: Any, **options: Any) -> Any:
             before = self._files.get(id(figure))
             result = plain(figure, fname, *arguments, **options)
-            attempt(lambda figure: self._note(figure, self._file_of(figure, fname, **options) or before), figure)
+            attempt(
+                lambda figure: self._note(
+                    figure, self._file_of(figure, fname, **options) or before
+                ),
+                figure,
+            )
             return result
 
         module.Figure.savefig = savefig
 
     def comes_back(self, figure: Any) -> bool:
-        """Returns whether the figure comes back as a file that a model is shown: one that is not too large. Counts those that
-        do: only so many files come back."""
+        """Returns whether the figure comes back as a file that a model is shown: one that is not
+        too large. Counts those that do: only so many files come back."""
         _, path, mark = self._files.get(id(figure), (None, "", (0, 0)))
         try:
             if not path or mark_of(path) != mark:
@@ -107,7 +117,8 @@ class SavedFigures:
         return self._count <= _MOST_SAVED and self._bytes <= _MOST_SAVED_BYTES
 
     def is_drawn(self, figure: Any) -> None:
-        """Tells that the figure is displayed, if it is one that was saved. Any value may be given."""
+        """Tells that the figure is displayed, if it is one that was saved. Any value may be
+        given."""
         if id(figure) in self._files:
             self.drawn.add(self._files[id(figure)][1])
 
@@ -120,7 +131,8 @@ class SavedFigures:
             return
 
         def on_change(artist: Any, value: bool) -> None:
-            if not getattr(figure.canvas, "_is_idle_drawing", False):  # drawing sets it stale, too, but changes nothing
+            # Drawing sets it stale, too, but changes nothing.
+            if not getattr(figure.canvas, "_is_idle_drawing", False):
                 self._files.pop(id(figure), None)
             if then:
                 then(artist, value)
@@ -128,7 +140,9 @@ class SavedFigures:
         on_change.__self__ = self  # type: ignore[attr-defined]
         figure.stale_callback = on_change
 
-    def _file_of(self, figure: Any, name: Any, *, format: Any = None, **_: Any) -> Optional[tuple[Any, str, Mark]]:
+    def _file_of(self, figure: Any, name: Any, *, format: Any = None, **_: Any) -> Optional[
+        tuple[Any, str, Mark]
+    ]:
         """Returns the saved file, or None if it is not an image or does not come back."""
         if not self._workspace or not isinstance(name, (str, os.PathLike)):
             return None
@@ -141,9 +155,11 @@ class SavedFigures:
         return (figure, path, mark_of(path)) if comes_back(self._workspace, path) else None
 
 
-def show_on(show_figures: Callable[[], None], display: Callable[..., None], saved: SavedFigures) -> None:
-    """Lets plt.show(), Image.show() and IPython's display() call these functions as soon as their modules are imported, and
-    `saved` watch savefig()."""
+def show_on(
+    show_figures: Callable[[], None], display: Callable[..., None], saved: SavedFigures
+) -> None:
+    """Lets plt.show(), Image.show() and IPython's display() call these functions as soon as their
+    modules are imported, and `saved` watch savefig()."""
 
     def pyplot(module: Any) -> None:
         def show(*_: Any, **__: Any) -> None:
@@ -167,7 +183,8 @@ def show_on(show_figures: Callable[[], None], display: Callable[..., None], save
             display(data, raw=True)
 
         own = {"display": display, "publish_display_data": publish_display_data}
-        for each in filter(None, (module, sys.modules.get("IPython.display"))):  # the second one if it was imported before
+        # The second one if it was imported before.
+        for each in filter(None, (module, sys.modules.get("IPython.display"))):
             for name in own.keys() & vars(each).keys():
                 setattr(each, name, own[name])
 
@@ -183,8 +200,8 @@ def show_on(show_figures: Callable[[], None], display: Callable[..., None], save
 
 
 def scaled(data: bytes, mime_type: str, most_pixels: int = _MOST_PIXELS) -> Optional[bytes]:
-    """Returns the image with fewer pixels, so that a model is shown it, or None if it can't be scaled here. `most_pixels`:
-    of the image as it is."""
+    """Returns the image with fewer pixels, so that a model is shown it, or None if it can't be
+    scaled here. `most_pixels`: of the image as it is."""
     try:
         Image = importlib.import_module("PIL.Image")
         image = Image.open(io.BytesIO(data))

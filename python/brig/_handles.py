@@ -35,7 +35,9 @@ class Queue:
         """Passes on all results that have arrived."""
         ticket, size = ctypes.c_uint64(), ctypes.c_size_t()
         while True:
-            text = library().brig_c_queue_take(self.handle, ctypes.byref(ticket), ctypes.byref(size))
+            text = library().brig_c_queue_take(
+                self.handle, ctypes.byref(ticket), ctypes.byref(size)
+            )
             if not text:
                 return
             result = taken(text, size)
@@ -51,7 +53,9 @@ def _free_queue(handle: int, pid: int) -> None:
 
 def refuse_in_fork(pid: int) -> None:
     if os.getpid() != pid:
-        raise Error("the sandbox belongs to the process that forked this one: make another sandbox here")
+        raise Error(
+            "the sandbox belongs to the process that forked this one: make another sandbox here"
+        )
 
 
 class NativeSandbox:
@@ -101,8 +105,8 @@ def start(config: bytes) -> NativeSandbox:
 
 
 def submit(native: NativeSandbox, queue: Queue, ticket: int, request: Request) -> None:
-    """Submits a request; runs in another thread. It holds the sandbox, the queue and the bytes of the request itself, since
-    the task that waits for the result may be gone."""
+    """Submits a request; runs in another thread. It holds the sandbox, the queue and the bytes of
+    the request itself, since the task that waits for the result may be gone."""
     with native as handle:
         library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
 

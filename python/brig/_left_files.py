@@ -1,5 +1,5 @@
-"""Collects the files that code has left in its cell's own directory, for run_python to give back. Runs in the cell; the
-host checks the limits again."""
+"""Collects the files that code has left in its cell's own directory, for run_python to give back.
+Runs in the cell; the host checks the limits again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _LARGEST_IMAGE = 4 << 20
 LARGEST_READ = 8 << 20  # as a server gives it back
 _MOST_SEEN = 2000
 _MOST_DEPTH = 32
-LARGEST_SHOWN, MOST_SIDE = 1 << 20, 8000  # bytes and pixels of an image that a model is shown; as in mcp_content.cc
+# Bytes and pixels of an image that a model is shown; as in mcp_content.cc.
+LARGEST_SHOWN, MOST_SIDE = 1 << 20, 8000
 IMAGE_HEAD = 1 << 16  # bytes: the width and height stand there, but in some photographs
 Mark = tuple[int, ...]  # the state of a file when the call began
 
 
 def own_workspace() -> str:
-    """Returns the working directory if it is the cell's own, else "": another directory has files of other calls. On floors
-    without mounts the cell's own directory is HOME and TMPDIR as well."""
+    """Returns the working directory if it is the cell's own, else "": another directory has files
+    of other calls. On floors without mounts the cell's own directory is HOME and TMPDIR as well."""
     here = os.getcwd()
     is_own = here == _WORKSPACE or here == os.environ.get("HOME") == os.environ.get("TMPDIR")
     return here if is_own else ""
@@ -44,13 +45,18 @@ def is_utf8(text: str) -> bool:
 
 
 def _is_private(path: str) -> bool:
-    return any(part.startswith(".") or part in ("__pycache__", "node_modules") for part in path.split(os.sep))
+    return any(
+        part.startswith(".") or part in ("__pycache__", "node_modules")
+        for part in path.split(os.sep)
+    )
 
 
 def comes_back(workspace: str, path: str) -> bool:
     """Returns whether run_python gives back a file of that name."""
     below = os.path.relpath(path, workspace)
-    return not below.startswith(os.pardir) and not _is_private(below) and below.count(os.sep) < _MOST_DEPTH
+    if below.startswith(os.pardir) or _is_private(below):
+        return False
+    return below.count(os.sep) < _MOST_DEPTH
 
 
 def image_type(head: bytes) -> Optional[str]:
@@ -66,14 +72,17 @@ def image_type(head: bytes) -> Optional[str]:
 
 
 def image_size(head: bytes) -> tuple[int, int]:
-    """Returns the width and height of a PNG or JPEG in pixels, or (0, 0) if it is another image or they are not found."""
+    """Returns the width and height of a PNG or JPEG in pixels, or (0, 0) if it is another image or
+    they are not found."""
     if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
         return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
     at = 2 if head.startswith(b"\xff\xd8") else len(head)
     while at + 9 <= len(head) and head[at] == 0xFF:
         mark, length = head[at + 1], int.from_bytes(head[at + 2 : at + 4], "big")
         if 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(head[at + 7 : at + 9], "big"), int.from_bytes(head[at + 5 : at + 7], "big")
+            return int.from_bytes(head[at + 7 : at + 9], "big"), int.from_bytes(
+                head[at + 5 : at + 7], "big"
+            )
         at += 1 if mark == 0xFF else 2 + length
     return 0, 0
 
@@ -102,7 +111,8 @@ _HEAD = 4096
 
 
 def read_file(path: str, most: int) -> bytes:
-    """Reads a file. Waits for nothing and follows no link, even if another file has that name by now. Raises OSError."""
+    """Reads a file. Waits for nothing and follows no link, even if another file has that name by
+    now. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         return file.read(most)
@@ -113,13 +123,15 @@ def _regular_files(
     on_error: Optional[Callable[[OSError], None]] = None,
     on_more: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, str]]:
-    """Yields the path of each file below the workspace, and its whole path. The code may have changed the directory and
-    left anything: no link is followed, no other file system is entered, and an unreadable directory is no error. `on_more`:
-    there are too many names to look at."""
+    """Yields the path of each file below the workspace, and its whole path. The code may have
+    changed the directory and left anything: no link is followed, no other file system is entered,
+    and an unreadable directory is no error. `on_more`: there are too many names to look at."""
     seen = 0
     for folder, folders, names in os.walk(workspace, onerror=on_error):
         below = os.path.relpath(folder, workspace)
-        folders[:] = sorted(each for each in folders if not os.path.ismount(os.path.join(folder, each)))
+        folders[:] = sorted(
+            each for each in folders if not os.path.ismount(os.path.join(folder, each))
+        )
         if below.count(os.sep) + 1 >= _MOST_DEPTH:
             folders.clear()
         for name in names:
@@ -147,13 +159,16 @@ class Image(NamedTuple):
 
 
 def large_images(workspace: str, given: dict[str, Mark]) -> Iterator[Image]:
-    """Yields the PNGs and JPEGs that come back from the workspace, but are too large to be shown to a model."""
+    """Yields the PNGs and JPEGs that come back from the workspace, but are too large to be shown to
+    a model."""
     for name, path in sorted(_regular_files(workspace)):
         if _is_private(name) or not is_utf8(name) or _is_as_given(given, name, path):
             continue
         try:
             kind, taken = image_type(read_file(path, 16)), os.lstat(path).st_size
-            size = image_size(read_file(path, IMAGE_HEAD)) if kind and taken <= LARGEST_READ else (0, 0)
+            size = image_size(
+                read_file(path, IMAGE_HEAD)
+            ) if kind and taken <= LARGEST_READ else (0, 0)
         except OSError:
             continue
         if kind and size != (0, 0) and is_large(taken, size):
@@ -161,7 +176,8 @@ def large_images(workspace: str, given: dict[str, Mark]) -> Iterator[Image]:
 
 
 class LeftFiles:
-    """Reads the files of the workspace when it is made. Leaves out those that are as they were given."""
+    """Reads the files of the workspace when it is made. Leaves out those that are as they were
+    given."""
 
     def __init__(self, workspace: str, given: dict[str, Mark], budget: Budget) -> None:
         self._workspace, self._budget = workspace, budget
@@ -177,9 +193,10 @@ class LeftFiles:
                     self._unreadable += not _is_private(name)
 
     def answer(self) -> dict[str, Any]:
-        """Returns {"images": [{"path", "mime_type", "data"}], "files": [{"path", "mime_type", "size", "data"}],
-        "files_left_out": number, "files_left_out_why": [sentence]} without the members that would be empty. A file
-        whose data does not fit has "why" in the place of "data"."""
+        """Returns {"images": [{"path", "mime_type", "data"}], "files": [{"path", "mime_type",
+        "size", "data"}], "files_left_out": number, "files_left_out_why": [sentence]} without the
+        members that would be empty. A file whose data does not fit has "why" in the place of
+        "data"."""
         answer: dict[str, Any] = {}
         if self._images:
             answer["images"] = self._images
@@ -217,10 +234,13 @@ class LeftFiles:
             self._unnamed += not _is_private(name)
             return
         is_image = image_type(head) is not None
-        if is_image and len(self._images) < _MOST_IMAGES and size <= _LARGEST_IMAGE and size <= self._budget.left:
+        largest = min(_LARGEST_IMAGE, self._budget.left)
+        if is_image and len(self._images) < _MOST_IMAGES and size <= largest:
             data = read_file(path, size)
             self._budget.take(len(data))
-            self._images.append({"path": name, "mime_type": kind, "data": base64.b64encode(data).decode()})
+            self._images.append(
+                {"path": name, "mime_type": kind, "data": base64.b64encode(data).decode()}
+            )
             return
         if _is_private(name):
             return

@@ -23,14 +23,18 @@ class Refused(Exception):
 
 
 def own_files() -> list[str]:
-    """Returns the files of imported modules, without the interpreter's own and installed packages."""
+    """Returns the files of imported modules, without the interpreter's own and installed
+    packages."""
     library = os.path.dirname(os.__file__) + os.sep
     files = set()
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not os.path.isabs(file) or file.startswith((library, "/proc/")):
+        if not isinstance(file, str) or not os.path.isabs(file):
             continue
-        if "/site-packages/" not in file and "/dist-packages/" not in file and "/lib-dynload/" not in file:
+        if file.startswith((library, "/proc/")):
+            continue
+        installed = ("/site-packages/", "/dist-packages/", "/lib-dynload/")
+        if not any(each in file for each in installed):
             files.add(file)
     return sorted(files)[:_MOST_FILES]
 
@@ -43,11 +47,13 @@ def _execute(module: types.ModuleType, loader: Any) -> None:
 
 
 class Loading:
-    """Imports modules and scripts, and passes each function to `add`: its name, the tool, whether it is typed, and whether
-    it relays SystemExit. `threads` counts the threads of this process."""
+    """Imports modules and scripts, and passes each function to `add`: its name, the tool, whether
+    it is typed, and whether it relays SystemExit. `threads` counts the threads of this process."""
 
     def __init__(
-        self, spec: dict[str, Any], threads: Callable[[], int], add: Callable[[str, Tool, bool, bool], None]
+        self, spec: dict[str, Any], threads: Callable[[], int], add: Callable[
+            [str, Tool, bool, bool], None
+        ]
     ) -> None:
         self._spec = spec
         self._threads = threads
@@ -55,8 +61,8 @@ class Loading:
         self.doing = "loading"  # begins the message of a failure
 
     def load(self, own: str) -> list[dict[str, Any]]:
-        """Returns the discovered tools, listed for the host. Raises Refused, or what the imports raise. `own` is the place of
-        this package."""
+        """Returns the discovered tools, listed for the host. Raises Refused, or what the imports
+        raise. `own` is the place of this package."""
         path = self._spec.get("path", [])
         sys.path[:] = [own, *path] if self._spec.get("exact") else [own, *path, *sys.path[1:]]
         state.loading = True
@@ -66,7 +72,12 @@ class Loading:
             self._begin(f"preload: importing module '{name}'")
             preload(name)
         for each in self._spec.get("tools", []):
-            self._add(each["name"], self._resolve(each), bool(each.get("typed")), bool(each.get("relays_exit")))
+            self._add(
+                each["name"],
+                self._resolve(each),
+                bool(each.get("typed")),
+                bool(each.get("relays_exit")),
+            )
         listed = []
         for name in self._spec.get("discover", []):
             module = self._import(name)
@@ -77,7 +88,8 @@ class Loading:
                 self.doing = f"making a tool of {tool.name!r}"
                 if tool.policy:
                     raise Refused(
-                        f"tool '{tool.name}' sets a policy in @brig.tool; only the operator sets policies: give it where the "
+                        f"tool '{tool.name}' sets a policy in @brig.tool; only the operator sets "
+                        "policies: give it where the "
                         "module is loaded"
                     )
                 self._add(tool.name, tool, False, False)
@@ -102,7 +114,8 @@ class Loading:
             if found is None:
                 raise Refused(
                     f"tool '{each['name']}': '{each['qualname']}' is not defined in "
-                    f"{each.get('module') or each['main']} when brig loads it for its functions: define it "
+                    f"{each.get('module') or each['main']} when brig loads it for its functions: "
+                    "define it "
                     "before the first brig.Sandbox(), and not below `if __name__ == ...`"
                 )
         return tool_of(found) or Tool(found, name=each["name"])
@@ -138,20 +151,25 @@ class Loading:
         return module
 
     def unreadable(self) -> str:
-        """Returns a possible cause of a failed import that its exception does not mention, or ""."""
+        """Returns a possible cause of a failed import that its exception does not mention, or
+        ""."""
         for path in self._spec.get("path", []):
             if os.path.exists(path) and not os.access(path, os.R_OK | os.X_OK):
-                return f"\n(the user of the cells may not read {path}: run chmod o+rx on it, or move it)"
+                return (
+                    f"\n(the user of the cells may not read {path}: run chmod o+rx on it, or move it)"
+                )
         return ""
 
     def check_alone(self) -> None:
-        """Raises Refused if an import left threads or processes. A copy has one thread, and locks of others would stay locked."""
+        """Raises Refused if an import left threads or processes. A copy has one thread, and locks
+        of others would stay locked."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0 or os.WIFEXITED(status) and os.WEXITSTATUS(status) == FORKED:
                     raise Refused(
-                        f"{self.doing} leaves a process running; start processes in the tools, not in imports"
+                        f"{self.doing} leaves a process running; start processes in the tools, not "
+                        "in imports"
                     )
         except ChildProcessError:
             pass  # no process is left
@@ -162,12 +180,14 @@ class Loading:
             others = [t.name for t in sys.modules["threading"].enumerate()[1:]]
             names = f" ({', '.join(others[:5])})" if others else ""
         raise Refused(
-            f"{self.doing} starts threads{names}; a copy of such a process could hang: start threads in "
+            f"{self.doing} starts threads{names}; a copy of such a process could hang: start "
+            "threads in "
             "the tools"
         )
 
     def _has_one_thread(self) -> bool:
-        """Waits for threads that are about to end: a timer that was cancelled, like matplotlib's, has not ended yet."""
+        """Waits for threads that are about to end: a timer that was cancelled, like matplotlib's,
+        has not ended yet."""
         if self._threads() == 1:
             return True
         import time

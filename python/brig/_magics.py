@@ -15,11 +15,14 @@ from brig._timing import run_timed, run_timeit
 from brig._usage_error import UsageError
 
 _LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB
-_FORMS = {"html": "text/html", "markdown": "text/markdown", "latex": "text/latex", "svg": "image/svg+xml"}
+_FORMS = {
+    "html": "text/html", "markdown": "text/markdown", "latex": "text/latex", "svg": "image/svg+xml"
+}
 
 
 class Notebook:
-    """The object whose methods the changed lines call. `names` are those of the code. `show` displays a bundle of MIME types."""
+    """The object whose methods the changed lines call. `names` are those of the code. `show`
+    displays a bundle of MIME types."""
 
     def __init__(self, names: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
         self._names = names
@@ -61,7 +64,8 @@ class Notebook:
         if name in ("bash", "sh", "script", "python", "python3", "perl", "ruby"):
             return self._script(name, shlex.split(expanded(rest, sys._getframe(1))), body)
         raise UsageError(
-            f"There is no cell magic %%{name} here. There are: %%bash, %%sh, %%script, %%python, %%time, %%timeit, "
+            f"There is no cell magic %%{name} here. There are: %%bash, %%sh, %%script, %%python, "
+            "%%time, %%timeit, "
             "%%writefile, %%html, %%markdown, %%latex, %%svg."
         )
 
@@ -83,15 +87,20 @@ class Notebook:
         if name == "pip":
             return self._pip(rest)
         if name in ("conda", "mamba", "uv"):
-            raise UsageError(f"%{name} can't be used here: use %pip, or the packages that are installed.")
+            raise UsageError(
+                f"%{name} can't be used here: use %pip, or the packages that are installed."
+            )
         if name in ("matplotlib", "pylab"):
             return use_agg()  # for every backend: there is no screen
-        if name in ("config", "autoreload") or (name in ("load_ext", "reload_ext") and rest == "autoreload"):
+        if name in ("config", "autoreload") or (
+            name in ("load_ext", "reload_ext") and rest == "autoreload"
+        ):
             return None  # every call has a fresh interpreter, and figures have one form
         if name.startswith("%"):
             raise UsageError(f"%{name} must be the first line of the code.")
         raise UsageError(
-            f"There is no magic %{name} here. There are: %cd, %pwd, %ls, %env, %pip, %run, %time, %timeit, %matplotlib, "
+            f"There is no magic %{name} here. There are: %cd, %pwd, %ls, %env, %pip, %run, %time, "
+            "%timeit, %matplotlib, "
             "and !command."
         )
 
@@ -151,7 +160,9 @@ class Notebook:
             if len(body.encode("utf-8", "surrogateescape")) <= _LONGEST_ARGUMENT:
                 argv = [program, flag, body, *([name] if name in ("bash", "sh") else []), *words]
             else:
-                argv, given = [program, *(["-s"] if name in ("bash", "sh") else ["-"]), *words], body.encode()
+                argv, given = [
+                    program, *(["-s"] if name in ("bash", "sh") else ["-"]), *words
+                ], body.encode()
         try:
             code = self._names["_exit_code"] = run(argv, to_stdout, given=given)
         except FileNotFoundError:

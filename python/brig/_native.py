@@ -64,7 +64,8 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _candidates() -> Iterator[str]:
-    """Yields the places of the library: what BRIG_LIBRARY names, beside this package, a source tree's build, installations."""
+    """Yields the places of the library: what BRIG_LIBRARY names, beside this package, a source
+    tree's build, installations."""
     named = os.environ.get("BRIG_LIBRARY")
     if named:
         yield named
@@ -73,7 +74,8 @@ def _candidates() -> Iterator[str]:
     yield str(here / "_lib" / _NAME)
     if (here.parent.parent / "CMakePresets.json").exists():
         yield str(here.parent.parent / "build" / "release" / "lib" / _NAME)
-    for above in here.parents:  # <prefix>/lib/python3/dist-packages/brig, with <prefix>/lib/libbrig.so
+    # <prefix>/lib/python3/dist-packages/brig, with <prefix>/lib/libbrig.so.
+    for above in here.parents:
         if above.name in ("lib", "lib64"):
             yield str(above / _NAME)
             yield from (str(path) for path in above.glob(f"*-linux-gnu/{_NAME}"))
@@ -97,17 +99,20 @@ def _load() -> ctypes.CDLL:
             function = getattr(loaded, "brig_c_" + name, None)
             if function is None:
                 raise UnsupportedError(
-                    f"{path} has no brig_c_{name}: it is older than this package; build or install it again"
+                    f"{path} has no brig_c_{name}: it is older than this package; build or install "
+                    "it again"
                 )
             function.restype, function.argtypes = result, arguments
         if loaded.brig_c_version() != C_VERSION:
             raise UnsupportedError(
-                f"{path} has version {loaded.brig_c_version()} of brig's C interface, and this package needs "
+                f"{path} has version {loaded.brig_c_version()} of brig's C interface, and this "
+                "package needs "
                 f"version {C_VERSION}: install both from one source"
             )
         return loaded
     raise UnsupportedError(
-        "libbrig was not found: run `make` in the source tree or `make install`, or set BRIG_LIBRARY to the path of "
+        "libbrig was not found: run `make` in the source tree or `make install`, or set "
+        "BRIG_LIBRARY to the path of "
         "libbrig.so; brig looked at: " + "; ".join(tried)
     )
 
@@ -143,7 +148,9 @@ class ErrorSlot:
 
     def error(self) -> Error:
         if not self._pointer.value:
-            return InternalError("brig failed without an error message, probably for want of memory; try again")
+            return InternalError(
+                "brig failed without an error message, probably for want of memory; try again"
+            )
         error = json.loads(taken(self._pointer.value))
         return KINDS.get(error["kind"], InternalError)(error["message"])
 

@@ -1,8 +1,9 @@
-"""Turns code of notebooks into Python, for run_python: code that is indented as a whole, or has lines with ! or %.
+"""Turns code of notebooks into Python, for run_python: code that is indented as a whole, or has
+lines with ! or %.
 
-run_python uses it only for code that is not valid Python as it stands. It changes a line only where a statement begins: not
-in a string, not in brackets, not after a backslash. Every line keeps its number.
-"""
+run_python uses it only for code that is not valid Python as it stands. It changes a line only where
+a statement begins: not in a string, not in brackets, not after a backslash. Every line keeps its
+number. """
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def as_notebook(code: str) -> Optional[Cell]:
 
 
 def set_places(tree: ast.AST, cell: Cell) -> None:
-    """Makes each node of a changed line cover the whole line, since the shown line has another text."""
+    """Makes each node of a changed line cover the whole line, since the shown line has another
+    text."""
     lines = cell.shown.split("\n")
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
@@ -68,7 +70,8 @@ class _Scan:
         return not (self._depth or self._quote or self._continued)
 
     def line(self, text: str) -> int:
-        """Returns where `=` stands before ! or % in a line that begins a statement, or -1. Such a statement is one line."""
+        """Returns where `=` stands before ! or % in a line that begins a statement, or -1. Such a
+        statement is one line."""
         begins = self.begins
         self._continued = False
         at = 0
@@ -95,18 +98,25 @@ class _Scan:
                 self._depth = max(0, self._depth - 1)
             elif char == "\\" and at == len(text) - 1:
                 self._continued = True
-            elif char == "=" and begins and not self._depth and at > 0 and text[at - 1] not in _OPERATORS:
+            elif (
+                char == "=" and begins and not self._depth
+                and at > 0 and text[at - 1] not in _OPERATORS
+            ):  # fmt: skip
                 if _ASSIGNED.match(text, at):
                     return at
             at += 1
         if len(self._quote) == 1 and at == len(text):
-            self._quote = ""  # a string that does not end is an error; with a backslash at the end `at` would be larger
+            # A string that does not end is an error; with a backslash at the end `at` would be
+            # larger.
+            self._quote = ""
         return -1
 
 
 def _is_magic(text: str) -> bool:
     text = text.lstrip(_BLANK)
-    return (text.startswith("!") and not text.startswith("!=")) or (text.startswith("%") and bool(_NAME.match(text.lstrip("%"))))
+    return (text.startswith("!") and not text.startswith("!=")) or (
+        text.startswith("%") and bool(_NAME.match(text.lstrip("%")))
+    )
 
 
 def _last_of(lines: list[str], at: int) -> int:
@@ -117,14 +127,17 @@ def _last_of(lines: list[str], at: int) -> int:
 
 
 def _joined(lines: list[str]) -> str:
-    return " ".join([each.rstrip()[:-1].rstrip() for each in lines[:-1]] + [lines[-1].rstrip()]).strip()
+    return " ".join(
+        [each.rstrip()[:-1].rstrip() for each in lines[:-1]] + [lines[-1].rstrip()]
+    ).strip()
 
 
 # --- what is changed ---
 
 
 def _dedented(lines: list[str]) -> list[str]:
-    """Returns the lines without their common indentation, or as they are if a statement is not indented."""
+    """Returns the lines without their common indentation, or as they are if a statement is not
+    indented."""
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
     margin = first[: len(first) - len(first.lstrip(_BLANK))]
     if not margin:
@@ -188,7 +201,8 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _call(text: str, wanted: bool = False) -> str:
-    """Returns the expression for `!command` or `%name rest`. `wanted`: the statement assigns its value."""
+    """Returns the expression for `!command` or `%name rest`. `wanted`: the statement assigns its
+    value."""
     if text.startswith("!!"):
         return f"{HELPER}.lines({text[2:].strip()!r})"
     if text.startswith("!"):

@@ -16,7 +16,9 @@ def has_network() -> bool:
     """Returns whether there is a way to any network. Sends nothing."""
     import socket
 
-    if any(os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")):
+    if any(
+        os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+    ):
         return True
     for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         try:
@@ -38,8 +40,8 @@ def refuse_pip(wanted: Iterable[str], command: str) -> None:
 
 
 def refusal_of(line: str) -> Optional[str]:
-    """Returns why a line of the shell that runs pip alone can't work here, or None: then the shell runs it. pip itself would
-    try again and again before it says that it found no such package."""
+    """Returns why a line of the shell that runs pip alone can't work here, or None: then the shell
+    runs it. pip itself would try again and again before it says that it found no such package."""
     words = _words_of_pip(line)
     command = next((each for each in words if not each.startswith("-")), "")
     if command not in ONLINE or "--no-index" in words:
@@ -52,7 +54,8 @@ def refusal_of(line: str) -> Optional[str]:
     return _refusal("pip", command, missing)
 
 
-_OF_SHELL = re.compile(r"[;`\n]|&&|\|\||\$\(|&\s*$")  # more than one command, or one in the background
+# More than one command, or one in the background.
+_OF_SHELL = re.compile(r"[;`\n]|&&|\|\||\$\(|&\s*$")
 
 
 def _words_of_pip(line: str) -> list[str]:
@@ -65,7 +68,9 @@ def _words_of_pip(line: str) -> list[str]:
     words = words[:end]
     if words[:1] in (["pip"], ["pip3"]):
         return words[1:]
-    return words[3:] if words[:1] in (["python"], ["python3"]) and words[1:3] == ["-m", "pip"] else []
+    return words[3:] if words[:1] in (
+        ["python"], ["python3"]
+    ) and words[1:3] == ["-m", "pip"] else []
 
 
 def _parted(wanted: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -86,6 +91,7 @@ def _parted(wanted: Iterable[str]) -> tuple[list[str], list[str]]:
 def _refusal(said: str, command: str, missing: list[str]) -> str:
     what = f" {', '.join(missing)}" if missing and command == "install" else ""
     return (
-        f"{said} can't {command}{what}: there is no network in this cell. Use the packages that are installed (%pip list), "
+        f"{said} can't {command}{what}: there is no network in this cell. Use the packages that "
+        "are installed (%pip list), "
         "or ask the operator to install what is missing."
     )

@@ -47,7 +47,9 @@ def policy_json(
     if isinstance(preset, str):
         raise ConfigError(f"preset: expected a list of strings, got a string; write [{preset!r}]")
     presets = None if preset is None else [str(each) for each in preset]
-    named: dict[str, Any] = {"network": network, "isolation": isolation, "user": user, "preset": presets}
+    named: dict[str, Any] = {
+        "network": network, "isolation": isolation, "user": user, "preset": presets
+    }
     made.update({key: value for key, value in named.items() if value is not None})
     _into(
         made, "files", read=read, write=write, hide=hide, working_directory=working_directory,
@@ -58,7 +60,9 @@ def policy_json(
 
 
 def _plain(value: Any) -> Any:
-    return {key: _plain(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+    return {
+        key: _plain(each) for key, each in value.items()
+    } if isinstance(value, Mapping) else value
 
 
 def _into(made: dict[str, Any], table: str, **values: Any) -> None:

@@ -1,4 +1,5 @@
-"""Imports the modules that an operator lists for run_python, in the zygote, so that no call waits for them."""
+"""Imports the modules that an operator lists for run_python, in the zygote, so that no call waits
+for them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ def preload(name: str) -> None:
 
 
 def _draw_once() -> None:
-    """Draws a plot: the first one of a process loads pyplot, its backend and fonts, which takes five times as long."""
+    """Draws a plot: the first one of a process loads pyplot, its backend and fonts, which takes
+    five times as long."""
     import io
     import os
 

@@ -1,4 +1,5 @@
-"""What a cell and its host agree on. C++ headers hold the same values; tests/test_constants.py compares them."""
+"""What a cell and its host agree on. C++ headers hold the same values; tests/test_constants.py
+compares them."""
 
 from __future__ import annotations
 

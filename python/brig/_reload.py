@@ -1,8 +1,8 @@
 """Sandbox(reload=True): loads tools again when a file that they come from has changed.
 
-inotify reports that something happened in a directory; then a file's inode, size and time show whether it has changed.
-Several changes in a row are one reload, which waits at most two seconds for the last of them.
-"""
+inotify reports that something happened in a directory; then a file's inode, size and time show
+whether it has changed. Several changes in a row are one reload, which waits at most two seconds for
+the last of them. """
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 _TICK, _LONGEST = 0.1, 2.0  # seconds
 _MOST_FILES, _MOST_DIRECTORIES = 2000, 200
-# IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF, IN_ONLYDIR
+# IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF,
+# IN_ONLYDIR
 _EVENTS = 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x01000000
 
 _log = logging.getLogger("brig")
 
-_Files = dict[str, tuple[int, ...]]  # path: (device, inode, size, time), or () if there is no such file
+# Path: (device, inode, size, time), or () if there is no such file.
+_Files = dict[str, tuple[int, ...]]
 
 
 def _sources_in(top: str) -> Iterator[str]:
@@ -51,7 +53,9 @@ def _look(paths: list[str], changed_after: int = 0) -> _Files:
             try:
                 info = os.stat(name)
                 late = changed_after and info.st_ctime_ns > changed_after
-                found[name] = () if late else (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+                found[name] = () if late else (
+                    info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+                )
             except OSError:
                 found[name] = ()
     return found
@@ -72,7 +76,9 @@ class Reloader:
         self._paths: list[str] = []
         self._watched: set[int] = set()
         began = time.clock_gettime_ns(_COARSE)
-        self._thread = threading.Thread(target=self._run, args=(began,), name="brig-reload", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(began,), name="brig-reload", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:
@@ -109,7 +115,9 @@ class Reloader:
 
     def _wait(self, seconds: Optional[float]) -> bool:
         """Waits for a change, or for `seconds`. Returns False if the sandbox is closed."""
-        ready, _, _ = select.select([self._stop] + ([self._events] if seconds is None else []), [], [], seconds)
+        ready, _, _ = select.select(
+            [self._stop] + ([self._events] if seconds is None else []), [], [], seconds
+        )
         if self._stop in ready:
             return False
         try:
@@ -120,7 +128,8 @@ class Reloader:
         return True
 
     def _settled(self, loaded: _Files) -> bool:
-        """Waits until nothing changes any more, and returns whether a file differs from what was loaded."""
+        """Waits until nothing changes any more, and returns whether a file differs from what was
+        loaded."""
         seen, since = loaded, time.monotonic()
         while True:
             if not self._wait(_TICK):
@@ -160,7 +169,11 @@ class Reloader:
             if watch >= 0:
                 now.add(watch)
             else:
-                _log.warning("changes in %s will not reload the tools: %s", directory, os.strerror(ctypes.get_errno()))
+                _log.warning(
+                    "changes in %s will not reload the tools: %s",
+                    directory,
+                    os.strerror(ctypes.get_errno()),
+                )
         for old in self._watched - now:
             self._remove(self._events, old)
         self._watched = now
@@ -168,7 +181,8 @@ class Reloader:
 
 
 def _around(path: str) -> set[str]:
-    """Returns the directories in which changes of `path` show: that of its name, that of its target, and those below it."""
+    """Returns the directories in which changes of `path` show: that of its name, that of its
+    target, and those below it."""
     found = {os.path.dirname(path), os.path.dirname(os.path.realpath(path))}
     if os.path.isdir(path):
         found |= {os.path.dirname(each) for each in _sources_in(path)} | {path}

@@ -10,13 +10,15 @@ from brig._native import Blob, blob_of
 from brig._values import dumps
 
 LARGE = 64 * 1024  # the request holds only the size of a string that is longer
-_TOKEN = secrets.token_hex(8)  # stands for such a string until the text is made; no argument can hold it, since it is random
+# Stands for such a string until the text is made; no argument can hold it, since it is random.
+_TOKEN = secrets.token_hex(8)
 
 _NO_BLOBS: Any = (Blob * 0)()
 
 
 class Request:
-    """A call as brig_c_sandbox_call() takes it. Long strings are passed beside the text, without a copy."""
+    """A call as brig_c_sandbox_call() takes it. Long strings are passed beside the text, without a
+    copy."""
 
     def __init__(self, tool: str, arguments: Any, call_id: str, caller: str) -> None:
         self._kept: list[Any] = []

@@ -36,8 +36,8 @@ class Report:
 
     @property
     def outcome(self) -> str:
-        """ok, tool_error, exit, signal, timeout, memory_limit, output_limit, process_limit, denied, cancelled,
-        invalid_arguments, unknown_tool, overloaded or internal."""
+        """ok, tool_error, exit, signal, timeout, memory_limit, output_limit, process_limit, denied,
+        cancelled, invalid_arguments, unknown_tool, overloaded or internal."""
         outcome: str = self._json["outcome"]
         return outcome
 
@@ -88,7 +88,8 @@ class ToolResult:
     call_id: str
     ok: bool
     output: Any  # the result, if the call is ok
-    error: Optional[str]  # else: "Type: message" of the exception that the tool raised, or a sentence
+    # Else: "Type: message" of the exception that the tool raised, or a sentence.
+    error: Optional[str]
     error_type: Optional[str]  # the type of that exception
     traceback: Optional[str]  # of that exception, from the tool's own first line on
     denied: bool
@@ -127,12 +128,21 @@ class ToolResult:
         self.report._json["message"] = error
 
     def __repr__(self) -> str:
-        return f"brig.ToolResult(ok, {self.output!r})" if self.ok else f"brig.ToolResult({self.error})"
+        return f"brig.ToolResult({f'ok, {self.output!r}' if self.ok else self.error})"
 
 
 def refused(call_id: str, error: str) -> ToolResult:
     """Returns the result of a call that brig refused before the library saw it."""
-    report = {"outcome": "invalid_arguments", "message": error, "exit_code": None, "signal": None}
+    report: dict[str, Any] = {
+        "outcome": "invalid_arguments", "exit_code": None, "signal": None, "signal_name": None
+    }
+    report.update(message=error, stdout="", stderr="", stdout_bytes=0, stderr_bytes=0)
+    report.update(stdout_truncated=False, stderr_truncated=False)
+    report["usage"] = {
+        "wall_ms": 0.0, "cpu_ms": 0.0, "memory_peak_bytes": 0, "processes_peak": None
+    }
+    report["steps"] = dict.fromkeys(("queue_ms", "dispatch_ms", "run_ms", "teardown_ms"), 0.0)
+    report.update(room="fresh", enforced=[], violations=[])
     data: dict[str, Any] = dict.fromkeys(("output", "error_type", "traceback", "reason"))
     data.update(call_id=call_id, ok=False, error=error, denied=False, duration_ms=0.0)
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -149,8 +159,8 @@ def result_of(text: bytes) -> ToolResult:
 
 
 class Event:
-    """Something that happened in a sandbox. `kind` is tool_added, tool_removed, tool_updated, queued, started,
-    output, progress or finished; or lost, when the watcher was too slow."""
+    """Something that happened in a sandbox. `kind` is tool_added, tool_removed, tool_updated,
+    queued, started, output, progress or finished; or lost, when the watcher was too slow."""
 
     __slots__ = ("_json",)
 
@@ -176,9 +186,11 @@ class Event:
         return _time(self._json["at"])
 
     def __getattr__(self, name: str) -> Any:
-        """tool, call_id, text, stream ("stdout" or "stderr"), fraction, outcome and dropped. Each is None if the event
-        does not have it."""
-        if name in ("tool", "call_id", "text", "stream", "fraction", "outcome", "dropped"):
+        """tool, call_id, text, stream ("stdout" or "stderr"), fraction, outcome, message and
+        dropped. Each is None if the event does not have it."""
+        if name in (
+            "tool", "call_id", "text", "stream", "fraction", "outcome", "message", "dropped"
+        ):
             return self._json.get(name)
         raise AttributeError(f"an event has no {name!r}")
 

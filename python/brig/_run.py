@@ -21,10 +21,15 @@ Argv = Union[str, Sequence[str]]
 def _request(argv: Argv, shell: bool, policy: Optional[Mapping[str, Any]], options: Any) -> bytes:
     if shell:
         if not isinstance(argv, str):
-            raise ConfigError("run: with shell=True the command must be one string; give a string, or leave shell=True out")
+            raise ConfigError(
+                "run: with shell=True the command must be one string; give a string, or leave "
+                "shell=True out"
+            )
         words = ["/bin/sh", "-c", argv]
     elif isinstance(argv, str):
-        raise ConfigError("run: the command must be a list of words; for a line of shell use shell=True")
+        raise ConfigError(
+            "run: the command must be a list of words; for a line of shell use shell=True"
+        )
     else:
         words = [os.fspath(word) for word in argv]
     return json.dumps({"argv": words, "policy": policy_json(policy, **options)}).encode()
@@ -34,7 +39,8 @@ def _run(request: bytes, stdin: Optional[bytes], cancel: int) -> Report:
     error, size = ErrorSlot(), ctypes.c_size_t()
     asked = signals.asked_here()
     report = library().brig_c_run_interruptible(
-        request, len(request), stdin, len(stdin or b""), cancel, asked, ctypes.byref(size), error.reference()
+        request, len(request), stdin, len(stdin or b""), cancel, asked,
+        ctypes.byref(size), error.reference(),
     )
     failed = None if report else error.error()
     text = b"" if failed else taken(report, size)
@@ -52,10 +58,11 @@ def run(
     shell: bool = False,
     **options: Any,
 ) -> Report:
-    """Runs one command in one cell. Every part of a policy (timeout, memory, read, ...) can be a keyword.
+    """Runs one command in one cell. Every part of a policy (timeout, memory, read, ...) can be a
+    keyword.
 
-    Raises brig.Error if brig can't make such a cell. The report says how the command ended. Ctrl-C, or another
-    signal whose handler raises, ends the command at once."""
+    Raises brig.Error if brig can't make such a cell. The report says how the command ended. Ctrl-C,
+    or another signal whose handler raises, ends the command at once."""
     return _run(_request(argv, shell, policy, options), stdin, -1)
 
 
@@ -95,7 +102,8 @@ def arun(
 ) -> Coroutine[Any, Any, Report]:
     """Deprecated name of run_async()."""
     warnings.warn(
-        "brig.arun is deprecated and will be removed in 0.3: use brig.run_async, which takes the same arguments",
+        "brig.arun is deprecated and will be removed in 0.3: use brig.run_async, which takes the "
+        "same arguments",
         DeprecationWarning,
         stacklevel=2,
     )
@@ -116,7 +124,8 @@ def capabilities(policy: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:
 def build_safe_env(
     passthrough: Optional[Sequence[str]] = None, extra: Optional[Mapping[str, str]] = None
 ) -> dict[str, str]:
-    """Returns the variables of this process that are safe for any tool, those in `passthrough`, and `extra`, which wins."""
+    """Returns the variables of this process that are safe for any tool, those in `passthrough`, and
+    `extra`, which wins."""
     # The library can't do this: its JSON has no form for values that are not UTF-8.
     names = ["PATH", "HOME", "USER", "LANG", "TERM", "SHELL", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"]
     made = {name: os.environ[name] for name in [*names, *(passthrough or ())] if name in os.environ}
@@ -125,5 +134,6 @@ def build_safe_env(
 
 
 def kill_process_tree(pid: int) -> None:
-    """Ends a process and all its descendants, those in other sessions too, as far as possible. Never raises."""
+    """Ends a process and all its descendants, those in other sessions too, as far as possible.
+    Never raises."""
     library().brig_c_kill_process_tree(pid)

@@ -28,6 +28,7 @@ from brig._tool_info import ToolInfo as ToolInfo
 from brig._values import pack_arguments, unpack
 
 ToolLike = Union[Tool, Callable[..., Any]]
+Arguments = Optional[Mapping[str, Any]]
 
 _numbers = itertools.count(1)
 
@@ -37,7 +38,10 @@ def _by_name(items: Iterable[ToolLike]) -> dict[str, Tool]:
     for item in items:
         tool = as_tool(item)
         if tool.name in tools:
-            raise ConfigError(f"tool {tool.name!r}: two tools have this name; use brig.Tool(function, name=...) for one")
+            raise ConfigError(
+                f"tool {tool.name!r}: two tools have this name; "
+                "use brig.Tool(function, name=...) for one"
+            )
         tools[tool.name] = tool
     return tools
 
@@ -45,16 +49,17 @@ def _by_name(items: Iterable[ToolLike]) -> dict[str, Tool]:
 class Sandbox:
     """Tools behind a policy. It may be used from many threads and event loops.
 
-    A call returns a ToolResult and does not raise. The constructor raises ConfigError if a policy, tool or option
-    is wrong, and UnsupportedError if this machine can't isolate. It takes as long as an interpreter needs to start
-    and to import the tools' modules. Inside of a running event loop it does not wait for that: the first call or
-    ``async with`` waits, and raises the error if there is one.
+    A call returns a ToolResult and does not raise. The constructor raises ConfigError if a policy,
+    tool or option is wrong, and UnsupportedError if this machine can't isolate. It takes as long as
+    an interpreter needs to start and to import the tools' modules. Inside of a running event loop
+    it does not wait for that: the first call or ``async with`` waits, and raises the error if there
+    is one.
 
-    ``policy`` has the keys of a brig.toml's [policy]. The keywords are its most used parts, and win over it.
-    ``paths`` are directories for imports, which the tools can read. brig imports ``modules`` for their marked tools.
-    With ``reload`` the sandbox calls reload() itself when a file that tools come from has changed. If the new files
-    can't be loaded, the old tools stay and ``logging.getLogger("brig")`` gets a warning.
-    """
+    ``policy`` has the keys of a brig.toml's [policy]. The keywords are its most used parts, and win
+    over it. ``paths`` are directories for imports, which the tools can read. brig imports
+    ``modules`` for their marked tools. With ``reload`` the sandbox calls reload() itself when a
+    file that tools come from has changed. If the new files can't be loaded, the old tools stay and
+    ``logging.getLogger("brig")`` gets a warning. """
 
     def __init__(
         self,
@@ -94,11 +99,17 @@ class Sandbox:
             raise ConfigError(f"timeout must be greater than 0, not {timeout}")
         self._policy = policy_json(
             policy, timeout=timeout, memory=memory, network=network, read=read, write=write,
-            read_optional=read_optional, write_optional=write_optional, noexec=noexec, protect=protect,
-            working_directory=working_directory, environment=environment, passthrough=passthrough,
-            unset=unset, preset=preset, user=user, output=output, result=result, processes=processes, scratch=scratch,
+            read_optional=read_optional, write_optional=write_optional, noexec=noexec,
+            protect=protect, working_directory=working_directory, environment=environment,
+            passthrough=passthrough, unset=unset, preset=preset, user=user, output=output,
+            result=result, processes=processes, scratch=scratch,
         )  # fmt: skip
-        self._options = {"concurrency": concurrency, "queue": queue, "ready_min": ready_min, "ready_max": ready_max}
+        self._options = {
+            "concurrency": concurrency,
+            "queue": queue,
+            "ready_min": ready_min,
+            "ready_max": ready_max,
+        }
         self._interpreter, self._paths = interpreter, list(paths)
         self._modules, self._manifest = list(modules), manifest
         self._changing = threading.Lock()
@@ -119,9 +130,12 @@ class Sandbox:
     def _start(self, config: bytes) -> None:
         self._running: Optional[NativeSandbox] = None  # set when it has started
         self._starting: concurrent.futures.Future[NativeSandbox] = concurrent.futures.Future()
-        self._starting.set_running_or_notify_cancel()  # so that a task which stops waiting does not cancel it
+        # So that a task which stops waiting does not cancel it.
+        self._starting.set_running_or_notify_cancel()
         if in_event_loop():
-            threading.Thread(target=self._begin, args=(config,), name="brig-start", daemon=True).start()
+            threading.Thread(
+                target=self._begin, args=(config,), name="brig-start", daemon=True
+            ).start()
         else:
             self._begin(config)
             self._starting.result()
@@ -162,7 +176,7 @@ class Sandbox:
     # --- calls ---
 
     def _request(
-        self, tool: str, arguments: Optional[Mapping[str, Any]], call_id: str, caller: str
+        self, tool: str, arguments: Arguments, call_id: str, caller: str
     ) -> Union[Request, ToolResult]:
         given: Any = {} if arguments is None else arguments
         try:
@@ -188,12 +202,7 @@ class Sandbox:
         return result
 
     def call_sync(
-        self,
-        tool: str,
-        arguments: Optional[Mapping[str, Any]] = None,
-        *,
-        call_id: str = "",
-        caller: str = "",
+        self, tool: str, arguments: Arguments = None, *, call_id: str = "", caller: str = ""
     ) -> ToolResult:
         """Calls a tool and waits for its result."""
         call_id = call_id or f"call-{secrets.token_hex(16)}"
@@ -205,7 +214,9 @@ class Sandbox:
             size = ctypes.c_size_t()
             asked = signals.asked_here()
             try:
-                answer = library().brig_c_sandbox_call(handle, *request.arguments(), asked, ctypes.byref(size))
+                answer = library().brig_c_sandbox_call(
+                    handle, *request.arguments(), asked, ctypes.byref(size)
+                )
             finally:
                 self._active.pop(call_id, None)
             text = taken(answer, size)
@@ -213,12 +224,7 @@ class Sandbox:
         return self._result(tool, text)
 
     async def call(
-        self,
-        tool: str,
-        arguments: Optional[Mapping[str, Any]] = None,
-        *,
-        call_id: str = "",
-        caller: str = "",
+        self, tool: str, arguments: Arguments = None, *, call_id: str = "", caller: str = ""
     ) -> ToolResult:
         """Calls a tool. Cancelling the task ends the cell of the call at once."""
         native = await self._native()
@@ -240,9 +246,12 @@ class Sandbox:
             self._active[call_id] = None
             try:
                 if request.size < LARGE:
-                    library().brig_c_sandbox_submit(handle, queue.handle, ticket, *request.arguments())
+                    library().brig_c_sandbox_submit(
+                        handle, queue.handle, ticket, *request.arguments()
+                    )
                 else:
-                    # The library looks at every byte of the request: in another thread, so that this loop goes on.
+                    # The library looks at every byte of the request: in another thread, so that
+                    # this loop goes on.
                     await ended(loop.run_in_executor(None, submit, native, queue, ticket, request))
                 text = await future
             except BaseException:  # GeneratorExit too, when the loop has ended without this task
@@ -271,7 +280,8 @@ class Sandbox:
         return queue
 
     def cancel(self, call_id: str, *, at_once: bool = False) -> bool:
-        """Ends the calls with that id by SIGTERM and, after the grace period, SIGKILL. Returns False if there are none.
+        """Ends the calls with that id by SIGTERM and, after the grace period, SIGKILL. Returns
+        False if there are none.
 
         With `at_once` the calls get SIGKILL without a grace period.
         """
@@ -281,7 +291,8 @@ class Sandbox:
     # --- tools ---
 
     def list_tools(self, query: Optional[str] = None) -> list[ToolInfo]:
-        """Returns the tools in the order of their names: all, or those with `query` in name or description in any case."""
+        """Returns the tools in the order of their names: all, or those with `query` in name or
+        description in any case."""
         with self._started() as handle:
             text = taken(library().brig_c_sandbox_tools(handle, (query or "").encode()))
         return [ToolInfo(each) for each in json.loads(text)]
@@ -318,15 +329,18 @@ class Sandbox:
     def _set(self, tools: dict[str, Tool]) -> None:
         config, error = self._config(tools), ErrorSlot()
         with self._started() as handle:
-            if library().brig_c_sandbox_set_tools(handle, config, len(config), error.reference()) != 0:
+            if library().brig_c_sandbox_set_tools(
+                handle, config, len(config), error.reference()
+            ) != 0:
                 raise error.error()
         self._tools = tools
 
     # --- events ---
 
     def watch(self, buffer: int = 1024) -> AsyncIterator[Event]:
-        """Yields the events from now on, until the sandbox is closed. `buffer` events can wait for the watcher. A watcher
-        that is too slow loses events and gets their number; it never holds up a call."""
+        """Yields the events from now on, until the sandbox is closed. `buffer` events can wait for
+        the watcher. A watcher that is too slow loses events and gets their number; it never holds
+        up a call."""
         with self._started() as handle:
             error = ErrorSlot()
             watch = library().brig_c_sandbox_watch(handle, buffer, error.reference())
@@ -337,14 +351,16 @@ class Sandbox:
     # --- the end ---
 
     def close(self) -> None:
-        """Ends all calls and all processes of the sandbox. Does nothing in a fork, whose copy has no processes."""
+        """Ends all calls and all processes of the sandbox. Does nothing in a fork, whose copy has
+        no processes."""
         if os.getpid() != self._pid:
             return
         self._closed = True
         if self._end_reloads is not None:
             self._end_reloads()
         self._finalizer()
-        for loop, queue in list(self._queues.items()):  # not earlier, so that calls get their result: cancelled
+        # Not earlier, so that calls get their result: cancelled.
+        for loop, queue in list(self._queues.items()):
             if not loop.is_closed():
                 from_any_thread(loop, queue.descriptor)
 

@@ -11,13 +11,13 @@ from brig._native import Interrupted
 class Signals:
     """Runs Python's signal handlers while a call waits in the main thread.
 
-    Python runs them only when the interpreter has control. So the library calls the interpreter for a moment
-    whenever a signal interrupts the wait."""
+    Python runs them only when the interpreter has control. So the library calls the interpreter for
+    a moment whenever a signal interrupts the wait."""
 
     def __init__(self) -> None:
         self._raised: Optional[BaseException] = None
-        # This is a generator: a handler that raises does so at its `yield`, inside the `try`. In a function it would raise
-        # before any `try`, where ctypes would swallow the exception.
+        # This is a generator: a handler that raises does so at its `yield`, inside the `try`. In a
+        # function it would raise before any `try`, where ctypes would swallow the exception.
         watching = self._watch()
         next(watching)
         self._check = Interrupted(watching.__next__)
@@ -33,11 +33,15 @@ class Signals:
                 self._raised = raised
 
     def asked_here(self) -> Any:
-        """Returns the function that the library is to call on this thread. Handlers run in the main thread alone."""
-        return self._check if threading.current_thread() is threading.main_thread() else self._nobody
+        """Returns the function that the library is to call on this thread. Handlers run in the main
+        thread alone."""
+        if threading.current_thread() is threading.main_thread():
+            return self._check
+        return self._nobody
 
     def throw(self, asked: Any) -> None:
-        """Raises what a handler has raised meanwhile, if `asked` is the function that runs handlers."""
+        """Raises what a handler has raised meanwhile, if `asked` is the function that runs
+        handlers."""
         if asked is self._check and self._raised is not None:
             raised, self._raised = self._raised, None
             raise raised

@@ -1,4 +1,5 @@
-"""Makes the spec for the interpreter of a sandbox: where its functions are, and which files it must see to load them."""
+"""Makes the spec for the interpreter of a sandbox: where its functions are, and which files it must
+see to load them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def python_json(
     """Returns the member "python" of the config in brig/c.h."""
     chosen = os.path.abspath(interpreter or sys.executable or "")
     if not (interpreter or sys.executable):
-        raise ConfigError("python: this program has no sys.executable; give the path of a CPython as interpreter=")
+        raise ConfigError(
+            "python: this program has no sys.executable; give the path of a CPython as interpreter="
+        )
     same = chosen == os.path.abspath(sys.executable or "")
     given = [os.path.realpath(path) for path in paths]
     search = _search_path() if same else []
@@ -47,7 +50,8 @@ def python_json(
 
 
 def _search_path() -> list[str]:
-    """Returns sys.path without entries that do not exist, and without the directory of this package."""
+    """Returns sys.path without entries that do not exist, and without the directory of this
+    package."""
     own = str(Path(__file__).resolve().parent.parent)
     found: list[str] = []
     for entry in sys.path:
@@ -62,7 +66,8 @@ def _holds_more(path: str) -> bool:
 
 
 def where_found(tool: Tool, same: bool) -> dict[str, Any]:
-    """Returns how the interpreter gets the function: a module or a script to import, or the function's code."""
+    """Returns how the interpreter gets the function: a module or a script to import, or the
+    function's code."""
     function: Any = tool.function
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     qualname = getattr(function, "__qualname__", "")
@@ -81,7 +86,8 @@ def where_found(tool: Tool, same: bool) -> dict[str, Any]:
                 return {"main": os.path.realpath(file), "qualname": qualname}
     if not same:
         raise ConfigError(
-            f"tool {tool.name!r}: another interpreter can only import a function: define it at the top of a module"
+            f"tool {tool.name!r}: another interpreter can only import a function: define it at the "
+            "top of a module"
         )
     return dump(tool.function)
 
@@ -95,8 +101,8 @@ def _finds(module: types.ModuleType, qualname: str, tool: Tool) -> bool:
 
 
 class _Needed:
-    """Collects the files of code that modules need, by reading what they import. It does not add the directories
-    around them: a file beside a script may be its owner's keys."""
+    """Collects the files of code that modules need, by reading what they import. It does not add
+    the directories around them: a file beside a script may be its owner's keys."""
 
     def __init__(self, search: Sequence[str], given: Sequence[str]) -> None:
         self.paths: set[str] = set()
@@ -138,7 +144,8 @@ class _Needed:
         self._scan(path)
 
     def add_values(self, function: Callable[..., Any]) -> None:
-        """Adds the modules of all values that a function uses, for a function whose code is sent."""
+        """Adds the modules of all values that a function uses, for a function whose code is
+        sent."""
         code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
         cells = getattr(function, "__closure__", None) or ()
         names = names_in(code) if code else set()
@@ -152,7 +159,9 @@ class _Needed:
         values += [function, getattr(function, "__self__", None), getattr(function, "func", None)]
         values += [type(value) for value in values]
         for value in values:
-            name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+            name = value.__name__ if isinstance(value, types.ModuleType) else getattr(
+                value, "__module__", None
+            )
             if isinstance(name, str) and name != "__main__":
                 self.add_module(name)
         for name in names & sys.modules.keys():  # modules that the function itself imports
@@ -168,7 +177,9 @@ class _Needed:
         self.paths.add(directory)
         self._covered.append(directory)
         for place, directories, files in os.walk(directory):
-            directories[:] = [each for each in directories if not each.startswith((".", "__pycache__"))]
+            directories[:] = [
+                each for each in directories if not each.startswith((".", "__pycache__"))
+            ]
             for file in files:
                 if file.endswith(".py"):
                     self._scan(os.path.join(place, file))

@@ -9,7 +9,8 @@ from brig._protocol import progress_frame
 
 
 class StopLoading(BaseException):
-    """Raised in a script that is loaded for its functions, at the first line that would use them."""
+    """Raised in a script that is loaded for its functions, at the first line that would use
+    them."""
 
 
 class State:
@@ -28,12 +29,14 @@ class HostOnly:
         if state.loading:
             raise StopLoading()
         raise UnsupportedError(
-            f"brig.{type(self).__name__} can't be used inside of a cell: return the result to the host, which can use it"
+            f"brig.{type(self).__name__} can't be used inside of a cell: return the result to the "
+            "host, which can use it"
         )
 
 
 def progress(fraction: float, message: str = "") -> None:
-    """Shows the watchers of this call how far it is: a fraction from 0 to 1, and a message. Does nothing outside of a cell."""
+    """Shows the watchers of this call how far it is: a fraction from 0 to 1, and a message. Does
+    nothing outside of a cell."""
     if state.answer < 0:
         return
     # One atomic write: several threads of a tool may call this at once.

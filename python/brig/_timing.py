@@ -27,7 +27,8 @@ class Stopwatch:
     def print(self) -> None:
         wall, now = time.perf_counter() - self._wall, resource.getrusage(resource.RUSAGE_SELF)
         user, system = now.ru_utime - self._used.ru_utime, now.ru_stime - self._used.ru_stime
-        print(f"CPU times: user {duration(user)}, sys: {duration(system)}, total: {duration(user + system)}")
+        total = duration(user + system)
+        print(f"CPU times: user {duration(user)}, sys: {duration(system)}, total: {total}")
         print(f"Wall time: {duration(wall)}")
 
 
@@ -35,7 +36,9 @@ def run_timed(statement: str, frame: Any) -> Any:
     tree = compile(statement, "<%time>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     first = compile(tree, "<%time>", "exec", dont_inherit=True)
-    then = compile(ast.Expression(last.value), "<%time>", "eval", dont_inherit=True) if last is not None else None
+    then = compile(
+        ast.Expression(last.value), "<%time>", "eval", dont_inherit=True
+    ) if last is not None else None
     watch = Stopwatch()
     try:
         exec(first, frame.f_globals, frame.f_locals)
@@ -74,6 +77,7 @@ def run_timeit(rest: str, body: Optional[str], frame: Any) -> None:
     mean = sum(each) / len(each)
     spread = (sum((one - mean) ** 2 for one in each) / len(each)) ** 0.5
     print(
-        f"{duration(mean)} ± {duration(spread)} per loop (mean ± std. dev. of {repeat} run{'s' if repeat > 1 else ''}, "
+        f"{duration(mean)} ± {duration(spread)} per loop (mean ± std. dev. of {repeat} "
+        f"run{'s' if repeat > 1 else ''}, "
         f"{number:,} loop{'s' if number > 1 else ''} each)"
     )

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, TypeVar
 
 from brig._errors import ConfigError
 
-if TYPE_CHECKING:
-    from brig._schema import Signature
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MARK = "__brig_tool__"
+
+if TYPE_CHECKING:
+    # Type checkers know typing_extensions; it need not be installed.
+    from typing import Protocol, overload
+
+    from typing_extensions import Concatenate, ParamSpec
+
+    from brig._schema import Signature
+
+    _P = ParamSpec("_P")
+
+    class _Marker(Protocol[_P]):
+        """What tool() is: a decorator, with or without the options of Tool."""
+
+        @overload
+        def __call__(self, function: _F) -> _F: ...
+
+        @overload
+        def __call__(self, *args: _P.args, **options: _P.kwargs) -> Callable[[_F], _F]: ...
+
+
+def _takes_options_of(
+    made: Callable[Concatenate[Callable[..., Any], _P], Tool],
+) -> Callable[[Callable[..., Any]], _Marker[_P]]:
+    """Tells type checkers that a decorator takes the options of `made`, which are written only
+    there."""
+
+    def typed(marker: Any) -> Any:
+        return marker
+
+    return typed
 
 
 class Tool:
     """A function with the name, description, schemas and hints that clients get.
 
-    With ``typed`` brig deduces no schema and accepts any keyword arguments. Arguments and results keep their
-    Python types (bytes, tuple, datetime, ...).
-    """
+    With ``typed`` brig deduces no schema and accepts any keyword arguments. Arguments and results
+    keep their Python types (bytes, tuple, datetime, ...). """
 
     def __init__(
         self,
@@ -56,7 +83,8 @@ class Tool:
         self.typed = typed
         self.policy = policy
         self.relays_exit = False  # set by the drop-ins: SystemExit is an error like any other
-        self.needs: set[str] = set()  # set by the drop-ins: modules of arguments, which the cell must see
+        # Set by the drop-ins: modules of arguments, which the cell must see.
+        self.needs: set[str] = set()
         self._signature: Optional[Signature] = None
 
     @property
@@ -70,7 +98,9 @@ class Tool:
 
     def listed(self) -> dict[str, Any]:
         """Returns the entry of this tool in the config of brig/c.h."""
-        listed: dict[str, Any] = {"name": self.name, "coerce": self.coerce, **self.annotations}
+        listed: dict[str, Any] = {
+            "name": self.name, "coerce": self.coerce, "annotations": self.annotations
+        }
         if self.typed:
             text = self.description
             if text is None:
@@ -112,28 +142,7 @@ def marked_tools(module: Any) -> list[Tool]:
     return found
 
 
-@overload
-def tool(function: _F) -> _F: ...
-
-
-@overload
-def tool(
-    function: None = None,
-    *,
-    name: Optional[str] = None,
-    description: Optional[str] = None,
-    input_schema: Optional[Mapping[str, Any]] = None,
-    output_schema: Optional[Mapping[str, Any]] = None,
-    read_only: bool = False,
-    destructive: bool = True,
-    idempotent: bool = False,
-    open_world: bool = True,
-    coerce: bool = True,
-    typed: bool = False,
-    policy: Optional[Mapping[str, Any]] = None,
-) -> Callable[[_F], _F]: ...
-
-
+@_takes_options_of(Tool)
 def tool(function: Optional[_F] = None, **options: Any) -> Any:
     """Marks a function as a tool, and returns the same function.
 

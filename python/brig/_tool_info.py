@@ -18,10 +18,11 @@ class ToolInfo:
         self.description: str = listed["description"]
         self.input_schema: dict[str, Any] = listed["input_schema"]
         self.output_schema: Optional[dict[str, Any]] = listed["output_schema"]
-        self.read_only: bool = listed["read_only"]
-        self.destructive: bool = listed["destructive"]
-        self.idempotent: bool = listed["idempotent"]
-        self.open_world: bool = listed["open_world"]
+        hints: dict[str, bool] = listed["annotations"]
+        self.read_only = hints["read_only"]
+        self.destructive = hints["destructive"]
+        self.idempotent = hints["idempotent"]
+        self.open_world = hints["open_world"]
 
     def __repr__(self) -> str:
         return f"brig.ToolInfo({self.name!r}, {self.description!r})"

@@ -1,4 +1,5 @@
-"""Code of the kinds that models write, for test_cells.py: each must do in run_python what it does as a script.
+"""Code of the kinds that models write, for test_cells.py: each must do in run_python what it does
+as a script.
 
 One cell begins with a line `#: name`, and perhaps with what differs:
     value EXPRESSION    the last expression, whose value comes back; the script prints it as JSON

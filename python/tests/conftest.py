@@ -52,11 +52,13 @@ def tree_memory() -> None:
 
 
 def needs_open_interpreter() -> None:
-    """Skips where root's interpreter lies in a directory of root's alone: without mounts a cell, which is another user, can't
-    execute it."""
+    """Skips where root's interpreter lies in a directory of root's alone: without mounts a cell,
+    which is another user, can't execute it."""
     for above in Path(os.path.realpath(sys.executable)).parents:
         if os.getuid() == 0 and not above.stat().st_mode & 0o001:
-            pytest.skip(f"there is no other interpreter here than below {above}, which is root's alone")
+            pytest.skip(
+                f"there is no other interpreter here than below {above}, which is root's alone"
+            )
 
 
 def comes_true(fact: Callable[[], bool], patience: float = SOON) -> bool:

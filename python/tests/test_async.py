@@ -100,7 +100,8 @@ def test_a_hundred_mebibytes_do_not_stall_the_loop() -> None:
             return (await large), small, await stall
 
     stalls = []
-    while len(stalls) < 3 and min(stalls, default=9) >= 2:  # a busy machine may stall too, but not each time
+    # A busy machine may stall too, but not each time.
+    while len(stalls) < 3 and min(stalls, default=9) >= 2:
         large, _, stall = asyncio.run(main())
         assert large.output == 100 << 20, large
         stalls.append(stall)
@@ -233,7 +234,9 @@ def test_changes_of_tools_are_events() -> None:
             await asyncio.get_running_loop().run_in_executor(None, box.remove, "add")
             return [await watch.__anext__() for _ in range(2)]
 
-    assert [(e.kind, e.tool) for e in asyncio.run(main())] == [("tool_added", "works"), ("tool_removed", "add")]
+    assert [(e.kind, e.tool) for e in asyncio.run(main())] == [
+        ("tool_added", "works"), ("tool_removed", "add")
+    ]
 
 
 def test_one_sandbox_serves_many_loops(sandbox: Callable[..., brig.Sandbox]) -> None:
@@ -266,7 +269,9 @@ def test_a_forgotten_sandbox_leaves_nothing() -> None:
 
 def test_a_thousand_calls_in_flight() -> None:
     async def main() -> tuple[list[Any], float]:
-        async with brig.Sandbox([sleeps], timeout=120, concurrency=1000, queue=2000, ready_max=64) as box:
+        async with brig.Sandbox(
+            [sleeps], timeout=120, concurrency=1000, queue=2000, ready_max=64
+        ) as box:
             await box.call("sleeps", {"seconds": 0})
             calls = asyncio.gather(*(box.call("sleeps", {"seconds": 2}) for _ in range(1000)))
             stall = await stall_while(calls)

@@ -118,17 +118,25 @@ def test_an_end_is_no_failure(box: Any) -> None:
         result = run(box, f"print('done')\n{end}")
         assert result.ok and result.output["value"] is None, (end, result.error)
         assert result.report.stdout == b"done\n"
-    for end, code in (("3", 3), ("-1", 255), ("256", None), ("True", 1), ("2**70", 255), ("'why'", 1), ("2.5", 1)):
+    for end, code in (
+        ("3", 3), ("-1", 255), ("256", None), ("True", 1), ("2**70", 255), ("'why'", 1), ("2.5", 1)
+    ):
         result = run(box, f"import sys\nsys.exit({end})")
-        assert result.ok and result.output == {"value": None, **({"exit_code": code} if code else {})}, end
+        assert result.ok and result.output == {
+            "value": None, **({"exit_code": code} if code else {})
+        }, end
     assert run(box, "import sys\nsys.exit('why')").report.stderr == b"why\n"
 
 
 def test_a_value_that_can_not_be_shown_is_told(box: Any) -> None:
-    told = failure(box, "class C:\n    def __repr__(self):\n        raise KeyError('no')\nprint('said')\nC()")
+    told = failure(
+        box, "class C:\n    def __repr__(self):\n        raise KeyError('no')\nprint('said')\nC()"
+    )
     assert told["type"] == "KeyError"
     lines = told["traceback"].splitlines()
-    assert lines[:2] == ["Traceback (most recent call last):", '  File "<code>", line 3, in __repr__'], lines
+    assert lines[:2] == [
+        "Traceback (most recent call last):", '  File "<code>", line 3, in __repr__'
+    ], lines
     assert "brig" not in told["traceback"]
 
 
@@ -139,7 +147,9 @@ def test_an_exception_of_any_kind_is_told(box: Any) -> None:
     assert len(failure(box, "raise Exception('x' * 10_000_000)")["message"]) == 16 << 10
     assert failure(box, "raise KeyboardInterrupt")["type"] == "KeyboardInterrupt"
     assert failure(box, "def f(): f()\nf()")["type"] == "RecursionError"
-    assert "in the hook\n" == run(box, "import sys\nsys.excepthook = lambda *_: print('in the hook')\n1/0").report.stdout.decode()
+    assert "in the hook\n" == run(
+        box, "import sys\nsys.excepthook = lambda *_: print('in the hook')\n1/0"
+    ).report.stdout.decode()
 
 
 def test_a_copy_of_the_process_does_not_answer(box: Any) -> None:
@@ -187,7 +197,9 @@ def test_the_code_is_the_main_module(box: Any) -> None:
         [again.x, len(fields(P)), get_type_hints(P)["x"] is int, P.__module__, __name__]
     """
     assert value(box, code) == [3, 1, True, "__main__", "__main__"]
-    assert value(box, "from __future__ import annotations\ndef f(x: int): pass\nf.__annotations__") == {"x": "int"}
+    assert value(
+        box, "from __future__ import annotations\ndef f(x: int): pass\nf.__annotations__"
+    ) == {"x": "int"}
     assert value(box, "def f(x: int): pass\nf.__annotations__['x'] is int") is True
 
 
@@ -239,8 +251,12 @@ def test_a_file_of_the_host_is_never_replaced(in_directory: Any, tmp_path: Path)
 
 
 def test_two_files_of_one_name_are_refused(box: Any) -> None:
-    assert refusal(box, {"a": "1", "./a": "2"}).startswith("files: './a' is in the working directory already")
-    assert refusal(box, {"a/b": "1", "a": "2"}).startswith("files: 'a' is in the working directory already")
+    assert refusal(box, {"a": "1", "./a": "2"}).startswith(
+        "files: './a' is in the working directory already"
+    )
+    assert refusal(box, {"a/b": "1", "a": "2"}).startswith(
+        "files: 'a' is in the working directory already"
+    )
 
 
 def test_a_file_below_a_file_is_refused(box: Any) -> None:
@@ -251,13 +267,17 @@ def test_a_file_below_a_file_is_refused(box: Any) -> None:
 
 def test_a_name_that_is_too_long_is_refused(box: Any) -> None:
     why = refusal(box, {"n" * 300: "x"})
-    assert why.endswith("could not be put into the working directory: File name too long; the code was not run")
+    assert why.endswith(
+        "could not be put into the working directory: File name too long; the code was not run"
+    )
     assert len(why) < 400
 
 
 def test_bytes_that_are_not_base64_are_refused(box: Any) -> None:
     for wrong in ("a", "\u20ac", "a b="):
-        assert refusal(box, {"f": {"base64": wrong}}) == "files: 'f' is not base64; the code was not run"
+        assert refusal(
+            box, {"f": {"base64": wrong}}
+        ) == "files: 'f' is not base64; the code was not run"
 
 
 def test_files_that_do_not_fit_are_refused(sandbox: Callable[..., brig.Sandbox]) -> None:
@@ -272,20 +292,30 @@ def left(box: Any, code: str) -> tuple[list[str], int]:
     """The files that come back with the value 7, and how many more there are."""
     result = run(box, code + "\n7")
     assert result.ok and result.output["value"] == 7, result.traceback or result.error
-    return [each["path"] for each in result.output.get("files", [])], result.output.get("files_left_out", 0)
+    return [
+        each["path"] for each in result.output.get("files", [])
+    ], result.output.get("files_left_out", 0)
 
 
 def test_what_the_code_wrote_comes_back(box: Any) -> None:
-    assert left(box, "import os\nos.mkdir('d')\nopen('d/a', 'w').write('x')\nopen('.b', 'w')") == (["d/a"], 0)
-    assert left(box, "for i in range(20): open(f'{i:02}', 'w')") == ([f"{i:02}" for i in range(16)], 4)
+    assert left(
+        box, "import os\nos.mkdir('d')\nopen('d/a', 'w').write('x')\nopen('.b', 'w')"
+    ) == (["d/a"], 0)
+    assert left(box, "for i in range(20): open(f'{i:02}', 'w')") == (
+        [f"{i:02}" for i in range(16)], 4
+    )
 
 
 @pytest.mark.parametrize("floor", ["landlock", "process"])
-def test_the_workspace_of_other_floors_comes_back(sandbox: Callable[..., brig.Sandbox], floor: str) -> None:
+def test_the_workspace_of_other_floors_comes_back(
+    sandbox: Callable[..., brig.Sandbox], floor: str
+) -> None:
     needs_open_interpreter()
     network = "none" if floor == "landlock" else "host"
     try:
-        box = sandbox(modules=["brig._builtin"], policy={"isolation": floor, "network": network}, timeout=60)
+        box = sandbox(
+            modules=["brig._builtin"], policy={"isolation": floor, "network": network}, timeout=60
+        )
     except brig.UnsupportedError as error:
         pytest.skip(str(error))
     assert left(box, "open('a', 'w').write('x')") == (["a"], 0)
@@ -298,12 +328,16 @@ def test_nothing_of_a_directory_of_the_host_comes_back(in_directory: Any) -> Non
 
 def test_only_the_workspace_is_looked_at(box: Any) -> None:
     assert left(box, "import os\nopen('a', 'w').write('x')\nos.chdir('/etc')") == (["a"], 0)
-    assert left(box, "import os\nos.symlink('/etc', 'etc')\nos.symlink('/etc/passwd', 'b')") == ([], 0)
+    assert left(
+        box, "import os\nos.symlink('/etc', 'etc')\nos.symlink('/etc/passwd', 'b')"
+    ) == ([], 0)
 
 
 def test_a_strange_directory_does_not_lose_the_result(box: Any) -> None:
     for directory in ("/proc/self", "/proc/self/fd", "/"):
-        assert left(box, f"import os\nopen('a', 'w').write('x')\nos.chdir('{directory}')") == (["a"], 0)
+        assert left(
+            box, f"import os\nopen('a', 'w').write('x')\nos.chdir('{directory}')"
+        ) == (["a"], 0)
     assert left(box, "import os\nos.mkdir('d')\nos.chdir('d')\nos.rmdir('../d')") == ([], 0)
 
 
@@ -334,11 +368,18 @@ def test_files_come_back_by_name_type_and_size(box: Any) -> None:
     output = run(box, code).output
     told = [(each["path"], each["mime_type"], each["size"]) for each in output["files"]]
     assert told[0] == ("a.csv", "text/csv", 4) and told[1] == ("b", "text/plain", 4)
-    assert told[2] == ("c.bin", "application/octet-stream", 2) and told[3] == ("d.json", "application/json", 2)
-    assert [(each["path"], each["mime_type"]) for each in output["images"]] == [("e.txt", "image/gif")]
+    assert told[2] == ("c.bin", "application/octet-stream", 2) and told[3] == (
+        "d.json", "application/json", 2
+    )
+    assert [(each["path"], each["mime_type"]) for each in output["images"]] == [
+        ("e.txt", "image/gif")
+    ]
 
 
-@pytest.mark.parametrize("end", ["1 / 0", "import sys; sys.exit(3)", "x = (", "open('made', 'w')\nraise SystemExit('no')"])
+@pytest.mark.parametrize(
+    "end",
+    ["1 / 0", "import sys; sys.exit(3)", "x = (", "open('made', 'w')\nraise SystemExit('no')"],
+)
 def test_what_was_written_comes_back_of_code_that_failed(box: Any, end: str) -> None:
     code = f"display(7)\nprint('said')\nopen('made', 'w').write('x')\nopen('p.png', 'wb').write({PNG!r})\n{end}"
     output = run(box, code).output
@@ -363,7 +404,9 @@ def test_what_is_left_out_is_told_with_the_reason(box: Any) -> None:
     assert output["files_left_out_why"] == [
         "1: there are more than 16 files", "1: the file can't be read", "1: the name is not UTF-8"
     ]  # fmt: skip
-    output = run(box, "open('large', 'wb').write(bytes(7 << 20))\nopen('small', 'w').write('x')").output
+    output = run(
+        box, "open('large', 'wb').write(bytes(7 << 20))\nopen('small', 'w').write('x')"
+    ).output
     large, small = output["files"]
     assert (large["path"], large["size"]) == ("large", 7 << 20) and "data" not in large
     assert large["why"].startswith("it is too large") and small["data"] == "eA=="
@@ -378,7 +421,9 @@ def test_images_files_and_displays_share_their_room(box: Any) -> None:
     """
     output = run(box, code).output
     assert [each["path"] for each in output["images"]] == ["a.png"]
-    assert [("data" in each, each["path"]) for each in output["files"]] == [(False, "b.png"), (False, "c.png")]
+    assert [("data" in each, each["path"]) for each in output["files"]] == [
+        (False, "b.png"), (False, "c.png")
+    ]
 
 
 def test_a_file_that_was_given_comes_back_if_it_was_changed(box: Any) -> None:
@@ -410,8 +455,12 @@ def test_the_directory_of_one_call(box: Any) -> None:
     files = {"d/data": "x", "d/own.py": "N = 1", "other.py": "N = 2"}
     code = "import own, other\n[open('data').read(), own.N, other.N]"
     assert call(box, code, cwd="d", files=files)["value"] == ["x", 1, 2]
-    assert [each["path"] for each in call(box, "open('new', 'w')", cwd="d", files=files)["files"]] == ["d/new"]
-    why = {"none": "No such file or directory", "other.py": "Not a directory", "a\0": "is not a path"}
+    assert [
+        each["path"] for each in call(box, "open('new', 'w')", cwd="d", files=files)["files"]
+    ] == ["d/new"]
+    why = {
+        "none": "No such file or directory", "other.py": "Not a directory", "a\0": "is not a path"
+    }
     for cwd, reason in why.items():
         told = call(box, "print('ran')", cwd=cwd, files=files)
         assert list(told) == ["not_run"] and told["not_run"].startswith("cwd: ") and reason in told["not_run"]
@@ -419,8 +468,12 @@ def test_the_directory_of_one_call(box: Any) -> None:
 
 def test_the_input_of_one_call(box: Any) -> None:
     assert call(box, "[input(), input()]", stdin="a\n\u00e4")["value"] == ["a", "\u00e4"]
-    assert call(box, "import sys\nlen(sys.stdin.read())", stdin="x" * 3_000_000)["value"] == 3_000_000
-    assert call(box, "import subprocess\nsubprocess.getoutput('cat')", stdin="for cat")["value"] == "for cat"
+    assert call(
+        box, "import sys\nlen(sys.stdin.read())", stdin="x" * 3_000_000
+    )["value"] == 3_000_000
+    assert call(
+        box, "import subprocess\nsubprocess.getoutput('cat')", stdin="for cat"
+    )["value"] == "for cat"
     assert call(box, "open('/dev/stdin').read()", stdin="opened")["value"] == "opened"
     assert call(box, "input()", stdin="")["error"]["type"] == "EOFError"
     assert call(box, "input()")["error"]["message"] == "EOF when reading a line"

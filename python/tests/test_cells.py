@@ -1,5 +1,6 @@
-"""Code as models write it (cells.py) does in run_python what it does as a script of the same interpreter: what it prints,
-raises, exits with and writes. What differs on purpose is in the table at the end."""
+"""Code as models write it (cells.py) does in run_python what it does as a script of the same
+interpreter: what it prints, raises, exits with and writes. What differs on purpose is in the table
+at the end."""
 
 from __future__ import annotations
 
@@ -58,12 +59,15 @@ def as_script(cell: Code) -> dict[str, Any]:
         for each in (directory, work, home):
             each.mkdir()
         (directory / _SCRIPT).write_text(text)
-        # Unbuffered, so that it stands in order with what its processes print; beside the code there are only its own
-        # files, and modules are imported from the working directory as from the script's.
+        # Unbuffered, so that it stands in order with what its processes print; beside the code
+        # there are only its own files, and modules are imported from the working directory as from
+        # the script's.
         argv = [sys.executable, "-u", "-X", "utf8", str(directory / _SCRIPT)]
         names = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(home), "LANG": "C.UTF-8",
                  "PYTHONPATH": str(work), "MPLBACKEND": "agg", "TMPDIR": place}  # fmt: skip
-        given = {"input": cell.stdin.encode()} if cell.stdin is not None else {"stdin": subprocess.DEVNULL}
+        given = {"input": cell.stdin.encode()} if cell.stdin is not None else {
+            "stdin": subprocess.DEVNULL
+        }
         done = subprocess.run(argv, cwd=work, env=names, capture_output=True, timeout=120, **given)  # type: ignore[call-overload]
         files = {str(each.relative_to(work)): each.read_bytes() for each in work.rglob("*") if each.is_file()}
         name = str(directory / _SCRIPT).encode()
@@ -72,7 +76,13 @@ def as_script(cell: Code) -> dict[str, Any]:
     if cell.value:
         lines = stdout.rstrip(b"\n").split(b"\n")
         stdout, value = b"".join(line + b"\n" for line in lines[:-1]), json.loads(lines[-1])
-    return {"stdout": stdout, "stderr": stderr.decode(), "code": done.returncode, "files": files, "value": value}
+    return {
+        "stdout": stdout,
+        "stderr": stderr.decode(),
+        "code": done.returncode,
+        "files": files,
+        "value": value,
+    }
 
 
 def in_cell(box: Any, cell: Code) -> dict[str, Any]:
@@ -143,15 +153,21 @@ EXTRAS = [
 ]
 
 
-@pytest.mark.parametrize("name, code, status, value", EXTRAS, ids=lambda each: each if isinstance(each, str) else "")
-def test_what_a_notebook_has_a_script_has_not(box: Any, name: str, code: str, status: int, value: Any) -> None:
+@pytest.mark.parametrize(
+    "name, code, status, value", EXTRAS, ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_what_a_notebook_has_a_script_has_not(
+    box: Any, name: str, code: str, status: int, value: Any
+) -> None:
     assert as_script(Code(name, code + "\n"))["code"] == status
     own = in_cell(box, Code(name, code))
     assert (own["code"], own["value"]) == (0, value), own["stderr"]
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_a_process_that_is_not_forked_finds_the_functions_of_a_script_and_not_of_a_cell(box: Any, method: str) -> None:
+def test_a_process_that_is_not_forked_finds_the_functions_of_a_script_and_not_of_a_cell(
+    box: Any, method: str
+) -> None:
     """It would read them from the file of the code, and a cell has none."""
     code = f"""
 import multiprocessing
@@ -179,7 +195,9 @@ def test_processes_are_forked_unless_the_code_says_otherwise(box: Any) -> None:
     # As Python 3.14 begins.
     contexts = multiprocessing.context._concrete_contexts
     module = types.SimpleNamespace(
-        _concrete_contexts=contexts, _default_context=multiprocessing.context.DefaultContext(contexts["forkserver"])
+        _concrete_contexts=contexts, _default_context=multiprocessing.context.DefaultContext(
+            contexts["forkserver"]
+        )
     )
     _fork_by_default(module)
     assert module._default_context.get_start_method() == "fork"

@@ -326,7 +326,8 @@ def test_warn_mode_logs(caplog: pytest.LogCaptureFixture) -> None:
     assert "Tool 'sh' would run in sandbox (mode=warn, running on host)" in caplog.messages
 
 
-# Those of Calute's modules sandbox and sandbox_backends, which have one name after all three of its renamings.
+# Those of Calute's modules sandbox and sandbox_backends, which have one name after all three of its
+# renamings.
 PUBLIC = {
     "DockerSandboxBackend", "ExecutionContext", "ExecutionDecision", "SandboxBackend",
     "SandboxBackendConfig", "SandboxConfig", "SandboxExecutionUnavailableError", "SandboxMode",

@@ -82,7 +82,8 @@ def test_an_agent_runs_its_tools_in_cells(theirs: Any, source: str) -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_an_agent_may_add_tools_to_the_sandbox(theirs: Any, source: str) -> None:
-    """As LoomFlow does for skills and agents that call each other: they run in the agent, the sandbox's in cells."""
+    """As LoomFlow does for skills and agents that call each other: they run in the agent, the
+    sandbox's in cells."""
     names = SOURCES[source](theirs)
     box = drop_in.SubprocessSandbox(names.InProcessToolHost([where]))
 
@@ -90,7 +91,9 @@ def test_an_agent_may_add_tools_to_the_sandbox(theirs: Any, source: str) -> None
         return await box.call("where", {"x": 2}, call_id="inner")
 
     host = ExtendedToolHost(theirs, box, [theirs.tool(inner), theirs.tool(where, name="here")])
-    calls = [names.ToolCall(id=f"c{n}", tool=tool) for n, tool in enumerate(["where", "inner", "here"])]
+    calls = [
+        names.ToolCall(id=f"c{n}", tool=tool) for n, tool in enumerate(["where", "inner", "here"])
+    ]
     model = ScriptedModel(calls)
     cell, through, here = asyncio.run(Agent(theirs, model, host).run("Where are you?"))
     assert [each["name"] for each in model.tools] == ["where", "inner", "here"]

@@ -1093,7 +1093,9 @@ def test_x2_an_exit_is_told_by_its_code(box: SubprocessSandbox, code: int) -> No
 def test_an_exit_by_exception_is_an_error_as_in_the_seed(
     box: SubprocessSandbox, code: Any, text: str
 ) -> None:
-    assert call(box, "exits", code=code).error == f"SubprocessSandbox: tool raised SystemExit: {text}"
+    assert call(
+        box, "exits", code=code
+    ).error == f"SubprocessSandbox: tool raised SystemExit: {text}"
 
 
 def test_x2_an_exception_without_words_is_told_by_its_type(box: SubprocessSandbox) -> None:

@@ -1,4 +1,5 @@
-"""Values that the package repeats from C++: each is read from the header or source that has it, and compared."""
+"""Values that the package repeats from C++: each is read from the header or source that has it, and
+compared."""
 
 from __future__ import annotations
 
@@ -37,11 +38,14 @@ TREE = Path(__file__).resolve().parents[2]
 
 def source(path: str) -> str:
     """A file without its comments."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", (TREE / path).read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(
+        r"//[^\n]*|/\*.*?\*/", "", (TREE / path).read_text(encoding="utf-8"), flags=re.DOTALL
+    )
 
 
 def body(path: str, head: str) -> str:
-    """What stands between the braces that follow `head`, which is a regular expression and occurs once."""
+    """What stands between the braces that follow `head`, which is a regular expression and occurs
+    once."""
     text = source(path)
     (found,) = re.finditer(head + r"[^{};]*\{", text)
     depth, at = 1, found.end()
@@ -52,11 +56,14 @@ def body(path: str, head: str) -> str:
 
 
 def constant(path: str, name: str) -> int:
-    """An integer: literals, parentheses, the sum, difference, product and shift of them, and sizes."""
+    """An integer: literals, parentheses, the sum, difference, product and shift of them, and
+    sizes."""
     (written,) = re.findall(rf"\b{name}\s*=\s*([^,;]+)[,;]", source(path))
     plain = re.sub(r"sizeof\(FrameHeader\)", "8", written)
     plain = re.sub(r"std::size_t\{(\d+)\}", r"\1", plain).replace("'", "")
-    plain = re.sub(r"(\d+)_([KMG])iB", lambda m: str(int(m[1]) << {"K": 10, "M": 20, "G": 30}[m[2]]), plain)
+    plain = re.sub(
+        r"(\d+)_([KMG])iB", lambda m: str(int(m[1]) << {"K": 10, "M": 20, "G": 30}[m[2]]), plain
+    )
     assert re.fullmatch(r"[\d\s()+*<-]+", plain), f"{path}: {name} = {written}: not understood"
     value: int = eval(plain)
     return value
@@ -76,7 +83,8 @@ def strings(text: str) -> List[str]:
 
 
 def fields(path: str, head: str) -> Dict[str, str]:
-    """The data members of a struct, with the initializer that each has: the defaults of its options."""
+    """The data members of a struct, with the initializer that each has: the defaults of its
+    options."""
     found: Dict[str, str] = {}
     for statement in re.sub(r"\s+", " ", body(path, head)).split(";"):
         typed = re.match(r"^ ?(?:[\w:]+(?:<.*>)?\*? )+(?=\w)", statement)
@@ -90,9 +98,13 @@ def fields(path: str, head: str) -> Dict[str, str]:
 
 def test_the_reader_of_headers_reads_them() -> None:
     assert constant("src/cell/answer.h", "kMaxErrorFrame") == 65536
-    assert enumerators("include/brig/policy.h", "enum class Network") == {"none": 0, "loopback": 1, "host": 2}
+    assert enumerators("include/brig/policy.h", "enum class Network") == {
+        "none": 0, "loopback": 1, "host": 2
+    }
     assert fields("include/brig/tool.h", "struct ToolAnnotations")["destructive"] == "true"
-    assert {"read", "write", "root", "protect"} <= fields("include/brig/policy.h", "struct Files").keys()
+    assert {"read", "write", "root", "protect"} <= fields(
+        "include/brig/policy.h", "struct Files"
+    ).keys()
     with pytest.raises(ValueError):
         constant("src/cell/answer.h", "kNoSuchConstant")
 
@@ -102,7 +114,9 @@ def test_the_reader_of_headers_reads_them() -> None:
 
 def test_frames_are_those_of_the_host() -> None:
     kinds = enumerators("src/cell/answer.h", "enum class FrameKind : uint32_t")
-    assert kinds == {"progress": _protocol.PROGRESS, "result": _protocol.RESULT, "error": _protocol.ERROR}
+    assert kinds == {
+        "progress": _protocol.PROGRESS, "result": _protocol.RESULT, "error": _protocol.ERROR
+    }
     assert list(fields("src/cell/answer.h", "struct FrameHeader")) == ["kind", "size"]
     assert _protocol.frame(_protocol.ERROR, b"abc") == struct.pack("=II", 3, 3) + b"abc"
     assert _protocol.MAX_PROGRESS == constant("src/cell/answer.h", "kMaxProgress")
@@ -135,7 +149,9 @@ def test_hooks_stand_in_the_order_that_the_helper_calls_them_in() -> None:
 
 
 def test_variables_of_the_interpreter_alone_are_those_that_the_host_sets() -> None:
-    theirs = strings(re.findall(r"for \(const char\* name :\s*\{([^}]*)\}", source("src/tool/python.cc"))[0])
+    theirs = strings(
+        re.findall(r"for \(const char\* name :\s*\{([^}]*)\}", source("src/tool/python.cc"))[0]
+    )
     ours = re.findall(r'b"([A-Z_]+)"', inspect.getsource(_cell._Runtime._settle_environment))
     assert sorted(ours) == sorted(theirs) and len(ours) == 4
 
@@ -152,7 +168,9 @@ def test_run_python_leaves_no_more_than_the_server_takes() -> None:
     assert _left_files._LARGEST_IMAGE == constant(theirs, "kLargestImage")
     assert _display._MOST_DISPLAYS <= constant("src/service/python_displays.h", "kMostDisplays")
     assert _display._LONGEST_TYPE == constant("src/service/python_displays.cc", "kLongestMimeType")
-    assert _budget.MOST_BYTES * 4 // 3 <= constant("src/service/python_displays.cc", "kMostDisplayText")
+    assert _budget.MOST_BYTES * 4 // 3 <= constant(
+        "src/service/python_displays.cc", "kMostDisplayText"
+    )
     assert _budget.MOST_BYTES * 4 // 3 == constant("include/brig/policy.h", "result") // 2
     assert _builtin._LONGEST_TEXT == constant("src/service/run_python.cc", "kLongestError")
     properties: Any = _builtin._SCHEMA["properties"]
@@ -174,7 +192,9 @@ def kind_of(parameter: str) -> str:
     return "64 bits" if kind in ("size_t", "uint64_t") else kind  # the same to ctypes
 
 
-KINDS: Dict[Any, str] = {None: "void", ctypes.c_int: "int", ctypes.c_size_t: "64 bits", ctypes.c_uint64: "64 bits"}
+KINDS: Dict[Any, str] = {
+    None: "void", ctypes.c_int: "int", ctypes.c_size_t: "64 bits", ctypes.c_uint64: "64 bits"
+}
 
 
 def test_functions_of_the_library_have_the_types_of_the_header() -> None:
@@ -187,13 +207,17 @@ def test_functions_of_the_library_have_the_types_of_the_header() -> None:
     ours = {}
     for name, (returned, arguments) in _native._FUNCTIONS.items():
         # All other types are pointers to something, or to a function.
-        ours[name] = (KINDS.get(returned, "pointer"), [KINDS.get(each, "pointer") for each in arguments])
+        ours[name] = (
+            KINDS.get(returned, "pointer"), [KINDS.get(each, "pointer") for each in arguments]
+        )
     assert ours == declared and len(ours) > 20
 
 
 def test_a_blob_is_the_headers() -> None:
     theirs = fields("include/brig/c.h", "typedef struct(?= )")
-    assert [name for name, _ in _native.Blob._fields_] == list(theirs) == ["bytes", "size", "base64"]
+    assert [name for name, _ in _native.Blob._fields_] == list(theirs) == [
+        "bytes", "size", "base64"
+    ]
 
 
 def test_every_kind_of_error_has_an_exception() -> None:
@@ -222,11 +246,17 @@ def test_options_of_a_sandbox_have_the_defaults_of_the_header() -> None:
     theirs = fields("include/brig/sandbox.h", "struct SandboxOptions")
     assert theirs.pop("beside") == "nullptr"  # of C++ alone
     ours = defaults_of(brig.Sandbox)
-    assert {name: ours[name] for name in theirs} == {name: int(value) for name, value in theirs.items()}
+    assert {name: ours[name] for name in theirs} == {
+        name: int(value) for name, value in theirs.items()
+    }
     assert len(theirs) == 4
-    (written,) = re.findall(r'"options": (\{.*?\})', (TREE / "include/brig/c.h").read_text(encoding="utf-8"))
+    (written,) = re.findall(
+        r'"options": (\{.*?\})', (TREE / "include/brig/c.h").read_text(encoding="utf-8")
+    )
     assert json.loads(written) == {name: int(value) for name, value in theirs.items()}
-    read = re.findall(r'read_number\(\*given, "(\w+)", config\.options\.(\w+)\)', source("src/c_api/c_config.cc"))
+    read = re.findall(
+        r'read_number\(\*given, "(\w+)", config\.options\.(\w+)\)', source("src/c_api/c_config.cc")
+    )
     assert [name for name, _ in read] == [member for _, member in read] == list(theirs)
 
 

@@ -124,7 +124,9 @@ def test_a_tool_ends_as_a_process_does_and_then_answers(box: Any, tool: str, pri
         assert result.report.stderr == b""
 
 
-@pytest.mark.parametrize("end, outcome", [("return", "ok"), ("raise", "tool_error"), ("exit", "exit")])
+@pytest.mark.parametrize(
+    "end, outcome", [("return", "ok"), ("raise", "tool_error"), ("exit", "exit")]
+)
 def test_exit_functions_run_however_the_tool_ends(box: Any, end: str, outcome: str) -> None:
     result = box.call_sync("exit_function", {"end": end})
     assert result.report.outcome == outcome
@@ -162,9 +164,14 @@ def test_a_tool_whose_thread_does_not_end_is_a_timeout(sandbox: Callable[..., An
 
 def test_a_thread_that_does_not_end_is_a_timeout(sandbox: Callable[..., Any]) -> None:
     box = sandbox(modules=["brig._builtin"], timeout=1)
-    result = box.call_sync("run_python", {"code": "import threading\nthreading.Thread(target=threading.Event().wait).start()"})
+    result = box.call_sync(
+        "run_python",
+        {"code": "import threading\nthreading.Thread(target=threading.Event().wait).start()"},
+    )
     assert result.report.outcome == "timeout"
-    assert result.report.stderr.startswith(b"brig: the function has returned, but its threads go on: Thread-")
+    assert result.report.stderr.startswith(
+        b"brig: the function has returned, but its threads go on: Thread-"
+    )
 
 
 # --- run_python ---
@@ -205,7 +212,9 @@ main.set()
     result = run(python, code)
     assert result.report.stdout == b"main\nthread\nexit\nC\n"
     assert [each["path"] for each in result.output["files"]] == ["at exit", "of a thread"]
-    assert [(each["at"], each["data"]["text/plain"]) for each in result.output["displays"]] == [(12, "\"thread's\"")]
+    assert [(each["at"], each["data"]["text/plain"]) for each in result.output["displays"]] == [
+        (12, "\"thread's\"")
+    ]
 
 
 def test_the_order_of_the_end_is_pythons(python: Any) -> None:

@@ -33,7 +33,8 @@ def in_a_fork(work: Callable[[], object]) -> str:
     """What it gives in a child of a fork, or raises; "nothing" if it does not come back."""
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: that is what is tried
+        # Of a fork beside threads: that is what is tried.
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         try:
@@ -54,7 +55,9 @@ def in_a_fork(work: Callable[[], object]) -> str:
 OF_ANOTHER = "Error: the sandbox belongs to the process that forked this one: make another sandbox here"
 
 
-def test_a_fork_is_told_that_the_sandbox_is_not_its_own(sandbox: Callable[..., brig.Sandbox]) -> None:
+def test_a_fork_is_told_that_the_sandbox_is_not_its_own(
+    sandbox: Callable[..., brig.Sandbox]
+) -> None:
     box = sandbox([add])
     assert box.call_sync("add", {"a": 1}).output == 2
     assert in_a_fork(lambda: box.call_sync("add", {"a": 1})) == OF_ANOTHER
@@ -66,12 +69,16 @@ def test_a_fork_is_told_that_the_sandbox_is_not_its_own(sandbox: Callable[..., b
 
 def test_a_fork_can_make_a_sandbox_of_its_own(sandbox: Callable[..., brig.Sandbox]) -> None:
     box = sandbox([add, waits])
-    running = threading.Thread(target=box.call_sync, args=("waits", {"seconds": 60}), kwargs={"call_id": "long"})
+    running = threading.Thread(
+        target=box.call_sync, args=("waits", {"seconds": 60}), kwargs={"call_id": "long"}
+    )
     running.start()
 
     def work() -> object:
         with brig.Sandbox([add]) as own:
-            return own.call_sync("add", {"a": 2}).output, asyncio.run(own.call("add", {"a": 3})).output
+            return own.call_sync("add", {"a": 2}).output, asyncio.run(
+                own.call("add", {"a": 3})
+            ).output
 
     before = processes()
     assert in_a_fork(work) == "(3, 4)"
@@ -116,13 +123,17 @@ def test_a_fork_does_not_wait_for_a_start_that_is_the_parents() -> None:
 
 
 def test_call_sync_works_in_a_loop_that_runs(sandbox: Callable[..., brig.Sandbox]) -> None:
-    """As in a notebook, whose cells are run by a loop. It holds the loop up until the tool has ended, and nothing else."""
+    """As in a notebook, whose cells are run by a loop. It holds the loop up until the tool has
+    ended, and nothing else."""
     outside = sandbox([add])
 
     async def cell() -> list[object]:
         inside = brig.Sandbox([add])  # which starts in the background
         told = [inside.call_sync("add", {"a": 1}).output, outside.call_sync("add", {"a": 2}).output]
-        told += [(await inside.call("add", {"a": 3})).output, (await outside.call("add", {"a": 4})).output]
+        told += [
+            (await inside.call("add", {"a": 3})).output,
+            (await outside.call("add", {"a": 4})).output,
+        ]
         told += [inside.call_sync("add", {"a": 5}).output]
         both = asyncio.gather(inside.call("add", {"a": 6}), outside.call("add", {"a": 7}))
         await asyncio.sleep(0)

@@ -126,7 +126,9 @@ def is_user() -> int:
     return os.getuid()
 
 
-TOOLS = [is_user, pickles, forges, patches, kills_all, forks_on, both_answer, reads, writes, connects]
+TOOLS = [
+    is_user, pickles, forges, patches, kills_all, forks_on, both_answer, reads, writes, connects
+]
 
 
 @pytest.fixture(scope="module", params=[None, "root"], ids=["default", "root"])
@@ -146,8 +148,12 @@ def test_a_hostile_result_is_not_unpickled(box: brig.Sandbox, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("what", "outcome"),
     [
-        ("pickle", "tool_error"), ("not json", "tool_error"), ("huge", "output_limit"), ("kind", "exit"),
-        ("half", "exit"), ("depth", "tool_error"), ("surrogate", "tool_error"), ("nan", "tool_error"),
+        ("pickle", "tool_error"), ("not json", "tool_error"), (
+            "huge", "output_limit"
+        ), ("kind", "exit"),
+        ("half", "exit"), ("depth", "tool_error"), (
+            "surrogate", "tool_error"
+        ), ("nan", "tool_error"),
         ("error", "tool_error"),
     ],
 )  # fmt: skip
@@ -186,7 +192,9 @@ def test_a_file_that_anyone_can_read_is_not_there(box: brig.Sandbox, tmp_path: P
 def test_the_interpreter_can_not_be_written_to(box: brig.Sandbox) -> None:
     for path in (brig.__file__, os.__file__, sys.executable, __file__):
         result = box.call_sync("writes", {"path": path})
-        assert not result.ok and result.error_type in ("OSError", "PermissionError", "FileNotFoundError")
+        assert not result.ok and result.error_type in (
+            "OSError", "PermissionError", "FileNotFoundError"
+        )
 
 
 TRIES = """
@@ -216,7 +224,8 @@ def tries() -> list[str]:
 def test_a_tool_can_not_change_the_file_of_its_interpreter(
     sandbox: Callable[..., brig.Sandbox], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Of one's own, as that of a virtual environment is: the rights of its owner are the tool's, unless brig was started as root.
+    # Of one's own, as that of a virtual environment is: the rights of its owner are the tool's,
+    # unless brig was started as root.
     venv.create(tmp_path / "venv", symlinks=False, with_pip=False)
     interpreter = tmp_path / "venv" / "bin" / "python"
     assert not interpreter.is_symlink() and interpreter.stat().st_uid == os.getuid()
@@ -232,7 +241,9 @@ def test_a_tool_can_not_change_the_file_of_its_interpreter(
                 os.listxattr(interpreter))  # fmt: skip
 
     before = looks()
-    box = sandbox([tries_of_a_tool.tries], interpreter=str(interpreter), paths=[str(code)], timeout=20)
+    box = sandbox(
+        [tries_of_a_tool.tries], interpreter=str(interpreter), paths=[str(code)], timeout=20
+    )
     for _ in range(2):
         result = box.call_sync("tries")
         assert result.ok and result.output == [], result
@@ -249,7 +260,9 @@ def test_a_typed_result_is_not_believed(sandbox: Callable[..., brig.Sandbox]) ->
         import os
         import struct
 
-        fd = max(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}"))
+        fd = max(
+            int(n) for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")
+        )
         text = b'{"__type__": "os.system", "value": "true"}'
         os.write(fd, struct.pack("=II", 2, len(text)) + text)
         os._exit(0)

@@ -1,4 +1,5 @@
-"""The scratch space that modules have while they are imported: theirs alone, small, and gone before the first call."""
+"""The scratch space that modules have while they are imported: theirs alone, small, and gone before
+the first call."""
 
 from __future__ import annotations
 
@@ -152,7 +153,9 @@ def open_directory() -> Iterator[Path]:
         yield Path(made)
 
 
-def test_on_the_landlock_floor_it_is_a_directory_that_is_removed(imported: Imported, open_directory: Path) -> None:
+def test_on_the_landlock_floor_it_is_a_directory_that_is_removed(
+    imported: Imported, open_directory: Path
+) -> None:
     if not brig.capabilities()["floors"]["landlock"]:
         pytest.skip("this machine has not that floor")
     needs_open_interpreter()

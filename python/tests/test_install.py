@@ -117,7 +117,9 @@ def test_a_wheel_carries_the_built_library(backend: Any, tmp_path: Path) -> None
 
 
 def test_a_wheel_carries_the_libraries_that_it_is_given(backend: Any, tmp_path: Path) -> None:
-    for folder, name in (("libraries", "libbrig.so.0"), ("libraries", "libre2.so.9"), ("licenses", "libre2-9")):
+    for folder, name in (
+        ("libraries", "libbrig.so.0"), ("libraries", "libre2.so.9"), ("licenses", "libre2-9")
+    ):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / name).write_text(name)
     settings = {"platform": "manylinux_2_35_x86_64"}

@@ -69,14 +69,17 @@ CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
 
 
 def in_own_mounts(body: Callable[[], None]) -> None:
-    """Runs that in a thread which, as root, has a mount namespace of its own: what others on this machine mount
-    meanwhile does not show there. An ordinary user can't change the table of mounts."""
+    """Runs that in a thread which, as root, has a mount namespace of its own: what others on this
+    machine mount meanwhile does not show there. An ordinary user can't change the table of
+    mounts."""
 
     def work() -> None:
         if os.geteuid() == 0:
             libc = ctypes.CDLL(None, use_errno=True)
             assert libc.unshare(CLONE_NEWNS) == 0, os.strerror(ctypes.get_errno())
-            assert libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0, os.strerror(ctypes.get_errno())
+            assert libc.mount(
+                None, b"/", None, MS_REC | MS_PRIVATE, None
+            ) == 0, os.strerror(ctypes.get_errno())
         body()
 
     with ThreadPoolExecutor(1) as pool:

@@ -1,4 +1,5 @@
-"""How functions get into their interpreter: modules, scripts, sessions, values; and what goes wrong there."""
+"""How functions get into their interpreter: modules, scripts, sessions, values; and what goes wrong
+there."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def write(path: Path, text: str) -> Path:
 def python(*words: str, stdin: str = "", cwd: Any = None, **environment: str) -> str:
     found = dict(os.environ, PYTHONPATH=str(PACKAGE), **environment)
     done = subprocess.run(
-        [sys.executable, *words], input=stdin, capture_output=True, text=True, cwd=cwd, env=found, timeout=120
+        [
+            sys.executable, *words
+        ], input=stdin, capture_output=True, text=True, cwd=cwd, env=found, timeout=120
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -93,7 +96,9 @@ def test_the_example_runs_in_a_session(way: list[str], tmp_path: Path) -> None:
     # As one types it: no empty lines within a definition, one behind.
     typed = "" if way == ["-c"] else lines
     done = subprocess.run(
-        [sys.executable, *words], input=typed, capture_output=True, text=True, env=found, timeout=120
+        [
+            sys.executable, *words
+        ], input=typed, capture_output=True, text=True, env=found, timeout=120
     )
     assert "True 5 ok" in done.stdout, done.stderr
 
@@ -143,11 +148,15 @@ with brig.Sandbox([compute]) as box:
     print(box.call_sync("compute").output)
 """
     found = dict(os.environ, PYTHONPATH=f"{PACKAGE}:{without_cloudpickle(tmp_path)}")
-    done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, env=found)
+    done = subprocess.run(
+        [sys.executable, "-"], input=text, capture_output=True, text=True, env=found
+    )
     assert done.stdout == "16.0\n" or done.stdout == "16\n", done.stderr
 
 
-def test_only_the_code_beside_a_script_is_seen(module: Callable[..., Any], tmp_path: Path, sandbox: Any) -> None:
+def test_only_the_code_beside_a_script_is_seen(
+    module: Callable[..., Any], tmp_path: Path, sandbox: Any
+) -> None:
     write(tmp_path / ".env", "OPENAI_API_KEY=sk-123")
     write(tmp_path / "notes.txt", "private")
     write(tmp_path / "helper_of_test.py", "WORD = 'found'")
@@ -170,7 +179,9 @@ def test_only_the_code_beside_a_script_is_seen(module: Callable[..., Any], tmp_p
     ], result  # fmt: skip
 
 
-def test_paths_are_for_what_is_not_imported_by_name(module: Callable[..., Any], tmp_path: Path, sandbox: Any) -> None:
+def test_paths_are_for_what_is_not_imported_by_name(
+    module: Callable[..., Any], tmp_path: Path, sandbox: Any
+) -> None:
     write(tmp_path / "plugins" / "hidden_of_test.py", "WORD = 'found'")
     made = module(
         """
@@ -179,7 +190,9 @@ def test_paths_are_for_what_is_not_imported_by_name(module: Callable[..., Any], 
             return importlib.import_module(name).WORD
         """
     )
-    assert "No module named" in sandbox([made.word]).call_sync("word", {"name": "hidden_of_test"}).error
+    assert "No module named" in sandbox([made.word]).call_sync(
+        "word", {"name": "hidden_of_test"}
+    ).error
     box = sandbox([made.word], paths=[str(tmp_path / "plugins")])
     assert box.call_sync("word", {"name": "hidden_of_test"}).output == "found"
 
@@ -197,7 +210,10 @@ def test_a_failing_import_brings_its_traceback(module: Callable[..., Any], tmp_p
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("import time; time.sleep(600)", "importing module 'made_for_a_test' did not end within 10000 ms"),
+        (
+            "import time; time.sleep(600)",
+            "importing module 'made_for_a_test' did not end within 10000 ms",
+        ),
         ("import os; os._exit(0)", "importing module 'made_for_a_test' ended its interpreter"),
         ("import os; os.kill(os.getpid(), 9) or os.abort()", "ended its interpreter"),
         ("import sys; sys.exit(1)", "SystemExit: 1"),
@@ -212,7 +228,9 @@ def test_a_failing_import_brings_its_traceback(module: Callable[..., Any], tmp_p
         ("1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )  # fmt: skip
-def test_bad_imports_are_told(module: Callable[..., Any], tmp_path: Path, code: str, words: str) -> None:
+def test_bad_imports_are_told(
+    module: Callable[..., Any], tmp_path: Path, code: str, words: str
+) -> None:
     made = module("def tool() -> int:\n    return 1\n")
     write(tmp_path / "made_for_a_test.py", code + "\ndef tool() -> int:\n    return 1\n")
     before = processes()
@@ -312,13 +330,17 @@ def test_a_changed_manifest_or_library_is_reloaded(
     assert comes_true(lambda: box.call_sync("said").output == "two")
     saved(library, bytes_of.replace(b"version 1000", b"version 1001"), in_place)
     assert comes_true(lambda: box.call_sync("version").output == 1001)
-    for file, good in ((manifest, text % "three"), (library, bytes_of.replace(b"version 1000", b"version 1002"))):
+    for file, good in (
+        (manifest, text % "three"), (library, bytes_of.replace(b"version 1000", b"version 1002"))
+    ):
         caplog.clear()
         saved(file, "nothing that can be loaded", in_place)
         assert comes_true(lambda: any(each.levelname == "WARNING" for each in caplog.records))
         assert box.call_sync("version").output in (1001, 1002) and box.call_sync("said").ok
         saved(file, good, in_place)
-    assert comes_true(lambda: (box.call_sync("version").output, box.call_sync("said").output) == (1002, "three"))
+    assert comes_true(
+        lambda: (box.call_sync("version").output, box.call_sync("said").output) == (1002, "three")
+    )
 
 
 def test_modules_are_imported_for_their_tools(tmp_path: Path, sandbox: Any) -> None:
@@ -428,5 +450,10 @@ def test_links_on_the_way_are_followed(tmp_path: Path) -> None:
 
 def test_modules_are_imported_by_this_interpreter(tmp_path: Path, sandbox: Any) -> None:
     tmp_path.chmod(0o755)
-    write(tmp_path / "who_of_test.py", "import brig, sys\n@brig.tool\ndef who() -> str:\n    return sys.version\n")
-    assert sandbox(modules=["who_of_test"], paths=[str(tmp_path)]).call_sync("who").output == sys.version
+    write(
+        tmp_path / "who_of_test.py",
+        "import brig, sys\n@brig.tool\ndef who() -> str:\n    return sys.version\n",
+    )
+    assert sandbox(
+        modules=["who_of_test"], paths=[str(tmp_path)]
+    ).call_sync("who").output == sys.version

@@ -1,10 +1,9 @@
 """What the worst that a cell may send costs a Python host.
 
-Each case is a fresh process: how much larger it has been than after its first, small call. brig's own reader lets the
-values of a text take 64 MiB and twice its size (src/json/json_text.h); the same values are up to twice as large in
-Python. The rest is copies of the text, one of which has four bytes for each character if a single one is beyond the
-first 65,536.
-"""
+Each case is a fresh process: how much larger it has been than after its first, small call. brig's
+own reader lets the values of a text take 64 MiB and twice its size (src/json/json_text.h); the same
+values are up to twice as large in Python. The rest is copies of the text, one of which has four
+bytes for each character if a single one is beyond the first 65,536. """
 
 from __future__ import annotations
 
@@ -98,14 +97,17 @@ def growth(directory: Path, *arguments: str) -> tuple[int, list[str]]:
     (directory / "tools.py").write_text(TOOLS)
     (directory / "host.py").write_text(HOST)
     done = subprocess.run(
-        [sys.executable, "host.py", *arguments], cwd=directory, capture_output=True, text=True, timeout=200
+        [
+            sys.executable, "host.py", *arguments
+        ], cwd=directory, capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stderr
     bytes_, *outcomes = done.stdout.splitlines()[0].split()
     return int(bytes_), outcomes
 
 
-# Where to begin, in KiB: what has many values is taken up to a fraction of limits.result, which is 16 MiB.
+# Where to begin, in KiB: what has many values is taken up to a fraction of limits.result, which is
+# 16 MiB.
 KINDS = [
     *[(kind, "plain", 8192) for kind in ("objects", "arrays", "wide integers", "depth", "keys")],
     ("wide strings", "plain", 4096),

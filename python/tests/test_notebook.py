@@ -66,7 +66,18 @@ def test_valid_code_is_not_changed(code: str) -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["x = = 1", "print('a'", "% b", "a %", "x = 1 +* 2", "!=3", "x == !", "def f(:\n  pass", "'unended\n", '"""\n!ls\n'],
+    [
+        "x = = 1",
+        "print('a'",
+        "% b",
+        "a %",
+        "x = 1 +* 2",
+        "!=3",
+        "x == !",
+        "def f(:\n  pass",
+        "'unended\n",
+        '"""\n!ls\n',
+    ],
 )
 def test_code_that_is_wrong_otherwise_is_not_made_valid(code: str) -> None:
     made = as_notebook(code)
@@ -100,8 +111,31 @@ def test_lines_are_changed_only_where_a_statement_begins(code: str, changed: set
 
 
 def test_any_text_is_read() -> None:
-    for piece in ("!", "%", "%%", "=!", "= %", "\\", "'", '"""', "(", ")", "#", "\r", "\0", "\t!", "\x0c%cd", "\ud800"):
-        for text in (piece, piece * 3, f"x{piece}\n{piece}\ny", f"  {piece}\n {piece}", f"{piece}\\\n{piece}\\"):
+    for piece in (
+        "!",
+        "%",
+        "%%",
+        "=!",
+        "= %",
+        "\\",
+        "'",
+        '"""',
+        "(",
+        ")",
+        "#",
+        "\r",
+        "\0",
+        "\t!",
+        "\x0c%cd",
+        "\ud800",
+    ):
+        for text in (
+            piece,
+            piece * 3,
+            f"x{piece}\n{piece}\ny",
+            f"  {piece}\n {piece}",
+            f"{piece}\\\n{piece}\\",
+        ):
             made = as_notebook(text)
             lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
             assert made is None or len(made.source.split("\n")) == len(lines)
@@ -134,7 +168,9 @@ def test_lines_of_indented_code_keep_their_numbers(box: Any) -> None:
 
 
 def test_a_commands_output_stands_in_order(box: Any) -> None:
-    result = run(box, "print('a', end='')\n!echo b; echo c\nprint('d')\ndisplay(1)\n!echo e\ndisplay(2)")
+    result = run(
+        box, "print('a', end='')\n!echo b; echo c\nprint('d')\ndisplay(1)\n!echo e\ndisplay(2)"
+    )
     assert result.report.stdout == b"ab\nc\nd\ne\n"
     assert [each["at"] for each in result.output["displays"]] == [7, 9]
 
@@ -150,7 +186,9 @@ def test_a_command_tells_how_it_ended(box: Any) -> None:
 
 def test_lines_of_a_command(box: Any) -> None:
     assert value(box, "x = !printf 'a\\nb c\\n'\nx") == ["a", "b c"]
-    assert value(box, "x = !printf 'a\\nb'\n[x.n, x.s, x.l, len(x)]") == ["a\nb", "a b", ["a", "b"], 2]
+    assert value(box, "x = !printf 'a\\nb'\n[x.n, x.s, x.l, len(x)]") == [
+        "a\nb", "a b", ["a", "b"], 2
+    ]
     assert value(box, "x = !echo err >&2; exit 4\n[x, _exit_code]") == [["err"], 4]
     assert value(box, "!!echo a") == ["a"]
     assert value(box, "def f():\n    return_value = !echo a\n    return return_value\nf()") == ["a"]
@@ -191,7 +229,9 @@ def test_output_of_a_command_that_is_redirected_is_redirected(box: Any) -> None:
 
 
 def test_cd(box: Any) -> None:
-    assert printed(box, "import os\n%cd /usr\n%cd -q /\nprint(os.getcwd())\n%cd -") == "/usr\n/\n/usr\n"
+    assert printed(
+        box, "import os\n%cd /usr\n%cd -q /\nprint(os.getcwd())\n%cd -"
+    ) == "/usr\n/\n/usr\n"
     assert value(box, "d = '/usr'\n%cd $d\n%pwd") == "/usr"
     told = failure(box, "x = 1\n%cd /none\nprint('on')")
     assert told["type"] == "FileNotFoundError" and '"<code>", line 2' in told["traceback"]
@@ -201,17 +241,27 @@ def test_cd(box: Any) -> None:
 def test_pip_says_that_there_is_no_network(box: Any) -> None:
     told = failure(box, "%pip install -q no-such-package other>=2")
     assert told["type"] == "UsageError"
-    assert told["message"].startswith("%pip can't install no-such-package, other>=2: there is no network in this cell.")
-    assert failure(box, "%pip download x")["message"].startswith("%pip can't download: there is no network")
+    assert told["message"].startswith(
+        "%pip can't install no-such-package, other>=2: there is no network in this cell."
+    )
+    assert failure(box, "%pip download x")["message"].startswith(
+        "%pip can't download: there is no network"
+    )
 
 
 @pytest.mark.parametrize(
-    "line", ["pip install -q no-such-package 2>&1 | tail -1", "python3 -m pip install no-such-package", "pip3 install no-such-package"]
+    "line", [
+        "pip install -q no-such-package 2>&1 | tail -1",
+        "python3 -m pip install no-such-package",
+        "pip3 install no-such-package",
+    ]
 )
 def test_pip_in_a_line_of_the_shell_says_it_at_once(box: Any, line: str) -> None:
     result = run(box, f"!{line}\n[_exit_code]")
     assert result.output["value"] == [1]
-    assert result.report.stderr.startswith(b"pip can't install no-such-package: there is no network in this cell.")
+    assert result.report.stderr.startswith(
+        b"pip can't install no-such-package: there is no network in this cell."
+    )
     (told,) = value(box, f"x = !{line}\nx")
     assert told.startswith("pip can't install no-such-package: there is no network in this cell.")
 
@@ -244,7 +294,8 @@ def test_pip_runs_where_the_network_is_the_hosts() -> None:
     with brig.Sandbox(modules=["brig._builtin"], policy={"network": "host"}, timeout=60) as box:
         told = failure(box, "%pip install --no-such-option x")
         if value(box, "from brig._pip import has_network\nhas_network()"):
-            assert told["message"] == "%pip install failed: exit status 2."  # pip's own word is on stderr
+            # Pip's own word is on stderr.
+            assert told["message"] == "%pip install failed: exit status 2."
         else:  # nor has the host any
             assert told["message"].startswith("%pip can't install x: there is no network")
 
@@ -258,7 +309,9 @@ def test_scripts(box: Any) -> None:
     assert printed(box, "%%python\nimport sys\nprint(sys.argv[0])") == "-c\n"
     told = failure(box, "%%bash\necho a\nexit 4")
     assert told["type"] == "CalledProcessError" and "non-zero exit status 4" in told["message"]
-    assert failure(box, "%%script no-such-program\n")["message"].startswith("%%script: there is no program")
+    assert failure(box, "%%script no-such-program\n")["message"].startswith(
+        "%%script: there is no program"
+    )
 
 
 def test_time(box: Any) -> None:
@@ -300,10 +353,18 @@ def test_an_unknown_magic_is_told_where_it_stands(box: Any) -> None:
     result = run(box, "print('before')\n%nonsense a b\nprint('after')")
     told = result.output["error"]
     assert result.report.stdout == b"before\n"
-    assert told["type"] == "UsageError" and told["message"].startswith("There is no magic %nonsense here. There are: %cd")
-    assert told["traceback"].splitlines()[1:3] == ['  File "<code>", line 2, in <module>', "    %nonsense a b"]
-    assert failure(box, "%%nonsense\nx")["message"].startswith("There is no cell magic %%nonsense here.")
-    assert failure(box, "x = 1\n%%bash\nls")["message"] == "%%bash must be the first line of the code."
+    assert told["type"] == "UsageError" and told["message"].startswith(
+        "There is no magic %nonsense here. There are: %cd"
+    )
+    assert told["traceback"].splitlines()[1:3] == [
+        '  File "<code>", line 2, in <module>', "    %nonsense a b"
+    ]
+    assert failure(box, "%%nonsense\nx")["message"].startswith(
+        "There is no cell magic %%nonsense here."
+    )
+    assert failure(
+        box, "x = 1\n%%bash\nls"
+    )["message"] == "%%bash must be the first line of the code."
 
 
 def test_errors_beside_magics_show_the_codes_own_lines(box: Any) -> None:

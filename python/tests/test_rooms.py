@@ -1,5 +1,5 @@
-"""Rooms that are used again (decision 043): what a Python function leaves, the next one does not find. tests/escape_rooms_test.cc
-has many more ways."""
+"""Rooms that are used again (decision 043): what a Python function leaves, the next one does not
+find. tests/escape_rooms_test.cc has many more ways."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def find() -> list[str]:
             server.bind("\0as-left")
         except OSError:
             found.append("abstract name")
-    others = [name for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, os.getpid())]
+    others = [
+        name for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, os.getpid())
+    ]
     found += [f"process {name}" for name in others]
     if "AS_LEFT" in os.environ or hasattr(sys, "as_left") or "as_left" in sys.modules:
         found.append("state of the interpreter")

@@ -36,7 +36,9 @@ def test_a_line_needs_a_shell() -> None:
 def test_all_of_a_policy_is_there(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "file").write_text("seen")
-    report = brig.run(["cat", str(tmp_path / "file")], read=[str(tmp_path)], timeout="5s", memory="64M")
+    report = brig.run(
+        ["cat", str(tmp_path / "file")], read=[str(tmp_path)], timeout="5s", memory="64M"
+    )
     assert report.stdout == b"seen"
     report = brig.run(["printenv", "CITY"], {"environment": {"set": {"CITY": "Bern"}}})
     assert report.stdout == b"Bern\n"
@@ -102,9 +104,13 @@ def test_a_preset_adds_what_it_lists(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     # Of the process itself: the library reads it.
     monkeypatch.setenv("HOME", str(tmp_path))
     assert brig.run(script, shell=True, preset=["rust"]).stdout == b"seentrue\n"
-    report = brig.run(script, {"preset": ["rust"]}, shell=True, environment={"CARGO_NET_OFFLINE": "no"})
+    report = brig.run(
+        script, {"preset": ["rust"]}, shell=True, environment={"CARGO_NET_OFFLINE": "no"}
+    )
     assert report.stdout == b"seenno\n"
-    with pytest.raises(brig.ConfigError, match="'pyton': there is no such preset; did you mean 'python'"):
+    with pytest.raises(
+        brig.ConfigError, match="'pyton': there is no such preset; did you mean 'python'"
+    ):
         brig.run(["true"], preset=["pyton"])
     with pytest.raises(brig.ConfigError, match="preset: expected a list"):
         brig.run(["true"], preset="rust")
@@ -185,8 +191,8 @@ def test_a_tree_is_killed() -> None:
     assert gone(mark)
 
 
-# As a process that becomes a user who may make no user namespace. In one process: an exec would take the
-# namespace's rights away.
+# As a process that becomes a user who may make no user namespace. In one process: an exec would
+# take the namespace's rights away.
 WITHOUT_NAMESPACES = """
 import ctypes, os
 import brig, adder
@@ -214,7 +220,8 @@ for attempt in range(40):
 
 
 def test_the_reason_of_a_refusal_is_never_lost(tmp_path: Path) -> None:
-    # The helper gives up while its plan is still on the way, or after: the reason must not depend on which.
+    # The helper gives up while its plan is still on the way, or after: the reason must not depend
+    # on which.
     tmp_path.chmod(0o755)
     (tmp_path / "adder.py").write_text(
         "import brig\n@brig.tool\ndef add(a: int) -> int:\n    'Adds one.'\n    return a + 1\n"
@@ -231,7 +238,9 @@ def test_the_reason_of_a_refusal_is_never_lost(tmp_path: Path) -> None:
     said = ended.stdout.splitlines()
     assert len(said) == 40
     assert all(line.startswith("UnsupportedError: ") for line in said), set(said)
-    assert all("user namespaces are off here: set the sysctl" in line for line in said), set(said)
+    assert all(
+        "user namespaces are disabled here: set the sysctl" in line for line in said
+    ), set(said)
 
 
 def test_a_violation_says_what_would_allow_it(sandbox: Callable[..., brig.Sandbox]) -> None:

@@ -121,7 +121,9 @@ def ends(how: str) -> Any:
     if how == "memory":
         return len(bytearray(1 << 40))
     if how == "oom":
-        return sum(len(bytes([1]) * (64 << 20)) for _ in [bytearray(b"x" * (64 << 20)) for _ in range(20)])
+        return sum(
+            len(bytes([1]) * (64 << 20)) for _ in [bytearray(b"x" * (64 << 20)) for _ in range(20)]
+        )
     if how == "unprintable":
         raise Unprintable()
     if how == "interrupt":
@@ -217,8 +219,18 @@ def test_wrong_arguments_never_reach_a_cell(box: brig.Sandbox) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"a": float("nan")}, {"a": object()}, [1], {"a": "\ud800"}])
-def test_arguments_that_are_not_json_are_refused_and_not_raised(box: brig.Sandbox, arguments: Any) -> None:
+def test_arguments_that_are_not_json_are_refused_and_not_raised(
+    box: brig.Sandbox, arguments: Any
+) -> None:
     assert box.call_sync("add", arguments).report.outcome == "invalid_arguments"
+
+
+def test_a_refused_call_has_the_members_of_every_result(box: brig.Sandbox) -> None:
+    refused, other = box.call_sync("add", {"a": object()}), box.call_sync("add", {"a": "x"})
+    assert refused.report.outcome == other.report.outcome == "invalid_arguments"
+    assert list(refused.report.to_json()) == list(other.report.to_json())
+    for part in ("usage", "steps"):
+        assert list(getattr(refused.report, part)) == list(getattr(other.report, part))
 
 
 def test_an_unknown_tool_is_told(box: brig.Sandbox) -> None:
@@ -275,7 +287,9 @@ def test_all_that_is_printed_is_captured(box: brig.Sandbox, capfd: Any) -> None:
 
 def test_an_exception_comes_back_as_type_message_and_traceback(box: brig.Sandbox) -> None:
     result = box.call_sync("raises", {"text": "gone"})
-    assert (result.error, result.error_type, result.error_message) == ("KeyError: 'gone'", "KeyError", "'gone'")
+    assert (result.error, result.error_type, result.error_message) == (
+        "KeyError: 'gone'", "KeyError", "'gone'"
+    )
     trace = str(result.traceback)
     assert trace.startswith("Traceback") and "in inner" in trace and trace.endswith("KeyError: 'gone'")
     assert "_cell.py" not in trace and "_schema.py" not in trace
@@ -301,7 +315,9 @@ def test_an_exception_comes_back_as_type_message_and_traceback(box: brig.Sandbox
         ("huge", "tool_error", "InvalidResult"),
     ],
 )
-def test_every_end_is_told_as_what_it_was(box: brig.Sandbox, how: str, outcome: str, words: str) -> None:
+def test_every_end_is_told_as_what_it_was(
+    box: brig.Sandbox, how: str, outcome: str, words: str
+) -> None:
     if how == "oom" and not memory_is_the_trees():
         pytest.skip("no memory cgroup for this user: the limit is per process")
     result = box.call_sync("ends", {"how": how})
@@ -330,7 +346,9 @@ def test_no_two_cells_draw_the_same(box: brig.Sandbox) -> None:
 def test_a_cell_sees_nothing_of_the_host(box: brig.Sandbox) -> None:
     seen = box.call_sync("sees").output
     assert "A_SECRET" not in seen["environment"] and "A_SECRET" in os.environ
-    assert not [name for name in seen["environment"] if name.startswith(("PYTHON", "OPENBLAS", "OMP"))]
+    assert not [
+        name for name in seen["environment"] if name.startswith(("PYTHON", "OPENBLAS", "OMP"))
+    ]
     assert seen["processes"] == ["1", str(seen["pid"])]
     assert len(seen["descriptors"]) <= 5  # 0 to 2, the answer, and the listing itself
 
@@ -356,12 +374,16 @@ def test_the_environment_is_the_policys(sandbox: Callable[..., brig.Sandbox]) ->
 
 
 def test_a_tool_has_a_policy_of_its_own(sandbox: Callable[..., brig.Sandbox]) -> None:
-    box = sandbox([brig.Tool(sleeps, name="short", policy={"timeout": "500ms"}), sleeps], timeout=20)
+    box = sandbox(
+        [brig.Tool(sleeps, name="short", policy={"timeout": "500ms"}), sleeps], timeout=20
+    )
     assert box.call_sync("short", {"seconds": 60}).report.outcome == "timeout"
     assert box.call_sync("sleeps", {"seconds": 0.6}).ok
 
 
-def test_on_the_landlock_floor_a_cell_has_its_own_directory(sandbox: Callable[..., brig.Sandbox]) -> None:
+def test_on_the_landlock_floor_a_cell_has_its_own_directory(
+    sandbox: Callable[..., brig.Sandbox]
+) -> None:
     needs_open_interpreter()
     box = sandbox([sees], policy={"isolation": "landlock"})
     homes = {box.call_sync("sees").output["environment"]["HOME"] for _ in range(2)}
@@ -446,7 +468,9 @@ def test_a_change_that_fails_changes_nothing(sandbox: Callable[..., brig.Sandbox
     box = sandbox([add])
     with pytest.raises(brig.ConfigError):
         box.add(brig.Tool(reverse, name="no spaces in names"))
-    assert [tool.name for tool in box.list_tools()] == ["add"] and box.call_sync("add", {"a": 1}).output == 2
+    assert [
+        tool.name for tool in box.list_tools()
+    ] == ["add"] and box.call_sync("add", {"a": 1}).output == 2
 
 
 def test_a_closed_sandbox_says_so() -> None:
@@ -476,7 +500,9 @@ def test_a_call_in_another_thread_is_cancelled_by_close() -> None:
     box = brig.Sandbox([sleeps], timeout=60)
     results: list[brig.ToolResult] = []
     closing = once_it_runs(box, box.close)
-    thread = threading.Thread(target=lambda: results.append(box.call_sync("sleeps", {"seconds": 60})))
+    thread = threading.Thread(
+        target=lambda: results.append(box.call_sync("sleeps", {"seconds": 60}))
+    )
     thread.start()
     closing.join(2 * SOON)
     thread.join(SOON)
@@ -488,8 +514,8 @@ def _interrupt_main() -> None:
 
 
 def _interrupt_this_thread() -> None:
-    # As when the signal comes a moment before the main thread waits: the C handler has run, and no system call
-    # was interrupted.
+    # As when the signal comes a moment before the main thread waits: the C handler has run, and no
+    # system call was interrupted.
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
 

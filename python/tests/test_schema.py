@@ -353,7 +353,11 @@ UNDECODABLE = [
     (Dict[str, List[uuid.UUID]], {"a": ["b"]}, "argument 'x': 'b' is not a UUID"),
     (decimal.Decimal, "ten", "argument 'x': 'ten' is not a decimal number"),
     (datetime.timedelta, 1e300, "argument 'x': OverflowError"),
-    (Union[datetime.date, int], "a", "argument 'x': 'a' is not of any of the types that are allowed"),
+    (
+        Union[datetime.date, int],
+        "a",
+        "argument 'x': 'a' is not of any of the types that are allowed",
+    ),
     (Even, {"number": 1}, "argument 'x': AssertionError: it is odd"),
     (Access, 64, "argument 'x': 64 is not a sum of the flags' values"),
     (Color, "green", "argument 'x': 'green' is not one of the values to choose from"),
@@ -999,7 +1003,9 @@ def test_a_pydantic_keyword_that_brig_does_not_check_is_a_config_error(pydantic)
     class Odd(pydantic.BaseModel):
         model_config = {"json_schema_extra": {"unevaluatedProperties": False}}
 
-    with pytest.raises(ConfigError, match="parameter 'x': .* has the keyword 'unevaluatedProperties', which"):
+    with pytest.raises(
+        ConfigError, match="parameter 'x': .* has the keyword 'unevaluatedProperties', which"
+    ):
         property_of(Odd)
 
 

@@ -18,7 +18,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxNumber = 64;  // Nobody means a longer number.
+// Nobody means a longer number.
+constexpr std::size_t kMaxNumber = 64;
 constexpr std::size_t kMaxWord = 64;
 constexpr std::size_t kMaxQuoted = 200;
 constexpr std::uint64_t kMaxMilliseconds = 100ull * 365 * 24 * 3600 * 1000;
@@ -45,7 +46,8 @@ std::optional<std::uint64_t> take_digits(std::string_view& text) {
 __extension__ using Wide = unsigned __int128;
 
 struct Fraction {
-  std::uint64_t digits = 0, one = 1;  // 0.25: digits is 25, one is 100.
+  // 0.25: digits is 25, one is 100.
+  std::uint64_t digits = 0, one = 1;
   bool given = false;
 };
 
@@ -158,7 +160,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
     if (text.empty()) text = "b";
   }
   if (!text.empty() && (text.size() != 1 || lower(text[0]) != 'b')) return std::nullopt;
-  if (fraction->given && shift == 0) return std::nullopt;  // A byte has no fraction.
+  // A byte has no fraction.
+  if (fraction->given && shift == 0) return std::nullopt;
   if (*number > (std::numeric_limits<std::uint64_t>::max() >> shift)) return std::nullopt;
   // The factors are below 10^18 and 2^60, so the product fits. It is below one unit, so the sum
   // fits too.
@@ -173,7 +176,8 @@ std::optional<milliseconds> parse_duration(std::string_view text) noexcept {
   const std::optional<std::uint64_t> whole = take_digits(text);
   if (!whole) return std::nullopt;
   std::uint64_t billionths = 0;
-  bool fraction = false;  // Whether a digit after the point is not zero.
+  // Whether a digit after the point is not zero.
+  bool fraction = false;
   if (!text.empty() && text[0] == '.') {
     text.remove_prefix(1);
     if (text.empty() || !is_digit(text[0])) return std::nullopt;

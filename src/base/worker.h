@@ -52,7 +52,8 @@ class Worker {
       jobs_.pop_front();
       lock.unlock();
       job();
-      job = nullptr;  // Releases what the job held here, and not under the lock.
+      // Releases what the job held here, and not under the lock.
+      job = nullptr;
       lock.lock();
     }
   }

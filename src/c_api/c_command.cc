@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "c_api/c_config.h"
+#include "json/json_line.h"
 
 using namespace brig;
 
@@ -54,7 +55,7 @@ char* brig_c_safe_environment(const char* request, size_t size, char** error) {
     const Json environment =
         build_safe_env(member_or_none<std::vector<std::string>>(json, "passthrough"),
                        member_or_none<std::map<std::string, std::string>>(json, "extra"));
-    return text_for_c(environment.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return text_for_c(json_line(environment));
   });
 }
 

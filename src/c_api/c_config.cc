@@ -9,9 +9,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "json/json_line.h"
 #include "json/json_text.h"
 #include "policy/policy_toml.h"
 #include "tool/python.h"
+#include "tool/tool_formats.h"
 
 namespace brig {
 namespace {
@@ -69,7 +71,8 @@ const Json& list_of(const Json& json, const char* name) {
   return found ? *found : kNone;
 }
 
-// One reader of policies, and the same words for what is wrong with them. There are no lines to tell.
+// One reader of policies, and the same words for what is wrong with them. There are no lines to
+// tell.
 ConfigNode node_of(const Json& json);
 
 ConfigTable table_of(const Json& json) {
@@ -107,11 +110,9 @@ Tool tool_of(const Json& json, const Policy& policy,
   tool.description = string_of(json, "description");
   tool.input_schema = json.value("input_schema", Json{{"type", "object"}});
   if (const Json* schema = member(json, "output_schema")) tool.output_schema = *schema;
-  ToolAnnotations& is = tool.options.annotations;
-  is.read_only = flag_of(json, "read_only", is.read_only);
-  is.destructive = flag_of(json, "destructive", is.destructive);
-  is.idempotent = flag_of(json, "idempotent", is.idempotent);
-  is.open_world = flag_of(json, "open_world", is.open_world);
+  if (const Json* given = member(json, "annotations"); given && !given->is_object())
+    wrong("annotations", "an object");
+  tool.options.annotations = read_annotations(json, flag_of);
   tool.options.coerce = flag_of(json, "coerce", tool.options.coerce);
   if (const Json* given = member(json, "policy")) tool.options.policy = policy_of(*given, policy);
   tool.argv = strings_of(json, "argv");
@@ -201,7 +202,7 @@ void tell_error(char** error, const char* kind, const char* message) noexcept {
   *error = nullptr;
   try {
     const Json json{{"kind", kind}, {"message", message}};
-    *error = text_for_c(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    *error = text_for_c(json_line(json));
   } catch (const std::exception&) {
     // There is no memory for the message. A caller that finds none still sees the failure.
   }

@@ -8,10 +8,12 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/text.h"
-#include "base/time_text.h"
 #include "c_api/c_config.h"
+#include "json/json_line.h"
 #include "os/event.h"
+#include "sandbox/event_json.h"
+#include "sandbox/refused_result.h"
+#include "tool/tool_formats.h"
 
 using namespace brig;
 
@@ -69,43 +71,22 @@ Asked asked_of(const char* request, std::size_t size, std::span<const brig_c_blo
 
 // The result of a request that can't be understood.
 std::string refusal(const std::string& why) {
-  ToolResult result;
-  result.error = why;
-  result.report.outcome = Outcome::invalid_arguments;
-  result.report.message = why;
-  result.started_at = std::chrono::system_clock::now();
-  return to_json_lines(result);
+  return to_json_lines(refused_result(Outcome::invalid_arguments, why));
 }
 
-Json listed(const Tool& tool) {
-  const ToolAnnotations& is = tool.options.annotations;
-  Json json{{"name", tool.name},           {"description", tool.description},
-            {"read_only", is.read_only},   {"destructive", is.destructive},
-            {"idempotent", is.idempotent}, {"open_world", is.open_world}};
-  json["input_schema"] = tool.input_schema;
-  json["output_schema"] = tool.output_schema ? *tool.output_schema : Json();
+// The hints stand beside the name too, where they stood before 0.2; until 0.3.
+Json with_old_names(const Tool& tool) {
+  Json json = tool_as_json(tool);
+  const Json annotations = json["annotations"];
+  json.update(annotations);
   return json;
 }
 
-Json told(const Event& event) {
-  Json json{{"kind", to_string(event.kind)}, {"tool", event.tool}, {"dropped", event.dropped}};
-  json["at"] = time_text(event.at);
-  if (!event.call_id.empty()) json["call_id"] = event.call_id;
-  if (event.kind == Event::Kind::output) {
-    json["stream"] = event.stream == Stream::out ? "stdout" : "stderr";
-    if (!is_valid_utf8(event.text)) {
-      json["text_base64"] = base64(event.text);
-      return json;
-    }
-  }
-  if (event.kind == Event::Kind::progress) json["fraction"] = event.fraction;
-  if (event.kind == Event::Kind::finished) json["outcome"] = to_string(event.outcome);
-  json["text"] = event.text;
+// Every event but output of other bytes had a text before 0.2, the end its message; until 0.3.
+Json with_old_names(const Event& event) {
+  Json json = json_of(event);
+  if (!json.contains("text_base64")) json["text"] = event.text;
   return json;
-}
-
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -135,14 +116,14 @@ char* brig_c_sandbox_tools(brig_c_sandbox* sandbox, const char* query) {
   return guarded<char*>(nullptr, nullptr, [&] {
     Json list = Json::array();
     for (const auto& tool : sandbox->sandbox.list_tools(query ? query : ""))
-      list.push_back(listed(*tool));
-    return text_for_c(dumped(list));
+      list.push_back(with_old_names(*tool));
+    return text_for_c(json_line(list));
   });
 }
 
 char* brig_c_sandbox_sources(brig_c_sandbox* sandbox) {
   return guarded<char*>(nullptr, nullptr,
-                        [&] { return text_for_c(dumped(Json(sandbox->sandbox.sources()))); });
+                        [&] { return text_for_c(json_line(Json(sandbox->sandbox.sources()))); });
 }
 
 char* brig_c_sandbox_call(brig_c_sandbox* sandbox, const char* request, size_t size,
@@ -229,7 +210,7 @@ int brig_c_watch_descriptor(const brig_c_watch* watch) { return watch->descripto
 char* brig_c_watch_next(brig_c_watch* watch, int milliseconds, size_t* size) {
   return guarded<char*>(nullptr, nullptr, [&]() -> char* {
     const auto event = watch->watch->next(std::chrono::milliseconds(milliseconds));
-    return event ? text_for_c(dumped(told(*event)), size) : nullptr;
+    return event ? text_for_c(json_line(with_old_names(*event)), size) : nullptr;
   });
 }
 

@@ -25,7 +25,8 @@ struct FrameHeader {
 inline constexpr uint32_t kMaxProgress = 4096 - sizeof(FrameHeader);
 inline constexpr uint32_t kMaxErrorFrame = 64 * 1024;
 
-inline constexpr uint32_t kMaxCatalog = 16 * 1024 * 1024;  // Including the header.
+// Including the header.
+inline constexpr uint32_t kMaxCatalog = 16 * 1024 * 1024;
 
 struct Answer {
   enum class Kind {
@@ -59,7 +60,8 @@ class AnswerReader {
 
   const std::uint64_t limit_;
   FrameHeader header_{};
-  std::size_t have_ = 0;  // Bytes of the header, then of the payload too.
+  // Bytes of the header, then of the payload too.
+  std::size_t have_ = 0;
   std::string payload_;
   bool broken_ = false;
   Answer answer_;

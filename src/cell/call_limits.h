@@ -15,10 +15,12 @@ namespace brig {
 
 template <typename Value, typename Own>
 struct CallLimit {
-  const char* name;  // In JSON and in messages.
+  // In JSON and in messages.
+  const char* name;
   std::optional<Value> CallLimits::*own;
   Own Limits::*policys;
-  Value least;  // 0: even nothing is a valid limit.
+  // 0: even nothing is a valid limit.
+  Value least;
 };
 // clang 14 deduces no arguments for an aggregate.
 template <typename Value, typename Own>

@@ -24,7 +24,8 @@ UniqueFd file_of(const char* name, std::span<const std::string_view> pieces) {
   UniqueFd file = make_memfd(name);
   if (!file || !fill_and_seal(file.get(), pieces))
     throw_sys("{}: writing a memfd{}", name, file_limit_hint());
-  (void)!fchmod(file.get(), 0444);  // /dev/stdin must open for the tool's id too.
+  // /dev/stdin must open for the tool's id too.
+  (void)!fchmod(file.get(), 0444);
   // An open file description of its own, read-only, at offset 0.
   UniqueFd reader(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (!reader) throw_sys("{}: reopening the memfd", name);
@@ -159,7 +160,8 @@ void check_files(std::span<const InputFile> files) {
 void stow_files(CellRequest& request, std::span<const InputFile> files) {
   if (files.empty()) return;
   check_files(files);
-  std::vector<wire::FileHeader> headers;  // All of them first, because pieces refer to them.
+  // All of them first, because pieces refer to them.
+  std::vector<wire::FileHeader> headers;
   for (const InputFile& file : files) {
     headers.push_back({file.bytes.size(), static_cast<std::uint32_t>(file.path.size() + 1), 0});
     request.file_names.push_back(file.path);

@@ -90,7 +90,8 @@ int Call::give_stdin(UniqueFd& made) {
     stdin_begin_ = lseek(fd, 0, SEEK_CUR);
     stdin_read_.reset(ends[0]);
     stdin_write_.reset(ends[1]);
-    (void)!fchmod(ends[0], 0444);  // /dev/stdin must open for the tool's id too.
+    // /dev/stdin must open for the tool's id too.
+    (void)!fchmod(ends[0], 0444);
     return ends[0];
   }
   // Nobody but root can open root's pipe by its name, and the tool is another user. This mode
@@ -115,7 +116,8 @@ void Call::feed() {
       size = -1;
   }
   if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR))) return;
-  stdin_write_.reset();  // The end of the file, or of what can be read of it.
+  // The end of the file, or of what can be read of it.
+  stdin_write_.reset();
 }
 
 // Sets the host's file to where the tool stopped reading: `while read x; do brig run ...; done <

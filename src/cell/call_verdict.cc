@@ -21,12 +21,12 @@ std::string signal_name(int number) {
 }
 
 // In the sentence; all are in the list.
-constexpr std::size_t kMostPathsTold = 2, kMostCallsTold = 2;
+constexpr std::size_t kMostPathsMentioned = 2, kMostCallsMentioned = 2;
 
 // Marks the violations of that code: the message words them already.
-void told(Report& report, std::string_view code) {
+void mark_mentioned(Report& report, std::string_view code) {
   for (Violation& each : report.violations)
-    if (each.code == code) each.told = true;
+    if (each.code == code) each.mentioned = true;
 }
 
 void say(Report& report, Outcome outcome, std::string message) {
@@ -36,7 +36,7 @@ void say(Report& report, Outcome outcome, std::string message) {
 
 // Adds a violation that the message words already. Returns its sentence.
 std::string tell(Report& report, Violation violation) {
-  violation.told = true;
+  violation.mentioned = true;
   report.violations.push_back(std::move(violation));
   return sentence(report.violations.back());
 }
@@ -46,7 +46,8 @@ void add_network(Report& report) {
   for (const Violation& each : report.violations)
     if (each.code == kCode) {
       report.message += "; " + sentence(each);
-      return told(report, kCode);  // AF_INET and AF_INET6 are one network
+      // AF_INET and AF_INET6 are one network.
+      return mark_mentioned(report, kCode);
     }
 }
 
@@ -54,13 +55,15 @@ void add_calls(Report& report, const std::string& said) {
   std::size_t more = 0;
   bool traces = false;
   for (Violation& each : report.violations) {
-    if (each.code != "syscall.refused" || each.told) continue;
+    if (each.code != "syscall.refused" || each.mentioned) continue;
     traces = traces || each.what == "ptrace";
-    if (++more > kMostCallsTold) continue;  // a surface with a list tells it there
-    each.told = true;
+    // A surface with a list shows it there.
+    if (++more > kMostCallsMentioned) continue;
+    each.mentioned = true;
     report.message += "; " + sentence(each);
   }
-  if (more > kMostCallsTold) report.message += fmt::format("; and {} more", more - kMostCallsTold);
+  if (more > kMostCallsMentioned)
+    report.message += fmt::format("; and {} more", more - kMostCallsMentioned);
   if (traces && said.find("LeakSanitizer") != std::string::npos)
     report.message +=
         "; LeakSanitizer needs ptrace: set ASAN_OPTIONS=detect_leaks=0 in the program's "
@@ -102,7 +105,7 @@ std::string Call::guess(Report& report) const {
     hint += "; " + tell(report, lacks_address_space(limits_.memory, may_have_scope));
   } else if (lacks_memory) {
     if (!memory_refusals_) tell(report, may_lack_memory(limits_.memory));
-    told(report, "memory.refused");
+    mark_mentioned(report, "memory.refused");
     hint += fmt::format(
         "; it may have run out of memory: without a cgroup limits.memory holds each process to {}. "
         "Raise limits.memory, or see `brig doctor` for how to limit the whole tree instead",
@@ -145,7 +148,7 @@ void conclude(Report& report, const CallSettings& settings, const CellView& view
   if (!settings.init_exposed && complains_of(Lack::space, said)) add(may_lack_scratch(scratch));
   std::size_t more = 0;
   for (Violation& each : judge_paths(view, argv, said)) {
-    if (++more <= kMostPathsTold)
+    if (++more <= kMostPathsMentioned)
       add(std::move(each));
     else
       report.violations.push_back(std::move(each));
@@ -211,7 +214,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
 const char* Call::what() const { return request_.arguments ? "tool" : "command"; }
 
 void Call::judge_memory(Report& report) const {
-  told(report, "memory.killed");
+  mark_mentioned(report, "memory.killed");
   say(report, Outcome::memory_limit,
       fmt::format("the {} was killed because its processes together used more than {} of memory; "
                   "raise limits.memory or make it use less",
@@ -279,8 +282,8 @@ void Call::judge_lost(Report& report, const CgroupUsage& usage) const {
     report.signal = SIGKILL;
     return say(
         report, Outcome::signal,
-        fmt::format("the cell's own init was killed, which on this floor the {} can do itself; "
-                    "all that it had started was ended",
+        fmt::format("the cell's own init was killed, and all that the {0} had started was ended; "
+                    "on this floor the {0} can do that itself",
                     what()));
   }
   return say(report, Outcome::internal,
@@ -312,7 +315,7 @@ void Call::judge_exit(Report& report, const CgroupUsage& usage) {
   if (*report.exit_code == 0) return say(report, Outcome::ok, "the command succeeded");
   if (usage.oom_kills) return judge_memory(report);
   if (usage.fork_failures) {
-    told(report, "processes.refused");
+    mark_mentioned(report, "processes.refused");
     return say(report, Outcome::process_limit,
                fmt::format("the {} failed with exit code {} after it was refused more than {} "
                            "processes; raise limits.processes or make it start fewer",

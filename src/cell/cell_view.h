@@ -16,7 +16,8 @@ namespace brig {
 // All of these are places in the cell.
 struct CellView {
   struct Moved {
-    std::string at, path;  // The host's path that the cell has at that place.
+    // The host's path that the cell has at that place.
+    std::string at, path;
   };
 
   bool all = false;                         // A floor that restricts no files: nothing to judge.

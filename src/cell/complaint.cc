@@ -171,7 +171,8 @@ class LineReader {
       }
       if (opens(line, at)) {
         const std::size_t end = closing(line, at);
-        if (end == kNowhere) return;  // It is not clear what belongs together.
+        // It is not clear what belongs together.
+        if (end == kNowhere) return;
         const char next = end + 1 < line.size() ? line[end + 1] : ' ';
         // '/srv/'$'\\377': a name that is not text. Its first part is another, wider place.
         if (next == '$' || next == '\\' || next == line[end]) {

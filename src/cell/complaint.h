@@ -15,7 +15,8 @@ namespace brig {
 enum class Refused { lookup, write, any };
 
 struct Complaint {
-  std::string path;  // Absolute or relative, as printed.
+  // Absolute or relative, as printed.
+  std::string path;
   Refused how;
 };
 

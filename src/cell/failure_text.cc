@@ -96,7 +96,7 @@ std::string proc_advice() {
   if (covered.empty())
     return "the kernel allows a new /proc only where a complete /proc is visible: mount one "
            "over it (mount -t proc proc /proc)";
-  return fmt::format("something covers '{}', and then the kernel gives no fresh /proc: ", covered) +
+  return fmt::format("something covers '{}', so the kernel allows no new /proc: ", covered) +
          (in_firejail()
               ? kInFirejail
               : "in a container, " + container_advice(false) +
@@ -244,12 +244,12 @@ std::string fix_for(Stage stage, int error) {
       return error == ENOENT ? "; the path must exist" : "";
     case Stage::bind_target:
       if (error == ENOENT)
-        return "; below another listed path brig makes nothing, since that is the host's: create "
-               "it there, or list another place";
+        return "; brig creates nothing below another listed path, which is the host's: create the "
+               "place there, or list another one";
       if (error == ELOOP || error == ENOTDIR || error == EISDIR)
-        return "; below another listed path there must be a directory to mount a directory on, a "
-               "file for a file, and nowhere a symlink: remove what is there, or list another "
-               "place";
+        return "; below another listed path, a directory can be mounted only on a directory and a "
+               "file only on a file, and no part of the path may be a symlink: remove what is "
+               "there, or list another place";
       return "; a path below another listed one must exist there, and must not be behind a symlink";
     case Stage::bind_attach:
       return error == ELOOP || error == ENOENT || error == ENOTDIR
@@ -259,8 +259,8 @@ std::string fix_for(Stage stage, int error) {
       return "; the file system does not support id-mapped mounts: keep writable paths on ext4, "
              "xfs, btrfs or (since Linux 6.3) tmpfs, or start brig as an ordinary user";
     case Stage::program:
-      return "; it takes a kernel with CONFIG_CHECKPOINT_RESTORE: where there is none, offer these "
-             "tools as commands or in Python";
+      return "; C++ functions need a kernel with CONFIG_CHECKPOINT_RESTORE: on this one, offer "
+             "these tools as commands or in Python";
     case Stage::landlock_rule:
       return error == ELOOP ? "; the path goes through a symlink, which is not followed: list the "
                               "real path"
@@ -301,16 +301,15 @@ std::string namespace_advice(int error) {
     for (const char* kind : {"user", "pid", "mnt", "ipc", "uts", "cgroup", "net"})
       if (read_text(fmt::format("/proc/sys/user/max_{}_namespaces", kind)) == "0\n")
         return fmt::format(
-            "{} namespaces are off here: set the sysctl user.max_{}_namespaces above 0", kind,
+            "{} namespaces are disabled here: set the sysctl user.max_{}_namespaces above 0", kind,
             kind);
-    return "as many namespaces exist as one of the sysctls user.max_*_namespaces allows here or in "
-           "a "
-           "user namespace above, or they are nested 32 deep: end some, or raise it";
+    return "the limit of a sysctl user.max_*_namespaces is reached, here or in a user namespace "
+           "above, or namespaces are nested 32 deep: end some, or raise the sysctl";
   }
   if (error == EINVAL) return "the kernel was built without namespaces (CONFIG_USER_NS ...)";
   if (in_chroot()) return kInChroot;
   if (under_filter()) return filter_advice("namespaces");
-  return "user namespaces are off here: " + how_to_allow_namespaces();
+  return "user namespaces are disabled here: " + how_to_allow_namespaces();
 }
 
 std::string id_map_advice(int error) {
@@ -319,7 +318,7 @@ std::string id_map_advice(int error) {
            "another user: in a container, " +
            container_advice(false, true) + "; or add that capability";
   if (!ids_are_mapped(geteuid(), 1))
-    return "brig's own user or group has no number in the user namespace it was started in";
+    return "brig's own user or group has no id in the user namespace that brig was started in";
   return namespace_advice(error);
 }
 

@@ -37,7 +37,8 @@ Listing open_public(const std::string& path) {
     return nullptr;
   Listing opened(fdopendir(fd.get()));
   if (!opened) throw_sys("the cell's root: looking for repositories in '{}'", path);
-  (void)fd.release();  // the stream owns it now
+  // The stream owns it now.
+  (void)fd.release();
   return opened;
 }
 

@@ -38,13 +38,16 @@ struct HelperProcess {
   class Planned;
   class Started;
 
-  UniqueFd socket;  // Empty: not started, or stopped.
+  // Empty: not started, or stopped.
+  UniqueFd socket;
   BuiltPlan plan;
   CgroupLayout cgroups;
-  std::shared_ptr<const AsMade> as_made;  // Of its cells.
+  // Of its cells.
+  std::shared_ptr<const AsMade> as_made;
   // A memfd where the zygote writes what its payload holds, as one frame.
   UniqueFd catalog;
-  std::unique_ptr<CleanSpawn> starting;  // Until the plan is sent.
+  // Until the plan is sent.
+  std::unique_ptr<CleanSpawn> starting;
   Child janitor;
 
   ~HelperProcess() { stop(); }

@@ -102,7 +102,8 @@ bool unshare_memory() {
   const std::string maps = read_proc("/proc/self/maps");
   if (maps.empty()) return false;
   for (std::size_t line = 0; line < maps.size(); line = maps.find('\n', line) + 1) {
-    char* at = nullptr;  // "begin-end rwxs ..."
+    // "begin-end rwxs ...".
+    char* at = nullptr;
     const unsigned long begin = strtoul(maps.c_str() + line, &at, 16);
     const unsigned long end = strtoul(at + 1, &at, 16);
     const char* rights = at + 1;

@@ -57,7 +57,8 @@ struct Ids {
     try {
       return has_root_rights();
     } catch (const Error&) {
-      return false;  // Without /proc. The floors report that.
+      // Without /proc. The floors report that.
+      return false;
     }
   }();
   std::string uid_map = fmt::format("1000 {} 1", root ? 65533 : geteuid());
@@ -167,7 +168,8 @@ class Prober {
     limits.memory = policy.limits.memory;
     limits.processes = policy.limits.processes + 2;
     limits.cpus = 1.0;
-    CgroupLayout layout = make_cgroups(limits);  // Its destructor removes the cgroups again.
+    // Its destructor removes the cgroups again.
+    CgroupLayout layout = make_cgroups(limits);
     std::string where;
     const std::string manager = user_manager_socket();
     if (!layout.memory && layout.unified_memory && !manager.empty()) {

@@ -1,11 +1,9 @@
-// The only source of brig's core that includes nlohmann/json, which costs seconds of every compile.
+// The one writer of reports. Everything that shows a report, or a part of one, calls it: C++, C,
+// Python, the command line, the server's results, events and audit log.
+#include "cell/report_json.h"
+
 #include <brig/capabilities.h>
-#include <brig/report.h>
-
-#include "base/text.h"
-
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -13,10 +11,11 @@
 #include <iterator>
 #include <utility>
 
+#include "base/text.h"
+#include "json/json_line.h"
+
 namespace brig {
 namespace {
-
-using Json = nlohmann::ordered_json;  // Keys stay in the order in which they are written here.
 
 constexpr int kMaxIndent = 16;
 
@@ -78,11 +77,33 @@ class Writer {
     const bool plain = std::all_of(value.begin(), value.end(), [](unsigned char c) {
       return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
     });
-    return plain ? '"' + value + '"' : dump(value, -1);
+    return plain ? '"' + value + '"' : json_line(value);
   }
 
   std::string text_;
   bool first_ = true;
+};
+
+// Makes a value of what a Writer would write as text.
+class ValueMaker {
+ public:
+  template <typename T>
+  void number(const char* key, T value) {
+    json_[key] = value;
+  }
+  template <typename T>
+  void number_or_null(const char* key, const std::optional<T>& value) {
+    json_[key] = value ? Json(*value) : Json();
+  }
+  void milliseconds(const char* key, std::chrono::microseconds value) {
+    json_[key] = milliseconds_of(value);
+  }
+  void flag(const char* key, bool value) { json_[key] = value; }
+  void string(const char* key, const std::string& value) { json_[key] = value; }
+  Json take() { return std::move(json_); }
+
+ private:
+  Json json_ = Json::object();
 };
 
 // "SIGSEGV". Nothing for a number that is not a signal.
@@ -95,17 +116,44 @@ std::optional<std::string> signal_name(const std::optional<int>& signal) {
   return std::nullopt;
 }
 
+// The members of an object, for a Writer or a ValueMaker.
+template <typename Out>
+void write_members(Out& out, const Violation& violation) {
+  out.string("code", violation.code);
+  out.string("what", violation.what);
+  out.string("target", violation.target);
+  out.string("rule", violation.rule);
+  out.string("grant", violation.grant);
+  out.string("retry", to_string(violation.retry));
+  out.number("count", violation.count);
+  out.flag("certain", violation.certain);
+}
+
+template <typename Out>
+void write_members(Out& out, const Usage& usage) {
+  out.milliseconds("wall_ms", usage.wall);
+  out.milliseconds("cpu_ms", usage.cpu);
+  out.number("memory_peak_bytes", usage.memory_peak);
+  out.number_or_null("processes_peak", usage.processes_peak);
+}
+
+template <typename Out>
+void write_members(Out& out, const Steps& steps) {
+  out.milliseconds("queue_ms", steps.queue);
+  out.milliseconds("dispatch_ms", steps.dispatch);
+  out.milliseconds("run_ms", steps.run);
+  out.milliseconds("teardown_ms", steps.teardown);
+}
+
+template <typename Part>
+Json value_of(const Part& part) {
+  ValueMaker maker;
+  write_members(maker, part);
+  return maker.take();
+}
+
 void write(Writer& writer, const Violation& violation) {
-  writer.object([&] {
-    writer.string("code", violation.code);
-    writer.string("what", violation.what);
-    writer.string("target", violation.target);
-    writer.string("rule", violation.rule);
-    writer.string("grant", violation.grant);
-    writer.string("retry", to_string(violation.retry));
-    writer.number("count", violation.count);
-    writer.flag("certain", violation.certain);
-  });
+  writer.object([&] { write_members(writer, violation); });
 }
 
 void write(Writer& writer, const Connection& connection) {
@@ -125,6 +173,26 @@ void write(Writer& writer, const Connection& connection) {
 }
 
 }  // namespace
+
+double milliseconds_of(std::chrono::microseconds time) {
+  return static_cast<double>(time.count()) / 1000;
+}
+
+Json json_of(const Usage& usage) { return value_of(usage); }
+Json json_of(const Steps& steps) { return value_of(steps); }
+
+Json json_of(const std::vector<Violation>& violations) {
+  Json list = Json::array();
+  for (const Violation& each : violations) list.push_back(value_of(each));
+  return list;
+}
+
+void add_bytes(Json& object, const std::string& name, const std::string& bytes) {
+  if (is_valid_utf8(bytes))
+    object[name] = bytes;
+  else
+    object[name + "_base64"] = base64(bytes);
+}
 
 std::string to_json(const Violation& violation) {
   Writer writer;
@@ -149,18 +217,8 @@ std::string to_json(const Report& report, int indent) {
     // Offsets in bytes: in the UTF-8 text, or in the bytes that the base64 decodes to.
     if (report.out.truncated) writer.number("stdout_cut_at", report.out.cut);
     if (report.err.truncated) writer.number("stderr_cut_at", report.err.cut);
-    writer.group("usage", "{}", [&] {
-      writer.milliseconds("wall_ms", report.usage.wall);
-      writer.milliseconds("cpu_ms", report.usage.cpu);
-      writer.number("memory_peak_bytes", report.usage.memory_peak);
-      writer.number_or_null("processes_peak", report.usage.processes_peak);
-    });
-    writer.group("steps", "{}", [&] {
-      writer.milliseconds("queue_ms", report.steps.queue);
-      writer.milliseconds("dispatch_ms", report.steps.dispatch);
-      writer.milliseconds("run_ms", report.steps.run);
-      writer.milliseconds("teardown_ms", report.steps.teardown);
-    });
+    writer.group("usage", "{}", [&] { write_members(writer, report.usage); });
+    writer.group("steps", "{}", [&] { write_members(writer, report.steps); });
     writer.string("room", to_string(report.room));
     writer.group("enforced", "[]", [&] {
       for (const std::string& layer : report.enforced) writer.item(layer);

@@ -39,7 +39,8 @@ std::string parent_of(const std::string& path) { return path.substr(0, path.rfin
 
 // What is mounted at a place in the cell.
 struct Mounted {
-  const ListedEntry* entry;  // null: what is there already is mounted onto itself
+  // Null: what is there already is mounted onto itself.
+  const ListedEntry* entry;
   bool writable = false;
 };
 
@@ -207,7 +208,8 @@ class LayoutBuilder {
     std::string target = place;
     if (below_scratch(place)) {
       target = aside(place);
-      if (target.empty()) return;  // the place is private already: nothing of the host's is there
+      // The place is private already: nothing of the host's is there.
+      if (target.empty()) return;
       if (for_zygote_) layout_.steps.push_back({RootOp::cover, "", place, flags});
     }
     layout_.steps.push_back({RootOp::cover, "", std::move(target), flags});

@@ -130,7 +130,8 @@ void add_root_directory(RootLayout& layout, const std::string& root) {
   UniqueFd opened = open_listed(root, O_RDONLY | O_DIRECTORY, "files.root");
   const Directory stream(fdopendir(opened.get()));
   if (!stream) throw_sys("policy: files.root: opening '{}'", root);
-  const int dir = opened.release();  // the stream owns it now
+  // The stream owns it now.
+  const int dir = opened.release();
   std::vector<std::string> names = names_in(stream, root);
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {

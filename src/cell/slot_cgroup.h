@@ -13,7 +13,8 @@ namespace brig {
 
 struct CgroupUsage {
   std::optional<std::uint64_t> memory_peak;
-  std::optional<std::uint64_t> processes_peak;  // As counted, with brig's own tasks.
+  // As counted, with brig's own tasks.
+  std::optional<std::uint64_t> processes_peak;
   std::uint64_t oom_kills = 0;
   std::uint64_t fork_failures = 0;
 };

@@ -223,8 +223,8 @@ Violation elsewhere(std::string path, const std::string& place) {
 }
 
 Violation appeared(std::string path) {
-  return of_path("file.appeared", "may have made a path that others obey", std::move(path),
-                 "files.protect = [\"@default\"] keeps only what exists");
+  return of_path("file.appeared", "may have made a path that other programs follow",
+                 std::move(path), "files.protect = [\"@default\"] keeps only what exists");
 }
 
 std::string sentence(const Violation& violation) {
@@ -261,8 +261,8 @@ std::string sentence(const Violation& violation) {
     return fmt::format("{} is not in the cell at that place: {}", target, violation.rule);
   if (code == "file.appeared")
     return fmt::format(
-        "{} was not there when the call began, and is now: look at it before anything of the "
-        "host's obeys it",
+        "{} was not there when the call began, and is now: look at it before a program of the "
+        "host's follows it",
         target);
   if (code == "file.hidden") return fmt::format("{} is hidden from the cell by files.hide", target);
   if (code == "memory.killed")

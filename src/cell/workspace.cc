@@ -56,7 +56,8 @@ std::vector<Workspace::File> Workspace::files(std::chrono::steady_clock::time_po
   std::vector<File> found;
   struct stat top;
   if (fstat(directory_.get(), &top) != 0) return found;
-  std::deque<std::pair<std::string, unsigned>> directories{{"", 0}};  // With their depths.
+  // With their depths.
+  std::deque<std::pair<std::string, unsigned>> directories{{"", 0}};
   bool enough = false;
   for (std::size_t seen = 0; !enough && !directories.empty(); directories.pop_front()) {
     const auto& [path, depth] = directories.front();

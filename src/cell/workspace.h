@@ -22,12 +22,14 @@ bool is_workspace(const UniqueFd& directory, bool on_tmpfs);
 class Workspace {
  public:
   struct File {
-    std::string path;  // Relative. UTF-8 that may hold anything but NUL.
+    // Relative. UTF-8 that may hold anything but NUL.
+    std::string path;
     std::uint64_t size = 0;
   };
   // Names of any kind. Further ones are not listed.
   static constexpr std::size_t kMostSeen = 2000;
-  static constexpr unsigned kMostDepth = 32;  // Directories inside one another.
+  // Directories inside one another.
+  static constexpr unsigned kMostDepth = 32;
 
   // `directory` may be O_PATH. The destructor calls `done` after the directory is closed.
   Workspace(UniqueFd directory, std::function<void()> done);
@@ -36,7 +38,8 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   struct Seen {
-    bool all = true;  // False: there were too many files, or it took too long.
+    // False: there were too many files, or it took too long.
+    bool all = true;
     // How many regular files are not listed because their names are not UTF-8.
     std::size_t unnamed = 0;
   };

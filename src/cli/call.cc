@@ -21,6 +21,7 @@
 #include "cli/watch_printer.h"
 #include "json/json_text.h"
 #include "os/event.h"
+#include "sandbox/refused_result.h"
 
 namespace brig::cli {
 namespace {
@@ -67,15 +68,6 @@ std::string unknown(const std::string& name, const Toolbox& tools) {
   return fmt::format(
       "unknown tool: {}; {}", in_quotes(name),
       meant ? fmt::format("did you mean '{}'?", *meant) : "`brig tools` lists the tools");
-}
-
-ToolResult refused(Outcome outcome, std::string message) {
-  ToolResult result;
-  result.started_at = std::chrono::system_clock::now();
-  result.report.outcome = outcome;
-  result.report.message = message;
-  result.error = std::move(message);
-  return result;
 }
 
 // Calls `cancel` when a signal comes, until it is true: the call may not have begun yet.
@@ -183,14 +175,14 @@ int print(const ToolResult& result, bool json, int signals) {
 int call_tool(const CallOptions& options) {
   const Manifest manifest = manifest_of(options.manifest);
   if (!manifest.tools.find(options.tool) && !has_loaded(manifest))
-    return print(refused(Outcome::unknown_tool, unknown(options.tool, manifest.tools)),
+    return print(refused_result(Outcome::unknown_tool, unknown(options.tool, manifest.tools)),
                  options.json, -1);
   std::string fault;
   std::optional<Json> arguments = json_from(text_of(options.arguments), fault);
   if (!arguments)
-    return print(
-        refused(Outcome::invalid_arguments, json_refusal("the arguments are not JSON: ", fault)),
-        options.json, -1);
+    return print(refused_result(Outcome::invalid_arguments,
+                                json_refusal("the arguments are not JSON: ", fault)),
+                 options.json, -1);
   const UniqueFd signals = signals_as_descriptor();
   const ToolResult result =
       run_tool(options.tool, std::move(*arguments), manifest, options.watch, signals.get());

@@ -37,7 +37,8 @@ static int first_of_command(const CLI::App& run, int argc, char** argv) {
   while (at < argc && argv[at][0] == '-' && !is_dashes(argv[at])) {
     const std::string word = argv[at++];
     const CLI::Option* option = run.get_option_no_throw(word);
-    if (option && option->get_items_expected_max() > 0) ++at;  // "--name value", not "--name=value"
+    // "--name value", not "--name=value".
+    if (option && option->get_items_expected_max() > 0) ++at;
   }
   return std::min(at, argc);
 }

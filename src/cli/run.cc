@@ -121,7 +121,8 @@ int run_command(const RunOptions& options) {
     command.tty_fd = tty->inside();
   }
   Passer passer(Passer::Clock::now() + policy.limits.timeout + policy.limits.grace, signals.get());
-  std::string lost;  // why some of the output is
+  // Why some of the output is.
+  std::string lost;
   OutputCallback live;
   if (!options.json)
     live = [&](Stream stream, std::string_view bytes) {
@@ -210,7 +211,7 @@ CLI::App& add_run(CLI::App& app, const std::vector<std::string>& command, int& e
   run->callback([options, &command, &exit_code] {
     options->command = command;
     if (options->command.empty())
-      throw_error(ErrorKind::config, "no command: say brig run [OPTIONS] -- CMD [ARGS...]");
+      throw_error(ErrorKind::config, "no command given: write brig run [OPTIONS] -- CMD [ARGS...]");
     exit_code = run_command(*options);
   });
   return *run;

@@ -1,4 +1,5 @@
-// brig-server: `brig serve` and `brig mcp`. A program of its own, so that TLS, HTTP and metrics cost a `brig run` nothing.
+// brig-server: `brig serve` and `brig mcp`. A program of its own, so that TLS, HTTP and metrics
+// cost a `brig run` nothing.
 #include <brig/version.h>
 
 #include <CLI/App.hpp>
@@ -18,7 +19,7 @@ void add_common(CLI::App& app, ServerOptions& options) {
   app.add_flag("--builtins", options.builtins,
                "run_command and run_python, beside a manifest's tools");
   app.add_option("--preload", options.preload,
-                 "A module that run_python finds imported already, such as numpy (repeatable)")
+                 "Import this module before calls of run_python, such as numpy (repeatable)")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
@@ -28,17 +29,15 @@ void add_common(CLI::App& app, ServerOptions& options) {
   app.add_option("--queue", options.sandbox.queue, "Calls that wait; more are refused (1024)")
       ->type_name("N");
   app.add_option("--audit", options.audit,
-                 "Where every call is noted, a line of JSON each: a file, '-' for stderr, or "
-                 "'none'. Default: "
-                 "brig/audit.jsonl in the state directory")
+                 "Audit log, a line of JSON for each event: a file, '-' for stderr, or 'none'. "
+                 "Default: brig/audit.jsonl in the state directory")
       ->type_name("FILE");
   app.add_option("--audit-arguments", options.arguments,
                  "What the audit log and the console show of a call's arguments: off, redacted "
-                 "(names, types and sizes) or "
-                 "full (off)")
+                 "(names, types and sizes) or full (off)")
       ->type_name("WHAT");
   app.add_option("--mcp-text", options.mcp_text,
-                 "Text in a result of MCP, at most; the rest is a resource (25K)")
+                 "Largest text in an MCP result; the rest becomes a resource (25K)")
       ->type_name("SIZE");
 }
 
@@ -52,7 +51,7 @@ void add_serve(CLI::App& app, ServerOptions& options, int& exit_code) {
       ->type_name("WHERE");
   serve
       .add_option("--token-file", options.token_file,
-                  "Who may call: a token, or [[token]] tables; see docs/serve.md")
+                  "File with a token, or with [[token]] tables: who may call; see docs/serve.md")
       ->type_name("FILE");
   serve.add_option("--tls-cert", options.certificate, "Certificate and its chain, PEM")
       ->type_name("FILE");

@@ -11,9 +11,11 @@ namespace brig::cli {
 
 struct ServerOptions {
   std::string manifest, audit, arguments = "off", mcp_text = "25K";
-  PolicyOptions policy;  // for `brig mcp`
+  // For `brig mcp`.
+  PolicyOptions policy;
   bool builtins = false;
-  std::vector<std::string> preload;  // for run_python
+  // For run_python.
+  std::vector<std::string> preload;
   SandboxOptions sandbox;
   // For `brig serve`.
   std::string listen = "127.0.0.1:7070", token_file, certificate, key, drain = "30s",

@@ -32,7 +32,7 @@ constexpr std::chrono::seconds kToEndCalls{5};
 void note(const std::string& line) { std::fprintf(stderr, "brig: %s\n", printable(line).c_str()); }
 
 void tell_defect(const std::exception& error) {
-  complain(std::string("a defect, please report it: ") + error.what());
+  complain(std::string("a defect of brig; please report it: ") + error.what());
 }
 
 // Returns the place where programs of a user keep what they have done.
@@ -100,7 +100,8 @@ struct Parts {
   explicit Parts(const ServerOptions& options) {
     Builtins builtins;
     if (options.manifest.empty()) {
-      const Policy policy = options.policy.policy();  // what is wrong in a file names its keys
+      // What is wrong in a file names its keys.
+      const Policy policy = options.policy.policy();
       try {
         builtins = make_builtins(policy, options.sandbox, options.preload);
       } catch (const Error& error) {
@@ -113,8 +114,8 @@ struct Parts {
                                preload_of(options.preload, manifest.preload));
     } else if (!options.preload.empty()) {
       throw Error(ErrorKind::config,
-                  "--preload is for run_python, which a server with a manifest has only if it is "
-                  "started with --builtins");
+                  "--preload is for run_python, which a server with a manifest does not have; add "
+                  "--builtins");
     } else if (!manifest_from_toml_file(options.manifest).preload.empty()) {
       note("[run_python] of the manifest has no effect without --builtins");
     }
@@ -218,7 +219,7 @@ struct Listening {
     for (const ListenAddress& address : addresses)
       if (!address.is_local() && !tokens.required())
         throw_error(ErrorKind::config,
-                    "--listen {}: whoever can reach that address could call tools. Give "
+                    "--listen {}: every program that can reach that address could call tools. Give "
                     "--token-file FILE, or listen on 127.0.0.1 or a Unix socket",
                     address.url(secure));
     if (!sockets.empty()) return;
@@ -228,7 +229,8 @@ struct Listening {
 
   std::vector<UniqueFd> sockets;
   std::vector<ListenAddress> addresses;
-  std::optional<SocketName> own_socket;  // its name is removed at the end, however that comes
+  // Its name is removed at the end, however that comes.
+  std::optional<SocketName> own_socket;
 };
 
 // Does what signals ask of a server. Is destroyed before the server.
@@ -269,7 +271,8 @@ struct Signals {
   Server& server;
   const std::chrono::milliseconds drain_time;
   Loop::Timer patience = {}, last = {};
-  int asked = 0;  // how often it was asked to stop
+  // How often it was asked to stop.
+  int asked = 0;
 };
 
 void tell_listening(const std::vector<ListenAddress>& addresses, bool secure) {

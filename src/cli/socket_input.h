@@ -1,4 +1,5 @@
-// A socket as the stdin of `brig run`: what programs give that were started by inetd, ssh or Node.js.
+// A socket as the stdin of `brig run`: what programs give that were started by inetd, ssh or
+// Node.js.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,9 @@
 
 namespace brig::cli {
 
-// The command gets a pipe, not the socket: that could be written to, sent descriptors by, or connected elsewhere. A
-// thread shows in the pipe what is in the socket, and takes out of the socket what the command has read: the
-// rest is there for whoever reads next.
+// The command gets a pipe, not the socket: that could be written to, sent descriptors by, or
+// connected elsewhere. A thread shows in the pipe what is in the socket, and takes out of the
+// socket what the command has read: the rest is there for whoever reads next.
 class SocketInput {
  public:
   // `socket` is borrowed. Throws Error: config for one that is no stream.
@@ -26,7 +27,8 @@ class SocketInput {
   void relay();
   // False if it is to stop.
   bool await_empty();
-  std::size_t unread() const;  // bytes in the pipe
+  // Bytes in the pipe.
+  std::size_t unread() const;
   void take_out(std::size_t unread);
 
   int socket_;

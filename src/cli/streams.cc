@@ -28,8 +28,9 @@ bool Passer::pass(int fd, std::string_view bytes) {
         std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
     pollfd wait[] = {{fd, POLLOUT, 0}, {cancel_, POLLIN, 0}};
     if (poll(wait, 2, static_cast<int>(std::clamp<long>(left, 0, 1 << 30))) <= 0)
-      return drop(fd, "the reader did not read in time");
-    if (!wait[0].revents) return drop(fd, "a signal came before the reader had read all of it");
+      return drop(fd, "the reader of the output did not read in time");
+    if (!wait[0].revents)
+      return drop(fd, "a signal came before its reader had read all of the output");
     const ssize_t size = write(fd, bytes.data(),
                                file ? bytes.size() : std::min<std::size_t>(bytes.size(), PIPE_BUF));
     if (size < 0 && errno == EINTR) continue;

@@ -74,7 +74,8 @@ void Tty::begin() {
 }
 
 Tty::~Tty() {
-  inside_.reset();  // the last one: the relay reads what is left, then the end
+  // The last one: the relay reads what is left, then the end.
+  inside_.reset();
   signal_event(stop_);
   thread_.join();
   if (raw_) tcsetattr(0, TCSANOW, &before_);
@@ -110,7 +111,8 @@ void Tty::relay() {
       if (size > 0) {
         write_all(outside_.get(), buffer, size, stop_.get());
       } else {
-        write_all(outside_.get(), "\4", 1, stop_.get());  // end of input, as a terminal says it
+        // End of input, as a terminal says it.
+        write_all(outside_.get(), "\4", 1, stop_.get());
         polls[1].fd = -1;
       }
     }

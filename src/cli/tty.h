@@ -9,8 +9,8 @@
 
 namespace brig::cli {
 
-// While it lives, the user's terminal (if stdin is one) is in raw mode and a thread relays both ways.
-// The destructor waits for the last output, ends the thread and restores the terminal.
+// While it lives, the user's terminal (if stdin is one) is in raw mode and a thread relays both
+// ways. The destructor waits for the last output, ends the thread and restores the terminal.
 class Tty {
  public:
   // With a pty of the host's.

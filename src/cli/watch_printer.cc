@@ -9,7 +9,8 @@ namespace brig::cli {
 
 namespace {
 
-constexpr std::size_t kMaxLine = 4096;  // a longer one is shown in parts
+// A longer one is shown in parts.
+constexpr std::size_t kMaxLine = 4096;
 constexpr const char* kNames[] = {"stdout", "stderr"};
 
 }  // namespace

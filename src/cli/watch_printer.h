@@ -26,9 +26,11 @@ class WatchPrinter {
 
   Passer& passer_;
   std::optional<std::chrono::system_clock::time_point> begin_;
-  std::string lines_;  // of the event at hand: one write for all
+  // Of the event at hand: one write for all.
+  std::string lines_;
   bool mute_ = false;
-  std::string rest_[2];  // of a line of stdout and of stderr that has not ended yet
+  // Of a line of stdout and of stderr that has not ended yet.
+  std::string rest_[2];
 };
 
 }  // namespace brig::cli

@@ -66,7 +66,8 @@ std::string wrong_words(const CLI::App& app, int argc, char** argv, const std::s
     if (option.find_first_not_of('-') == std::string_view::npos || word[0] != '-' ||
         asked.get_option_no_throw(option))
       continue;
-    if (word[1] != '-' && asked.get_option_no_throw(word.substr(0, 2))) continue;  // -mFILE
+    // -mFILE.
+    if (word[1] != '-' && asked.get_option_no_throw(word.substr(0, 2))) continue;
     if (i > 1 && asked.get_option_no_throw(argv[i - 1]) &&
         asked.get_option_no_throw(argv[i - 1])->get_items_expected_max() > 0)
       continue;  // the value of one

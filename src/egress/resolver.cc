@@ -18,18 +18,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Descriptor = boost::asio::posix::stream_descriptor;
 
-constexpr int kTimeoutMs = 2000;
+// Each try has twice the time of the one before.
+constexpr int kTimeoutMs = 1000;
 constexpr int kTries = 3;
 constexpr std::chrono::seconds kKept{30};
 constexpr std::size_t kMostKnown = 1024;
 constexpr std::size_t kMostAddresses = 32;
+
+constexpr const char* kSilent = "the host's name servers do not answer";
 
 std::string in_words(int status) {
   switch (status) {
     case ARES_ENODATA: return "the name has no address";
     case ARES_ENOTFOUND: return "no such name";
     case ARES_ETIMEOUT:
-    case ARES_ECONNREFUSED: return "the host's name servers do not answer";
+    case ARES_ECONNREFUSED: return kSilent;
     default: return std::string("looking up the name failed: ") + ares_strerror(status);
   }
 }
@@ -196,14 +199,14 @@ void Resolver::arm() {
   });
 }
 
-boost::asio::awaitable<Resolver::Answer> Resolver::resolve(const std::string& name) {
+boost::asio::awaitable<Resolver::Answer> Resolver::resolve(
+    const std::string& name, std::chrono::steady_clock::time_point deadline) {
   Answer none;
   none.why = stopped_ ? "the proxy is ending" : begin();
   if (!none.why.empty()) co_return none;
   const auto known = known_.find(name);
   if (known != known_.end() && Clock::now() < known->second.until) co_return known->second.answer;
   auto question = std::make_shared<Question>(loop_);
-  question->answered.expires_at(Clock::time_point::max());
   ares_addrinfo_hints hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -212,9 +215,15 @@ boost::asio::awaitable<Resolver::Answer> Resolver::resolve(const std::string& na
                    new std::shared_ptr<Question>(question));
   arm();
   boost::system::error_code ignored;
-  while (!question->done)
+  // on_answer() ends the wait.
+  question->answered.expires_at(deadline);
+  if (!question->done)
     co_await question->answered.async_wait(
         boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+  if (!question->done) {
+    none.why = kSilent;
+    co_return none;
+  }
   if (question->answer.why.empty() && question->kept.count() > 0) {
     if (known_.size() >= kMostKnown) known_.clear();
     known_[name] = {question->answer, Clock::now() + question->kept};

@@ -30,8 +30,10 @@ class Resolver {
     std::vector<Address> addresses;
     std::string why;  // If there are none: "no such name", "the name servers do not answer".
   };
-  // `name` is normal. What is found is kept for as long as its TTL says, 30 s at most.
-  boost::asio::awaitable<Answer> resolve(const std::string& name);
+  // `name` is normal. What is found is kept for as long as its TTL says, 30 s at most. Whatever the
+  // name servers do, the answer is there by `deadline`.
+  boost::asio::awaitable<Answer> resolve(const std::string& name,
+                                         std::chrono::steady_clock::time_point deadline);
 
   // Ends all questions; they have no answer.
   void stop();

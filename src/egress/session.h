@@ -44,7 +44,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool judge(const Target& target, const char* way);
   // Connects to the target, which has been judged. False: it failed, and the account says why.
   Task<bool> dial(const Target& target);
-  Task<bool> try_address(const Address& address, std::uint16_t port, bool is_last);
+  Task<bool> try_address(const Address& address, std::uint16_t port, Clock::time_point until);
   // Why the address of a name must not be dialled, or "".
   std::string why_not(const Address& address, std::uint16_t port) const;
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
@@ -36,12 +37,13 @@ std::string Session::why_not(const Address& address, std::uint16_t port) const {
 }
 
 Session::Task<bool> Session::dial(const Target& target) {
-  expire_in(kDial, "it did not answer within 10 s");
+  timer_.cancel();
+  const Clock::time_point deadline = Clock::now() + kDial;
   std::vector<Address> addresses;
   if (target.address) {
     addresses.push_back(*target.address);
   } else {
-    Resolver::Answer answer = co_await cell_->proxy().resolver().resolve(target.name);
+    Resolver::Answer answer = co_await cell_->proxy().resolver().resolve(target.name, deadline);
     if (over_) co_return false;
     if (!answer.why.empty()) {
       fail(answer.why);
@@ -60,18 +62,24 @@ Session::Task<bool> Session::dial(const Target& target) {
       co_return false;
     }
   }
-  for (std::size_t i = 0; i < addresses.size() && !over_; ++i)
-    if (co_await try_address(addresses[i], target.port, i + 1 == addresses.size())) {
-      noted_->address = addresses[i].text();
-      const auto& longest = cell_->settings().limits.connection_time;
-      timer_.cancel();
-      if (longest) end_after(life_, *longest, "limits.connection_time was over");
-      co_return true;
-    }
+  for (std::size_t i = 0; i < addresses.size() && !over_; ++i) {
+    const bool is_last = i + 1 == addresses.size();
+    const Clock::time_point until =
+        is_last ? deadline : std::min(deadline, Clock::now() + kOneOfSeveral);
+    const bool reached = co_await try_address(addresses[i], target.port, until);
+    if (!reached) continue;
+    noted_->address = addresses[i].text();
+    noted_->reason.clear();
+    noted_->verdict = Connection::Verdict::allowed;
+    const auto& longest = cell_->settings().limits.connection_time;
+    if (longest) end_after(life_, *longest, "limits.connection_time was over");
+    co_return true;
+  }
   co_return false;
 }
 
-Session::Task<bool> Session::try_address(const Address& address, std::uint16_t port, bool is_last) {
+Session::Task<bool> Session::try_address(const Address& address, std::uint16_t port,
+                                         Clock::time_point until) {
   sockaddr_storage place{};
   const socklen_t size = address.to_socket_address(port, place);
   error_code error;
@@ -91,14 +99,12 @@ Session::Task<bool> Session::try_address(const Address& address, std::uint16_t p
     co_return false;
   }
   boost::asio::steady_timer patience(cell_->proxy().loop());
-  if (!is_last) {
-    patience.expires_after(kOneOfSeveral);
-    patience.async_wait([self = shared_from_this(), socket](const error_code& stopped) {
-      if (stopped || self->over_ || self->host_.native_handle() != socket) return;
-      error_code ignored;
-      self->host_.cancel(ignored);
-    });
-  }
+  patience.expires_at(until);
+  patience.async_wait([self = shared_from_this(), socket](const error_code& stopped) {
+    if (stopped || self->over_ || self->host_.native_handle() != socket) return;
+    error_code ignored;
+    self->host_.cancel(ignored);
+  });
   co_await host_.async_wait(Tcp::socket::wait_write, redirect_error(use_awaitable, error));
   patience.cancel();
   if (over_) co_return false;

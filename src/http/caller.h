@@ -35,9 +35,11 @@ class Caller {
   // here, and counts it back.
   struct Holding {
     std::size_t connections = 0, bodies = 0, streams = 0, sessions = 0, jobs = 0, batches = 0;
-    std::size_t arguments = 0, results = 0;  // bytes, of jobs
+    // Bytes, of jobs.
+    std::size_t arguments = 0, results = 0;
   } holds;
-  bool alone = false;  // there are no other tokens, so it shares with no other caller
+  // There are no other tokens, so it shares with no other caller.
+  bool alone = false;
 
  private:
   double allowance_ = 0;

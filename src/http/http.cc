@@ -76,7 +76,8 @@ unsigned Request::count(std::string_view name) const {
 }
 
 unsigned Request::quality_of(std::string_view type) const {
-  const std::string family = std::string(type.substr(0, type.find('/') + 1)) + "*";  // "text/*"
+  // "text/*".
+  const std::string family = std::string(type.substr(0, type.find('/') + 1)) + "*";
   const std::array<std::string_view, 3> ranges{"*/*", family, type};
   // What is said of it most exactly holds.
   std::optional<unsigned> said[3];

@@ -13,7 +13,8 @@
 namespace brig::serve {
 
 struct Header {
-  std::string name, value;  // names of requests in lower case
+  // Names of requests in lower case.
+  std::string name, value;
 };
 
 struct Request {
@@ -22,7 +23,8 @@ struct Request {
   std::string query;   // without the '?'
   std::vector<Header> headers;
   std::string body;
-  std::string peer;  // "127.0.0.1:4711", or "unix"
+  // "127.0.0.1:4711", or "unix".
+  std::string peer;
   bool secure = false;
 
   // The first header of that name (in lower case), or null.

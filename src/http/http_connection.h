@@ -139,7 +139,8 @@ class Connection final : public AnyConnection,
     if (closed_) return;
     if (error) return drop();
     server_->counts.bytes_in += size;
-    if (closing_) {  // read on until the client has seen that the connection ends
+    // Read on until the client has seen that the connection ends.
+    if (closing_) {
       discarded_ += size;
       return discarded_ > kMostDiscarded ? drop() : read();
     }
@@ -184,7 +185,8 @@ class Connection final : public AnyConnection,
     exchange->request.peer = peer_;
     exchange->request.secure = kTls;
     exchange->head_only = exchange->request.method == "HEAD";
-    exchange->keep_alive = head.keep_alive && reader_.can_skip();  // in case it is refused
+    // In case it is refused.
+    exchange->keep_alive = head.keep_alive && reader_.can_skip();
     ++server_->counts.requests;
     exchange_ = exchange;
     bool wanted = false;
@@ -358,7 +360,8 @@ class Connection final : public AnyConnection,
   Share room_, own_room_;                   // of that body, among all bodies and among its caller's
   std::shared_ptr<HttpExchange> exchange_;  // the request that is being answered
   std::deque<std::string> out_;
-  std::size_t sent_ = 0;  // bytes sent of the first piece
+  // Bytes sent of the first piece.
+  std::size_t sent_ = 0;
   std::size_t unsent_ = 0, discarded_ = 0;
   std::size_t taken_ = 0;                 // since
   SteadyClock::time_point busy_since_{};  // there is something to send

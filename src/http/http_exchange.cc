@@ -59,7 +59,8 @@ void HttpExchange::respond(Response response) {
 void HttpExchange::begin(Response head) {
   if (begun_) return;
   begun_ = true;
-  if (old) keep_alive = false;  // only the end of the connection tells the end of the answer
+  // Only the end of the connection tells the end of the answer.
+  if (old) keep_alive = false;
   const auto connection = connection_.lock();
   if (!connection) return;
   connection->answers({&request, caller.get(), head.status, head.problem, head.noted});

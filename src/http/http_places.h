@@ -43,7 +43,8 @@ class Places {
   // checks.
   const std::size_t kept_;
   std::size_t strangers_ = 0, known_ = 0;
-  std::map<std::string, std::list<AnyConnection*>> origins_;  // oldest first
+  // Oldest first.
+  std::map<std::string, std::list<AnyConnection*>> origins_;
 };
 
 // Where a connection comes from, as far as it can't be forged: an address, the network of an IPv6

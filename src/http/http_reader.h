@@ -34,7 +34,8 @@ class HttpReader {
   struct Message {
     Request request;
     bool keep_alive = true;
-    bool old = false;  // HTTP/1.0
+    // HTTP/1.0.
+    bool old = false;
   };
 
   // After `head`: the request without its body. The caller may move it out; take() then returns the
@@ -71,7 +72,8 @@ class HttpReader {
   boost::beast::flat_buffer in_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   bool head_seen_ = false, awaits_continue_ = false;
-  std::uint64_t skip_ = 0;  // bytes that are still to come of a body that is passed over
+  // Bytes that are still to come of a body that is passed over.
+  std::uint64_t skip_ = 0;
   Message message_;
   Refusal refusal_;
 };

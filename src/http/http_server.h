@@ -29,7 +29,8 @@ struct HttpLimits {
 };
 
 struct TlsFiles {
-  std::string certificate, key;  // PEM; the certificate with its chain
+  // PEM; the certificate with its chain.
+  std::string certificate, key;
 };
 
 struct HttpCounts {
@@ -57,7 +58,8 @@ class HttpServer {
   void drop_if(const std::function<bool(const Request&)>& such);
   HttpCounts counts() const;
 
-  struct Impl;  // for the connections
+  // For the connections.
+  struct Impl;
 
  private:
   std::shared_ptr<Impl> impl_;

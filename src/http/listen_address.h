@@ -10,11 +10,14 @@ namespace brig::serve {
 
 // "127.0.0.1:7070", "[::1]:7070", ":7070" is refused (which address?), "unix:/run/brig.sock".
 struct ListenAddress {
-  std::string host;  // numeric
+  // Numeric.
+  std::string host;
   std::uint16_t port = 0;
-  std::string unix_path;  // or this
+  // Or this.
+  std::string unix_path;
 
-  bool is_local() const;  // loopback or a Unix socket
+  // Loopback or a Unix socket.
+  bool is_local() const;
   std::string url(bool tls) const;
 };
 // Both functions throw Error.

@@ -96,9 +96,11 @@ void check(Loop::Impl& impl) {
     impl.signals.async_wait([&](error_code error, int) { signal_heard = !error; });
     raise(SIGCONT);
   }
-  impl.context.run_for(std::chrono::seconds(2));  // mostly microseconds
+  // Mostly microseconds.
+  impl.context.run_for(std::chrono::seconds(2));
   impl.context.restart();
-  impl.context.poll();  // should this thread have slept for so long
+  // Should this thread have slept for so long.
+  impl.context.poll();
   impl.context.restart();
   impl.signals.clear();
   if (timer_heard && signal_heard) return;

@@ -34,7 +34,8 @@ class Loop {
   // From now on, signals of the process come to `job`.
   void on_signal(const std::vector<int>& signals, std::function<void(int)> job);
 
-  struct Impl;  // for http_server.cc
+  // For http_server.cc.
+  struct Impl;
   Impl& impl() { return *impl_; }
 
  private:

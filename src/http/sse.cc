@@ -1,6 +1,7 @@
 #include "http/sse.h"
 
 #include "json/json_line.h"
+#include "sandbox/event_json.h"
 
 namespace brig::serve {
 namespace {
@@ -24,8 +25,11 @@ void SseStream::send(std::string_view name, const std::string& data, bool must) 
     return;
   }
   if (lost_ > 0) {
-    const Json lost{{"kind", "lost"}, {"dropped", std::exchange(lost_, 0)}};
-    exchange_->write(sse_event("lost", lost.dump(), std::to_string(next_id_++)));
+    Event lost;
+    lost.kind = Event::Kind::lost;
+    lost.at = std::chrono::system_clock::now();
+    lost.dropped = std::exchange(lost_, 0);
+    exchange_->write(sse_event("lost", json_line(json_of(lost)), std::to_string(next_id_++)));
   }
   exchange_->write(sse_event(name, data, std::to_string(next_id_++)));
 }

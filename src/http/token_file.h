@@ -9,7 +9,8 @@
 namespace brig::serve {
 
 struct TokenTable {
-  std::string name, token, sha256;  // one of the two is empty
+  // One of the two is empty.
+  std::string name, token, sha256;
   std::vector<std::string> tools;
   double rate = 0;
   unsigned concurrency = 0;

@@ -6,8 +6,8 @@
 
 namespace brig {
 
-// Returns where the text stops being the same inside and outside of JSON: at a '"', a '\\', a control character,
-// or something that is not UTF-8; or `end`.
+// Returns where the text stops being the same inside and outside of JSON: at a '"', a '\\', a
+// control character, or something that is not UTF-8; or `end`.
 const char* plain_end(const char* at, const char* end);
 
 // What is wrong with a value of more than kMaxJsonDepth levels.

@@ -291,7 +291,7 @@ class FaultFinder final : public nlohmann::json_sax<Json> {
 };
 
 // nlohmann shows what it read last, and repeats it several times while it words the fault. For a
-// long text, only the position is told.
+// long text, only the position is reported.
 std::string why_not(std::string_view text, const char* at) {
   constexpr std::size_t kShort = 16 * 1024, kLongestFault = 400;
   if (text.size() > kShort)

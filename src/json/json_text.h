@@ -56,7 +56,8 @@ class JsonPieces {
  private:
   friend std::optional<JsonPieces> json_pieces(const Json& value, std::string& fault);
   struct Run {
-    std::size_t at;  // How much of text_ stands before the run.
+    // How much of text_ stands before the run.
+    std::size_t at;
     std::string_view bytes;
   };
   std::string text_;

@@ -49,7 +49,8 @@ unsigned json_types_of(const Json& value) {
     default: break;
   }
   if (value.is_number()) return is_integral(value) ? kNumber | kInteger : kNumber;
-  return 0;  // Binary and discarded values are not JSON.
+  // Binary and discarded values are not JSON.
+  return 0;
 }
 
 namespace {

@@ -64,7 +64,8 @@ class Schema {
   struct Node;
   class Compiler;
   class Checker;
-  std::vector<std::unique_ptr<Node>> nodes_;  // The first node is the root.
+  // The first node is the root.
+  std::vector<std::unique_ptr<Node>> nodes_;
 };
 
 }  // namespace brig

@@ -50,7 +50,7 @@ class Schema::Compiler {
     try {
       schema = &document_.at(Json::json_pointer(pointer));
     } catch (const Json::exception&) {
-      refuse(pointer, "a $ref leads here, but there is nothing");
+      refuse(pointer, "a $ref points here, but there is no schema here");
     }
     nodes_.push_back(std::make_unique<Node>());
     Node* node = nodes_.back().get();
@@ -67,7 +67,8 @@ class Schema::Compiler {
   std::size_t count(const std::string& pointer, const Json& value) const {
     if (!is_integral(value) || value < 0) refuse(pointer, "must be a whole number, not negative");
     if (!value.is_number_float()) return value.get<std::size_t>();
-    const double number = value.get<double>();  // 3.0, or more than any value can have
+    // 3.0, or more than any value can have.
+    const double number = value.get<double>();
     return number < 0x1p63 ? static_cast<std::size_t>(number) : SIZE_MAX;
   }
 
@@ -181,7 +182,8 @@ class Schema::Compiler {
     if (key == "$id" && !pointer.empty())
       refuse(at, "an $id below the root would change what references mean; it is not supported");
     if (std::find(std::begin(kNotes), std::end(kNotes), key) != std::end(kNotes)) return;
-    if (key.starts_with("x-")) return;  // notes of other programs, which check nothing
+    // Notes of other programs, which check nothing.
+    if (key.starts_with("x-")) return;
     const auto found = keywords().find(key);
     if (found != keywords().end()) return found->second(*this, node, at, value, depth);
     std::vector<std::string_view> candidates;

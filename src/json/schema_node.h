@@ -23,7 +23,8 @@ enum JsonType : unsigned {
 struct Schema::Node {
   using Ref = const Node*;
 
-  std::optional<bool> always;  // For the schemas `true` and `false`.
+  // For the schemas `true` and `false`.
+  std::optional<bool> always;
   Ref reference = nullptr;
   unsigned types = 0;                       // 0: any type.
   std::optional<std::vector<Json>> values;  // Of enum and const.

@@ -37,7 +37,8 @@ class SchemaPlace {
 
  private:
   static constexpr std::size_t kLongestName = 200;
-  const SchemaPlace* above_ = nullptr;  // Null: the value itself.
+  // Null: the value itself.
+  const SchemaPlace* above_ = nullptr;
   std::string_view name_;
   std::size_t index_ = 0;
 };

@@ -71,7 +71,7 @@ TEST(Schema, FetchesNothing) {
 }
 
 TEST(Schema, RefusesReferencesThatLeadNowhereOrRound) {
-  EXPECT_TRUE(contains(refused(R"({"$ref": "#/$defs/missing"})"), "there is nothing"));
+  EXPECT_TRUE(contains(refused(R"({"$ref": "#/$defs/missing"})"), "there is no schema here"));
   EXPECT_TRUE(contains(refused(R"({"$ref": "#"})"), "leads back"));
   EXPECT_TRUE(
       contains(refused(R"({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}})"),

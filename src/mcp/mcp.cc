@@ -13,8 +13,8 @@ namespace brig::serve {
 namespace {
 
 constexpr const char* kInstructions =
-    "Every call runs in a fresh, locked cell: nothing is kept between calls, and what a call may "
-    "use is fixed by the operator.";
+    "Every call runs in a fresh, locked cell: nothing is kept between calls, and the operator "
+    "decides what a call may use.";
 
 Json server_info() { return {{"name", "brig"}, {"title", "brig"}, {"version", BRIG_VERSION}}; }
 

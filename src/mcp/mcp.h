@@ -22,7 +22,8 @@ namespace brig::serve {
 
 inline constexpr const char* kModern = "2026-07-28";
 inline constexpr const char* kLatestLegacy = "2025-11-25";
-inline constexpr const char* kWithBatches = "2025-03-26";  // the only version with batches
+// The only version with batches.
+inline constexpr const char* kWithBatches = "2025-03-26";
 bool is_legacy_version(std::string_view version);
 // All supported versions, the newest first.
 Json spoken_versions();
@@ -77,9 +78,11 @@ struct McpSession {
   CallerPtr caller;
   std::string version = kLatestLegacy;
   LogLevel log_level = LogLevel::debug;
-  bool ready = false;  // the client has sent notifications/initialized
+  // The client has sent notifications/initialized.
+  bool ready = false;
   struct Running {
-    std::uint64_t call = 0;  // its number; 0: a subscription
+    // Its number; 0: a subscription.
+    std::uint64_t call = 0;
     McpReplyPtr reply;
     std::function<void()> stop;
   };
@@ -119,10 +122,12 @@ class Mcp {
   Loop& loop() { return loop_; }
 
  private:
-  struct Request;  // a request, taken apart
+  // A request, taken apart.
+  struct Request;
   Stop legacy(Request& request);
   Stop modern(Request& request);
-  Stop either(Request& request);  // the methods that both eras have
+  // The methods that both eras have.
+  Stop either(Request& request);
   void initialize(Request& request);
   void discover(Request& request);
   void list_tools(Request& request);
@@ -130,7 +135,8 @@ class Mcp {
   void list_resources(Request& request);
   void list_templates(Request& request);
   void read_resource(Request& request);
-  struct ToolCall;  // a tools/call that has no answer yet, or is a task
+  // A tools/call that has no answer yet, or is a task.
+  struct ToolCall;
   using ToolCallPtr = std::shared_ptr<ToolCall>;
   Stop call_tool(Request& request);
   // Sets `found`. Null: this caller has no such tool.

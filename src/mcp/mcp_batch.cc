@@ -46,7 +46,8 @@ class BatchAnswers {
   }
 
   const McpReplyPtr reply;
-  std::size_t open = 1;  // requests without an answer, and the reading of the batch
+  // Requests without an answer, and the reading of the batch.
+  std::size_t open = 1;
 
  private:
   void append(std::string_view line) {
@@ -104,7 +105,8 @@ bool Mcp::batch(Json messages, const McpOrigin& origin, const McpReplyPtr& reply
       add(*wrong);
       continue;
     }
-    if (!message.contains("method")) continue;  // an answer, to nothing that was asked
+    // An answer, to nothing that was asked.
+    if (!message.contains("method")) continue;
     if (!message.contains("id")) {
       notification(message, origin);
       continue;

@@ -13,7 +13,7 @@ namespace {
 
 using Part = ResultContent::Part;
 
-constexpr std::size_t kMostFilesTold = 32, kMostDisplaysShown = 32;
+constexpr std::size_t kMostFilesShown = 32, kMostDisplaysShown = 32;
 
 ResultContent::Text plain_text(std::string label, std::string name, std::string text) {
   ResultContent::Text made;
@@ -119,12 +119,12 @@ const Json* list_in(const Json& output, const char* key) {
 }
 
 void add_images(ResultContent& content, const Json& images) {
-  std::size_t told = 0, more = 0;
+  std::size_t shown = 0, more = 0;
   for (const Json& image : images) {
     const std::string *data = text_in(image, "data"), *type = text_in(image, "mime_type"),
                       *path = text_in(image, "path");
     if (!data || !type) continue;
-    if (told++ < kMostFilesTold)
+    if (shown++ < kMostFilesShown)
       content.add_image(path ? *path : "image", *type, *data);
     else
       ++more;
@@ -135,9 +135,9 @@ void add_images(ResultContent& content, const Json& images) {
 void add_files(ResultContent& content, const Json& output) {
   if (const Json* images = list_in(output, "images")) add_images(content, *images);
   if (const Json* files = list_in(output, "files")) {
-    std::size_t told = 0;
+    std::size_t shown = 0;
     for (const Json& file : *files)
-      if (told++ < kMostFilesTold) content.add_file(file);
+      if (shown++ < kMostFilesShown) content.add_file(file);
   }
   if (const Json* more = list_in(output, "files_left_out"))
     for (const Json& each : *more)
@@ -157,7 +157,8 @@ std::vector<Output> pieces_of(const Output& stream, const std::vector<std::uint6
   const std::size_t cut = stream.truncated ? std::min(stream.cut, all.size()) : all.size();
   const std::uint64_t gap = stream.truncated ? stream.total - all.size() : 0;
   std::vector<Output> pieces(places.size() + 1);
-  if (!is_valid_utf8(all)) {  // it is shown as one note: the displays come after it
+  // It is shown as one note: the displays come after it.
+  if (!is_valid_utf8(all)) {
     pieces[0] = stream;
     return pieces;
   }

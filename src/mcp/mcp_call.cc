@@ -13,18 +13,21 @@ namespace brig::serve {
 struct Mcp::ToolCall {
   Json id;
   McpReplyPtr reply;
-  McpSessionPtr session;  // null: stateless, over HTTP
+  // Null: stateless, over HTTP.
+  McpSessionPtr session;
   CallerPtr caller;
   bool modern = false;
   std::shared_ptr<const Tool> tool;
-  bool own = false;  // it is run_command or run_python
+  // It is run_command or run_python.
+  bool own = false;
   std::string trace;
   McpView view;
   std::shared_ptr<McpCommentary> commentary;
 
   // What a task needs. `wish`: the client asked for one, in 2025-11-25.
   std::optional<TaskWish> wish;
-  std::size_t size = 0;  // of the arguments, as text
+  // Of the arguments, as text.
+  std::size_t size = 0;
   AcceptedCall accepted;
   bool runs = false;     // or it waits for its turn
   bool left = false;     // the client does not wait for the answer any more
@@ -65,9 +68,11 @@ std::shared_ptr<const Tool> Mcp::look_up(CallRequest& call, const McpOrigin& ori
 
 bool Mcp::prepare_commentary(Request& request, ToolCall& call) {
   call.commentary = std::make_shared<McpCommentary>(request.reply, call.tool->name);
-  if (call.wish) return true;  // its request is answered before anything can be told
+  // Its request is answered before anything can be reported.
+  if (call.wish) return true;
   if (const Json* token = request.meta("progressToken"); token) {
-    if (token->is_string() && !is_short_text(*token)) {  // each message has it
+    // Each message has it.
+    if (token->is_string() && !is_short_text(*token)) {
       request.fail(rpc::kInvalidParams, "progressToken must not be longer than 1024 bytes");
       return false;
     }
@@ -160,12 +165,12 @@ bool Mcp::become_task(ToolCall& call) {
   if (call.session) call.session->running.erase(call.id.dump());
   call.commentary->finish();
   const Job& made = *jobs_.look(*id, kind, *call.caller);
-  Json told = task_told(*id, made, made.began);
+  Json task = task_json(*id, made, made.began);
   if (call.modern) {
-    told["resultType"] = "task";
-    call.answer(std::move(told));
+    task["resultType"] = "task";
+    call.answer(std::move(task));
   } else {
-    call.answer({{"task", std::move(told)}});
+    call.answer({{"task", std::move(task)}});
   }
   return true;
 }
@@ -218,8 +223,8 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
   }
   if (!refusal) {
     auto started = service_.start(std::move(call_request), observer_of(call));
-    if (auto* told = std::get_if<Refusal>(&started))
-      refusal = std::move(*told);
+    if (auto* refused = std::get_if<Refusal>(&started))
+      refusal = std::move(*refused);
     else
       call->accepted = std::get<AcceptedCall>(std::move(started));
   }
@@ -235,7 +240,8 @@ Mcp::Stop Mcp::start_call(Request& request, CallRequest call_request, const Tool
     return {};
   }
   if (call->wish) {
-    become_task(*call);  // there is room: it was looked for
+    // There is room: it was looked for.
+    become_task(*call);
     return {};
   }
   if (call->session)

@@ -38,7 +38,8 @@ void McpCommentary::progress(double fraction, const std::string& text) {
   if (token_.is_null() || !(fraction > last_)) return;
   last_ = fraction;
   Json params{{"progressToken", token_}, {"progress", fraction}};
-  if (fraction <= 1) params["total"] = 1;  // a heartbeat after the last word goes beyond
+  // A heartbeat after the last word goes beyond.
+  if (fraction <= 1) params["total"] = 1;
   if (!text.empty() && is_valid_utf8(text)) params["message"] = text;
   reply_->notify(rpc::notification("notifications/progress", std::move(params)));
 }

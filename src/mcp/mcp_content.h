@@ -41,7 +41,8 @@ class ResultContent {
   // One of several parts, in order: an image, or a text with the resources that belong to it.
   struct Part {
     std::optional<Text> text = {};
-    std::optional<Resource> image = {};  // its bytes as base64
+    // Its bytes as base64.
+    std::optional<Resource> image = {};
     std::vector<Resource> links = {};
   };
   void add_parts(std::vector<Part> parts);
@@ -72,7 +73,8 @@ class ResultContent {
 
   const McpView& view_;
   std::size_t left_ = view_.text, beside_ = kMostBesideText;
-  const Output* linked_ = nullptr;  // parts of it were cut
+  // Parts of it were cut.
+  const Output* linked_ = nullptr;
   bool message_is_shown_ = false;
   Json blocks_ = Json::array();
 };

@@ -16,7 +16,8 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kMostSessions = 10'000, kMostOfOne = 2000;
-constexpr std::size_t kMostEnded = 1000, kSessionId = 32;  // digits
+// Digits.
+constexpr std::size_t kMostEnded = 1000, kSessionId = 32;
 constexpr std::chrono::hours kIdle{1};
 // Until an answer that has not come becomes a stream. In a session soon: a stream can be resumed.
 constexpr std::chrono::seconds kPatience{5}, kPatienceInSession{1}, kKeepAlive{15};
@@ -26,7 +27,8 @@ void answer(Exchange& exchange, const Json& message, unsigned status,
   exchange.respond({status, "application/json", json_line(message), std::move(headers)});
 }
 
-// JSON, if the answer is all there is to say; a stream of events if something comes before it, or it takes long.
+// JSON, if the answer is all there is to say; a stream of events if something comes before it, or
+// it takes long.
 class HttpReply final : public McpReply {
  public:
   // `open`: makes a stream that the client can come back to; null where there are none.
@@ -82,7 +84,7 @@ class HttpReply final : public McpReply {
   Loop::Timer timer_;
 };
 
-// The stream of what is told without being asked.
+// The stream of notifications that no request asked for.
 class ListenReply final : public McpReply {
  public:
   explicit ListenReply(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
@@ -146,9 +148,10 @@ void McpHttp::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
 void McpHttp::post(const ExchangePtr& exchange, const CallerPtr& caller) {
   Request& request = exchange->request;
   if (!request.is_json())
-    return exchange->respond(problem(415, "", "the body of a message is application/json"));
+    return exchange->respond(problem(415, "", "Content-Type must be application/json"));
   if (!request.accepts("application/json") && !request.accepts("text/event-stream"))
-    return exchange->respond(problem(406, "", "answers are application/json or text/event-stream"));
+    return exchange->respond(
+        problem(406, "", "Accept must allow application/json or text/event-stream"));
   std::string fault;
   auto message = json_taken_from(std::move(request.body), fault);
   if (!message)
@@ -291,7 +294,8 @@ McpHttp::Sessions::iterator McpHttp::forget(Sessions::iterator session) {
   return sessions_.erase(session);
 }
 
-// What is told without being asked; or, with the id of an event, the rest of an answer whose stream was lost.
+// Notifications that no request asked for; or, with the id of an event, the rest of an answer whose
+// stream was lost.
 void McpHttp::get(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (!exchange->request.accepts("text/event-stream"))
     return exchange->respond(problem(406, "", "Accept must allow text/event-stream."));
@@ -309,9 +313,9 @@ void McpHttp::get(const ExchangePtr& exchange, const CallerPtr& caller) {
 
 void McpHttp::tools_changed() {
   ++changes_;
-  const Json told = rpc::notification("notifications/tools/list_changed", Json::object());
+  const Json changed = rpc::notification("notifications/tools/list_changed", Json::object());
   const auto all = listeners_;
-  for (const McpReplyPtr& each : all) static_cast<ListenReply&>(*each).send(told, list_id());
+  for (const McpReplyPtr& each : all) static_cast<ListenReply&>(*each).send(changed, list_id());
 }
 
 void McpHttp::listen(const ExchangePtr& exchange, const McpSessionPtr& session) {

@@ -44,7 +44,8 @@ class McpHttp {
   Mcp& mcp_;
   McpStreams streams_;
   Sessions sessions_;
-  std::deque<Key> ended_;  // the last ids that DELETE has ended: they are not accepted again
+  // The last ids that DELETE has ended: they are not accepted again.
+  std::deque<Key> ended_;
   // The version of the list of tools, as the id of an event: a client that comes back with another
   // id has missed a change.
   const std::string list_;

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cell/report_json.h"
 #include "json/json_line.h"
 #include "json/json_text.h"
 #include "mcp/mcp.h"
 #include "mcp/mcp_builtin.h"
 #include "mcp/mcp_content.h"
 #include "mcp/mcp_tool.h"
-#include "service/event_json.h"
 
 namespace brig::serve {
 namespace {
@@ -135,7 +135,7 @@ Json mcp_result(ToolResult result, const Tool* tool, bool builtin, const McpView
     content.add_note(std::move(text));
   }
   if (!result.report.violations.empty())
-    meta["brig/violations"] = data_of(result.report.violations);
+    meta["brig/violations"] = json_of(result.report.violations);
   answer["content"] = content.taken();
   answer["_meta"] = std::move(meta);
   return answer;

@@ -274,8 +274,9 @@ TEST(McpResult, ViolationsAreNeverCutAway) {
   ToolResult result;
   result.report.outcome = Outcome::exit;
   result.report.exit_code = 1;
-  result.report.violations = {{.code = "network.refused", .what = "socket(AF_INET)", .told = true},
-                              {.code = "syscall.refused", .what = "mount"}};
+  result.report.violations = {
+      {.code = "network.refused", .what = "socket(AF_INET)", .mentioned = true},
+      {.code = "syscall.refused", .what = "mount"}};
   const std::string told = sentence(result.report.violations[0]);
   result.error = result.report.message = "the command failed with exit code 1; " + told;
   result.report.out = stream_of(std::string(100'000, 'o'));

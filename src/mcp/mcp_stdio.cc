@@ -112,7 +112,8 @@ void McpStdio::take(std::string line) {
     return;
   }
   if (const auto wrong = shape_fault(*message)) return write(*wrong);
-  if (!message->contains("method")) return;  // an answer, though the server asked nothing
+  // An answer, though the server asked nothing.
+  if (!message->contains("method")) return;
   if (!message->contains("id")) return mcp_.notification(*message, origin_);
   const McpEra era = era_of(*message);
   mcp_.request(std::move(*message), era, origin_, std::make_shared<Reply>(*this));
@@ -123,7 +124,8 @@ void McpStdio::write(const Json& message) { write_line(json_line(message)); }
 void McpStdio::write_line(const std::string& line) {
   unsent_ += line;
   unsent_ += '\n';
-  if (unsent_.size() > kMostUnsent) return end();  // the client does not read
+  // The client does not read.
+  if (unsent_.size() > kMostUnsent) return end();
   flush();
 }
 

@@ -10,7 +10,8 @@ namespace brig::serve {
 namespace {
 
 constexpr std::chrono::seconds kStreamAlive{15};
-constexpr std::size_t kStreamId = 32;  // hexadecimal digits
+// Hexadecimal digits.
+constexpr std::size_t kStreamId = 32;
 
 }  // namespace
 
@@ -21,7 +22,8 @@ void McpStream::attach(const ExchangePtr& exchange, const std::vector<Header>& h
                        std::uint64_t after) {
   if (const ExchangePtr before = std::exchange(exchange_, nullptr)) before->end();
   exchange->begin(sse_head(headers));
-  // So that the client has an id to come back with. Older versions do not expect an event without a message.
+  // So that the client has an id to come back with. Older versions do not expect an event without a
+  // message.
   if (after == 0 && session->version >= kLatestLegacy)
     exchange->write("id: " + event_id(0) + "\ndata:\n\n");
   exchange_ = exchange;
@@ -75,7 +77,8 @@ void McpStream::keep(std::string data) {
   Kept event{next_, std::move(data)};
   write(event);
   if (!owner_ || !owner_->make_room(session->caller, event.data.size())) {
-    if (!over_) ++next_;  // lost, as any notification may be
+    // Lost, as any notification may be.
+    if (!over_) ++next_;
     return;
   }
   ++next_;

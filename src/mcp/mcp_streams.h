@@ -54,7 +54,8 @@ class McpStream : public std::enable_shared_from_this<McpStream> {
   void write(const Kept& event);
   std::string event_id(std::uint64_t number) const { return id + "-" + std::to_string(number); }
 
-  McpStreams* owner_;  // null: it is not kept any more
+  // Null: it is not kept any more.
+  McpStreams* owner_;
   Loop& loop_;
   ExchangePtr exchange_;
   Loop::Timer keep_alive_;

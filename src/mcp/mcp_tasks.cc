@@ -68,20 +68,20 @@ std::optional<TaskWish> task_wish_of(const Json& task) {
   return TaskWish{milliseconds(std::max(1LL, static_cast<long long>(std::min(wanted, kDay))))};
 }
 
-Json task_told(const std::string& id, const Job& job, std::chrono::steady_clock::time_point now) {
+Json task_json(const std::string& id, const Job& job, std::chrono::steady_clock::time_point now) {
   const bool legacy = job.kind == JobKind::legacy_task;
   const milliseconds age = age_of(job, now);
-  Json told{{"taskId", id}, {"status", status_of(job)}};
+  Json task_form{{"taskId", id}, {"status", status_of(job)}};
   if (const std::string message = message_of(job); !message.empty())
-    told["statusMessage"] = message;
-  told["createdAt"] = time_text(job.created);
-  told["lastUpdatedAt"] = time_text(job.changed);
+    task_form["statusMessage"] = message;
+  task_form["createdAt"] = time_text(job.created);
+  task_form["lastUpdatedAt"] = time_text(job.changed);
   // The protocol counts it from the creation. A task is kept while it runs, and for `kept` after
   // its end.
-  told[legacy ? "ttl" : "ttlMs"] = (age + job.kept).count();
-  told[legacy ? "pollInterval" : "pollIntervalMs"] =
+  task_form[legacy ? "ttl" : "ttlMs"] = (age + job.kept).count();
+  task_form[legacy ? "pollInterval" : "pollIntervalMs"] =
       std::clamp(age / 2, kShortestPoll, kLongestPoll).count();
-  return told;
+  return task_form;
 }
 
 // tasks/get and tasks/cancel; tasks/update in 2026-07-28, tasks/result in 2025-11-25.
@@ -126,13 +126,13 @@ Mcp::Stop Mcp::ask_task(Request& request) {
     else
       request.answer(Json::object());
   } else {
-    Json told = task_told(task, *job, std::chrono::steady_clock::now());
-    if (!request.modern || told["status"] != "completed") {
-      request.answer(std::move(told));
+    Json task_form = task_json(task, *job, std::chrono::steady_clock::now());
+    if (!request.modern || task_form["status"] != "completed") {
+      request.answer(std::move(task_form));
       return {};
     }
-    told["resultType"] = "complete";
-    std::string text = json_line(told);
+    task_form["resultType"] = "complete";
+    std::string text = json_line(task_form);
     text.back() = ',';
     text.append("\"result\":").append(job->result).append("}");
     request.reply->answer_text(request.id, rpc::result_line(request.id, text));
@@ -147,7 +147,7 @@ void Mcp::cancel_task(Request& request, const std::string& task, const Job& job)
                         fmt::format("The task can't be cancelled: it is {}.", status_of(job)));
   jobs_.end(task);
   request.answer(request.modern ? Json::object()
-                                : task_told(task, job, std::chrono::steady_clock::now()));
+                                : task_json(task, job, std::chrono::steady_clock::now()));
 }
 
 // Waits for the end of the task, and answers as tools/call would have.

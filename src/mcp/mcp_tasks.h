@@ -26,12 +26,13 @@ bool declares_tasks(const Json* client_capabilities);
 
 // What `params.task` of a tools/call of 2025-11-25 asks for.
 struct TaskWish {
-  std::chrono::milliseconds kept{0};  // 0: as long as the server likes
+  // 0: as long as the server likes.
+  std::chrono::milliseconds kept{0};
 };
 // Nothing if it is malformed.
 std::optional<TaskWish> task_wish_of(const Json& task);
 
 // The task in the form of tasks/get, without the result of one that is done.
-Json task_told(const std::string& id, const Job& job, std::chrono::steady_clock::time_point now);
+Json task_json(const std::string& id, const Job& job, std::chrono::steady_clock::time_point now);
 
 }  // namespace brig::serve

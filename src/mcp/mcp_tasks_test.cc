@@ -23,7 +23,7 @@ struct TaskAsTold : testing::Test {
     job.was_cancelled = cancelled;
   }
   Json told(std::chrono::milliseconds later = 0ms) const {
-    return task_told("t1", job, now + later);
+    return task_json("t1", job, now + later);
   }
   std::string status() const { return told()["status"]; }
 

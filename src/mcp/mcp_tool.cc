@@ -44,14 +44,14 @@ bool can_connect(const Policy& policy) {
   return policy.network == Network::host || policy.network.mode == Network::proxy;
 }
 
-// `told`: the tool's own hints. A built-in tool does whatever its caller says, so it has MCP's
+// `own`: the tool's own hints. A built-in tool does whatever its caller says, so it has MCP's
 // defaults.
-Json hints_of(const ToolAnnotations& told, const Policy& policy) {
+Json hints_of(const ToolAnnotations& own, const Policy& policy) {
   const bool changes = can_write(policy) || can_connect(policy);
-  return {{"readOnlyHint", told.read_only || !changes},
-          {"destructiveHint", told.destructive && changes},
-          {"idempotentHint", told.idempotent || !changes},
-          {"openWorldHint", told.open_world && can_connect(policy)}};
+  return {{"readOnlyHint", own.read_only || !changes},
+          {"destructiveHint", own.destructive && changes},
+          {"idempotentHint", own.idempotent || !changes},
+          {"openWorldHint", own.open_world && can_connect(policy)}};
 }
 
 constexpr std::size_t kMostPaths = 3;

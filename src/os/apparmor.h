@@ -9,7 +9,8 @@ namespace brig {
 struct AppArmorPlaces {
   std::string proc = "/proc";
   std::string profiles = "/etc/apparmor.d";
-  std::string program;  // Empty: this process's program.
+  // Empty: this process's program.
+  std::string program;
 };
 
 // Since 23.10, Ubuntu keeps programs without a profile that allows `userns` from using user

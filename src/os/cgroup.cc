@@ -94,7 +94,8 @@ std::string start_time(const std::string& pid) {
   const std::size_t paren = text.rfind(')');
   if (paren == std::string::npos) return "";
   const auto fields = split(std::string_view(text).substr(paren + 1), ' ');
-  return fields.size() > 19 ? std::string(fields[19]) : "";  // Field 22, starttime.
+  // Field 22, starttime.
+  return fields.size() > 19 ? std::string(fields[19]) : "";
 }
 
 // True only if that is certain: a base taken for stale would be removed before its owner has put
@@ -139,7 +140,8 @@ void remove_stale(const std::string& parent) {
     const std::size_t dash = rest.find('-'), second = rest.find('-', dash + 1);
     if (second == std::string::npos) continue;
     if (!has_ended(rest.substr(0, dash), rest.substr(dash + 1, second - dash - 1))) continue;
-    remove_base(parent + "/" + name);  // The kernel refuses this if anything lives in it.
+    // The kernel refuses this if anything lives in it.
+    remove_base(parent + "/" + name);
   }
 }
 
@@ -277,7 +279,8 @@ static void make_v1(const CgroupLimits& limits, const Mounted& mounts, const std
       const std::string base = point + *own + "/" + name;
       auto same = std::find_if(layout.hierarchies.begin(), layout.hierarchies.end(),
                                [&](const auto& tree) { return tree.base == base; });
-      if (same == layout.hierarchies.end()) {  // cpu and cpuacct are often one hierarchy.
+      // cpu and cpuacct are often one hierarchy.
+      if (same == layout.hierarchies.end()) {
         if (!limits.single) remove_stale(point + *own);
         if (mkdir(base.c_str(), 0755) != 0) {
           layout.why_not = fmt::format("mkdir {}: {}", base, errno_text(errno));

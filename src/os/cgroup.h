@@ -15,9 +15,11 @@ namespace brig {
 
 struct CgroupLimits {
   std::uint64_t memory = 0;
-  std::uint64_t processes = 0;  // Tasks, including brig's own in the slot.
+  // Tasks, including brig's own in the slot.
+  std::uint64_t processes = 0;
   std::optional<double> cpus;
-  bool count_cpu = false;  // Whether the tree's CPU time must be readable.
+  // Whether the tree's CPU time must be readable.
+  bool count_cpu = false;
   // For a single cell: `base` is that cell's own cgroup, with the settings written, and brig
   // removes no stale cgroups.
   bool single = false;
@@ -30,7 +32,8 @@ struct CgroupHierarchy {
     bool optional = false;
   };
   std::string base;
-  const char* entrance = "";  // A process enters by writing "0" to this file.
+  // A process enters by writing "0" to this file.
+  const char* entrance = "";
   std::vector<Setting> settings;
   bool has_pids = false;
   bool has_memory = false;

@@ -113,7 +113,8 @@ CleanSpawn::start(void* argument) noexcept {
   // Moves the descriptors out of the way of 0 to 4 first, and then into place.
   for (int i = 0; result >= 0 && i < 4; ++i) {
     result = raw_call(SYS_fcntl, sources[i], F_DUPFD_CLOEXEC, 5);
-    if (result == -EINVAL) result = -EMFILE;  // The error where the limit is below that number.
+    // The error where the limit is below that number.
+    if (result == -EINVAL) result = -EMFILE;
     high[i] = static_cast<int>(result);
   }
   for (int i = 0; result >= 0 && i < 5; ++i)

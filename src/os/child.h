@@ -64,7 +64,8 @@ class CleanSpawn {
   int fds_[2];
   const char* doing_ = "execveat";
   int error_ = 0;
-  int running_ = 1;  // The kernel clears this when the child has left this process's memory.
+  // The kernel clears this when the child has left this process's memory.
+  int running_ = 1;
   void* stack_ = nullptr;
   Child child_;
 };

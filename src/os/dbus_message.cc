@@ -81,7 +81,8 @@ void DbusWriter::signature(std::string_view value) {
 
 std::string to_bytes(const DbusCall& call) {
   DbusWriter writer;
-  writer.byte('l');  // Little-endian.
+  // Little-endian.
+  writer.byte('l');
   writer.byte(DbusMessage::call);
   writer.byte(0);  // No flags: the call wants a reply.
   writer.byte(1);  // The version of the protocol.

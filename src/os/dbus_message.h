@@ -26,7 +26,8 @@ class DbusWriter {
   void array(std::size_t alignment, Fill fill) {
     number(0);
     const std::size_t length_at = bytes_.size() - 4;
-    pad(alignment);  // Not part of the array's length, and present even if the array is empty.
+    // Not part of the array's length, and present even if the array is empty.
+    pad(alignment);
     const std::size_t first = bytes_.size();
     fill();
     put(length_at, static_cast<std::uint32_t>(bytes_.size() - first));
@@ -43,7 +44,8 @@ class DbusWriter {
 struct DbusCall {
   std::uint32_t serial = 1;
   std::string_view path, interface, member, destination, signature;
-  std::string body;  // From a DbusWriter.
+  // From a DbusWriter.
+  std::string body;
 };
 std::string to_bytes(const DbusCall& call);
 

@@ -100,7 +100,8 @@ bool lends_memory() { return BRIG_LENDS_MEMORY; }
 void settle_in_lent_memory() {
 #if BRIG_RSEQ
   if (!&__rseq_size || !&__rseq_offset || __rseq_size == 0) return;
-  constexpr unsigned kSize = 32;  // The size of the first version, which every kernel accepts.
+  // The size of the first version, which every kernel accepts.
+  constexpr unsigned kSize = 32;
   char* thread;
   asm("mov %%fs:0, %0" : "=r"(thread));
   syscall(SYS_rseq, thread + __rseq_offset, kSize, 0, RSEQ_SIG);

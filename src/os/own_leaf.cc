@@ -13,7 +13,8 @@
 namespace brig {
 namespace {
 
-constexpr const char* kMount = "/sys/fs/cgroup";  // systemd always has it there.
+// systemd always has it there.
+constexpr const char* kMount = "/sys/fs/cgroup";
 
 // systemd 251 and later mark it for everybody, older ones only for root. All give the directory to
 // the service's user.
@@ -28,7 +29,8 @@ bool is_given_away(const std::string& path) {
 }  // namespace
 
 bool move_into_own_leaf() {
-  std::string own = read_text("/proc/self/cgroup");  // "0::/path\n" if there is no version 1.
+  // "0::/path\n" if there is no version 1.
+  std::string own = read_text("/proc/self/cgroup");
   if (own.rfind("0::/", 0) != 0 || own.find('\n') != own.size() - 1) return false;
   own = kMount + own.substr(3, own.size() - 4);
   if (own == std::string(kMount) + "/" || !is_given_away(own)) return false;

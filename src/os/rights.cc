@@ -66,11 +66,13 @@ bool has_root_rights() {
 
 bool is_the_machines_root() {
   if (geteuid() != 0) return false;
-  const std::string map = read_text("/proc/self/uid_map");  // "inside outside count"
+  // "inside outside count".
+  const std::string map = read_text("/proc/self/uid_map");
   const char* at = map.c_str();
   char* end = nullptr;
   const bool maps_root = std::strtoul(at, &end, 10) == 0 && end != at;
-  return !maps_root || std::strtoul(end, nullptr, 10) == 0;  // Unreadable counts as root.
+  // Unreadable counts as root.
+  return !maps_root || std::strtoul(end, nullptr, 10) == 0;
 }
 
 }  // namespace brig

@@ -81,7 +81,8 @@ struct Statx {
 };
 static_assert(sizeof(Statx) == 256);
 inline constexpr uint32_t kStatxBasic = 0x7ff;
-inline constexpr uint64_t kStatxMountRoot = 0x2000;  // Linux 5.8
+// Linux 5.8.
+inline constexpr uint64_t kStatxMountRoot = 0x2000;
 // Of the path itself, also if it is a symlink.
 inline int statx(const char* path, uint32_t mask, Statx* info) {
   return static_cast<int>(syscall(SYS_statx, AT_FDCWD, path,

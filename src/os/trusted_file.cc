@@ -23,7 +23,8 @@
 namespace brig {
 namespace {
 
-constexpr std::size_t kMostFields = 7;  // Of a line of /etc/passwd.
+// Of a line of /etc/passwd.
+constexpr std::size_t kMostFields = 7;
 
 // Calls `action` with the fields of each line of /etc/passwd or /etc/group.
 template <typename Action>

@@ -55,7 +55,8 @@ std::string distrust(const Ownership& file, const Ownership& directory, Consent 
 
 struct FileRequest {
   std::string path;
-  std::string_view what;  // "manifest", for messages.
+  // "manifest", for messages.
+  std::string_view what;
   Consent consent = Consent::named;
   // For a file that brig found: how to name it, "--manifest ./brig.toml".
   std::string_view how_to_name = {};

@@ -118,7 +118,7 @@ class Manager {
       fail(errno_text(errno));
   }
 
-  // EXTERNAL: the kernel has told the peer who this process is. The user id is sent as text, in
+  // EXTERNAL: the peer knows this process from the kernel. The user id is sent as text, in
   // hexadecimal.
   void log_in() {
     std::string line("\0AUTH EXTERNAL ", 15);
@@ -161,7 +161,8 @@ std::string start_scope(const std::string& unit, pid_t pid) {
     // Otherwise systemd would list a scope that failed for ever.
     body.text("inactive-or-failed");
   });
-  body.array(8, [] {});  // No other units.
+  // No other units.
+  body.array(8, [] {});
   return to_bytes({.serial = 1,
                    .path = "/org/freedesktop/systemd1",
                    .interface = "org.freedesktop.systemd1.Manager",

@@ -14,7 +14,8 @@ namespace brig {
 // Writes the pieces one after the other. False on failure; errno is set, and some of the data may
 // have been written.
 inline bool write_all(int file, std::span<const std::string_view> pieces) {
-  std::size_t written = 0;  // Bytes of the first piece that are already written.
+  // Bytes of the first piece that are already written.
+  std::size_t written = 0;
   while (!pieces.empty()) {
     constexpr std::size_t kMost = 64;
     static_assert(kMost <= IOV_MAX);

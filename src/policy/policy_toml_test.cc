@@ -70,8 +70,8 @@ TEST(PolicyToml, NamesPresetsAndVariablesToUnset) {
       contains(fault("preset = ['fortran']"), "known presets: node, python, rust, go, java, git"));
   EXPECT_TRUE(contains(fault("preset = ['node:private']"),
                        "after a preset's name, only ':shared' is allowed"));
-  EXPECT_TRUE(
-      contains(fault("preset = ['git:shared']"), "'git:shared': has no cache to share; say 'git'"));
+  EXPECT_TRUE(contains(fault("preset = ['git:shared']"),
+                       "'git:shared': has no cache to share; write 'git'"));
   EXPECT_TRUE(contains(fault("preset = 'node'"), "expected an array of names such as [\"node\"]"));
   EXPECT_TRUE(contains(fault("presets = ['node']"), "did you mean 'preset'?"));
   EXPECT_TRUE(contains(fault("environment.unset = ['A=B']"),

@@ -249,10 +249,10 @@ std::optional<std::string> preset_fault(const std::string& entry) {
   const Asked asked = asked_of(entry);
   const Preset* preset = find_preset(asked.name);
   if (preset && asked.shared && preset->shared.empty())
-    return fmt::format("has no cache to share; say '{}'", asked.name);
+    return fmt::format("has no cache to share; write '{}'", asked.name);
   if (preset && asked.shared && cache_of(asked.name).empty())
     return fmt::format(
-        "needs HOME or XDG_CACHE_HOME, for the place of its cache; set one, or say '{}'",
+        "needs HOME or XDG_CACHE_HOME as the place of its cache; set one, or write '{}'",
         asked.name);
   if (preset) return std::nullopt;
   std::vector<std::string_view> known;
@@ -285,7 +285,7 @@ Policy whole_policy(Policy policy) {
     if (policy.isolation == Isolation::process)
       throw_error(ErrorKind::unsupported,
                   "preset: '{}' needs a floor that can give a cell a path to write; use isolation "
-                  "= \"jail\" or \"landlock\", or say '{}'",
+                  "= \"jail\" or \"landlock\", or write '{}'",
                   entry, asked.name);
     make_cache(asked.name);
   }

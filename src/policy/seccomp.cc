@@ -224,7 +224,7 @@ void refuse_reaching_out(FilterBuilder& builder, const std::vector<std::string>&
 }
 
 // What a tool would leave to the next one in its room, and what could reach a room from outside.
-// The init compares its own limits, too; but what it refuses is told.
+// The init compares its own limits, too; but what it refuses is reported.
 void watch_over_room(FilterBuilder& builder) {
   constexpr scmp_datum_t kAll = 0xffffffffu, kInit = 1;
   const auto init = [](unsigned argument) {

@@ -57,7 +57,8 @@ Sandbox::Impl::~Impl() {
 }
 
 void Sandbox::Impl::later(std::function<void()> job, bool is_long) {
-  if (is_long && long_jobs_.post(job)) return;  // without that thread, other jobs wait for it
+  // Without that thread, other jobs wait for it.
+  if (is_long && long_jobs_.post(job)) return;
   const std::lock_guard lock(mutex_);
   jobs_.push_back(std::move(job));
   wake_.notify_all();
@@ -81,7 +82,8 @@ void Sandbox::Impl::work() {
     lock.unlock();
     for (std::function<void()>& job : jobs) {
       job();
-      job = nullptr;  // it may hold a Warden, which must be destroyed here and not under the lock
+      // It may hold a Warden, which must be destroyed here and not under the lock.
+      job = nullptr;
     }
     until = admission_->expire(Clock::now());
     lock.lock();
@@ -140,7 +142,8 @@ SandboxState Sandbox::state() const {
   SandboxState state;
   state.running = impl_->admission_->running();
   state.waiting = impl_->admission_->waiting();
-  std::set<const Warden*> seen;  // tools share them
+  // Tools share them.
+  std::set<const Warden*> seen;
   const std::lock_guard lock(impl_->mutex_);
   for (const auto& [name, prepared] : impl_->prepared_)
     if (seen.insert(prepared->warden.get()).second) state.ready += prepared->warden->ready();

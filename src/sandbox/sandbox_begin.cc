@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string told(const std::vector<SchemaFault>& faults) {
+std::string message_of(const std::vector<SchemaFault>& faults) {
   std::string text = "the arguments do not fit the tool: ";
   for (const SchemaFault& fault : faults) {
     if (&fault != &faults.front()) text += "; ";
@@ -118,7 +118,8 @@ std::string pass_arguments(SandboxCall& call, Json arguments) {
   const Tool& tool = *call.tool->tool;
   if (arguments.is_null()) arguments = Json::object();
   if (tool.options.coerce) call.tool->input.coerce(arguments);
-  if (const auto faults = call.tool->input.check(arguments); !faults.empty()) return told(faults);
+  if (const auto faults = call.tool->input.check(arguments); !faults.empty())
+    return message_of(faults);
   if (call.tool->command) {
     call.request.command.argv = call.tool->command->expand(arguments);
     return "";

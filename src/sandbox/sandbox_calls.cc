@@ -29,7 +29,8 @@ void Sandbox::Impl::request_progress(SandboxCall& call) {
 
 OutputCallback Sandbox::Impl::output_publisher(const SandboxCall& call) {
   return [this, &call](Stream stream, std::string_view text) {
-    if (!watchers_.any()) return;  // a watcher may come while the call runs
+    // A watcher may come while the call runs.
+    if (!watchers_.any()) return;
     Event event = event_of(call, Event::Kind::output);
     event.stream = stream;
     event.text = text;
@@ -240,7 +241,8 @@ Sandbox::Impl::Calls::iterator Sandbox::Impl::add(const std::shared_ptr<SandboxC
 }
 
 void Sandbox::Impl::remove(Calls::iterator entry) {
-  std::shared_ptr<SandboxCall> last;  // released outside the lock: it may hold the last of a Warden
+  // Released outside the lock: it may hold the last of a Warden.
+  std::shared_ptr<SandboxCall> last;
   const std::lock_guard lock(mutex_);
   last = std::move(entry->second);
   // An event that was signalled is not reused.
@@ -259,7 +261,8 @@ void Sandbox::Impl::set_ticket(SandboxCall& call, std::uint64_t ticket) {
     deadlines_ = true;
     wake_.notify_all();
   }
-  if (cancelled) admission_->cancel(ticket);  // it was cancelled before it had a ticket
+  // It was cancelled before it had a ticket.
+  if (cancelled) admission_->cancel(ticket);
 }
 
 void Sandbox::Impl::stop(SandboxCall& call, bool at_once) {

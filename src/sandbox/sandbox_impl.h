@@ -33,7 +33,8 @@ struct PreparedTool {
   std::optional<CommandTemplate> command;
   std::shared_ptr<Warden> warden;
   Limits limits;
-  std::vector<std::string> unset;  // variables that no argument of a call can bring back
+  // Variables that no argument of a call can bring back.
+  std::vector<std::string> unset;
 };
 
 // One call, from the request to the result.
@@ -54,7 +55,8 @@ struct SandboxCall {
   std::uint64_t warden_call = 0;  // of call_async, while it runs
   UniqueFd cancel_event;          // of call, while it runs
   bool cancelled = false, at_once = false;
-  bool over = false;  // its result is there: nothing is left to cancel
+  // Its result is there: nothing is left to cancel.
+  bool over = false;
 };
 
 struct Sandbox::Impl {
@@ -99,7 +101,8 @@ struct Sandbox::Impl {
   void load(const Tool& any, const std::string& title, Tools& tools);
   void load_all(const Toolbox& toolbox);
 
-  void work();  // the Sandbox's own thread: results of call_async, deadlines of waiting calls
+  // The Sandbox's own thread: results of call_async, deadlines of waiting calls.
+  void work();
   void later(std::function<void()> job, bool is_long);
   // Held while a thread, perhaps another Sandbox's, starts a call: the call may be over, and off
   // the list, before the thread is done with this object.
@@ -111,26 +114,31 @@ struct Sandbox::Impl {
   // one.
   const std::shared_ptr<Admission> admission_;
 
-  std::mutex changing_;  // one change of toolbox or policy at a time
+  // One change of toolbox or policy at a time.
+  std::mutex changing_;
   Tools tools_;
   Policy policy_;
   std::shared_ptr<const Functions> functions_;
   std::shared_ptr<HostCopy> host_copy_;
   std::vector<std::pair<ZygoteKey, std::shared_ptr<Warden>>> wardens_;
-  std::map<std::string, LoadedLibrary> libraries_;  // by path
+  // By path.
+  std::map<std::string, LoadedLibrary> libraries_;
 
-  mutable std::mutex mutex_;  // all below
+  // Guards everything below.
+  mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const PreparedTool>> prepared_;
   std::vector<std::string> sources_;
   Calls calls_;
   std::vector<UniqueFd> idle_events_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
-  bool deadlines_ = false;  // a call with a deadline waits
+  // A call with a deadline waits.
+  bool deadlines_ = false;
   bool stopping_ = false;
   unsigned deciding_ = 0;
   OwnThread thread_;
-  Worker long_jobs_;  // their own thread, so that they delay no other job
+  // Their own thread, so that they delay no other job.
+  Worker long_jobs_;
 };
 
 // sandbox_result.cc: turns a cell's result into a tool's. Lets go of the cell's workspace.

@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 #include "base/time_text.h"
+#include "cell/report_json.h"
+#include "json/json_line.h"
 #include "json/json_text.h"
 #include "sandbox/sandbox_impl.h"
 
@@ -11,7 +13,7 @@ namespace {
 // Replaces the message by words that are not the cell's: it no longer mentions any violation.
 void set_message(Report& report, std::string message) {
   report.message = std::move(message);
-  for (Violation& each : report.violations) each.told = false;
+  for (Violation& each : report.violations) each.mentioned = false;
 }
 
 void fail(ToolResult& result, Outcome outcome, std::string message) {
@@ -125,7 +127,7 @@ namespace {
 // Everything except the report, without the closing brace.
 std::string head_of(const ToolResult& result) {
   const auto quoted = [](const std::string& text, bool is_there = true) {
-    return is_there ? Json(text).dump(-1, ' ', false, Json::error_handler_t::replace) : "null";
+    return is_there ? json_line(text) : "null";
   };
   std::string fault;
   return fmt::format(
@@ -134,7 +136,7 @@ std::string head_of(const ToolResult& result) {
       quoted(result.call_id), result.ok(), json_text(result.output, fault).value_or("null"),
       quoted(result.error, !result.ok()), quoted(result.error_type, !result.error_type.empty()),
       quoted(result.traceback, !result.traceback.empty()), result.denied(),
-      quoted(result.error, result.denied()), static_cast<double>(result.duration.count()) / 1000,
+      quoted(result.error, result.denied()), milliseconds_of(result.duration),
       time_text(result.started_at));
 }
 

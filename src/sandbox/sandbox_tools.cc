@@ -76,7 +76,8 @@ std::shared_ptr<Warden> Sandbox::Impl::warden_for(const Tool& tool, Policy polic
     list_paths(policy.files.read, tool.python->read);
     origin.payload = tool.python->payload;
   }
-  policy.limits.named = false;  // A Sandbox asks for a cgroup in any case.
+  // A Sandbox asks for a cgroup in any case.
+  policy.limits.named = false;
   const ZygoteKey key{runtime, std::move(policy)};
   const auto found = std::find_if(wardens_.begin(), wardens_.end(),
                                   [&](const auto& each) { return each.first == key; });
@@ -126,7 +127,8 @@ void Sandbox::Impl::install(Tools tools) {
       return functions_ && found != functions_->end() && found->second == each.second;
     };
     if (std::all_of(functions->begin(), functions->end(), is_known)) {
-      if (functions_) *functions = *functions_;  // all functions of the copy, used or not
+      // All functions of the copy, used or not.
+      if (functions_) *functions = *functions_;
     } else {
       // The copy is made before anything here starts a thread.
       host_copy_ = std::make_shared<HostCopy>([&] { serve_functions(*functions); });
@@ -172,7 +174,8 @@ void Sandbox::Impl::load_all(const Toolbox& toolbox) {
     all.emplace(tool->name, tool);
     functions |= static_cast<bool>(tool->call);
   }
-  if (functions) {  // first, since this must fork; the other tools can be called meanwhile
+  // First, since this must fork; the other tools can be called meanwhile.
+  if (functions) {
     Tools first = all;
     first.insert(tools_.begin(), tools_.end());
     install(std::move(first));
@@ -270,12 +273,12 @@ namespace {
 
 // Whether clients see no difference. What a function does can't be compared.
 bool is_same(const Tool& a, const Tool& b) {
-  const auto told = [](const Tool& tool) {
+  const auto published = [](const Tool& tool) {
     const ToolAnnotations& is = tool.options.annotations;
     return std::tie(tool.description, tool.input_schema, tool.output_schema, tool.argv,
                     is.read_only, is.destructive, is.idempotent, is.open_world);
   };
-  return told(a) == told(b);
+  return published(a) == published(b);
 }
 
 }  // namespace

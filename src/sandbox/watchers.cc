@@ -92,7 +92,8 @@ class Watchers::Buffered : public Watch {
   std::deque<std::pair<std::shared_ptr<const Event>, std::uint64_t>> events_;
   std::uint64_t dropped_ = 0;
   bool ended_ = false;
-  UniqueFd readable_;  // made by descriptor()
+  // Made by descriptor().
+  UniqueFd readable_;
 };
 
 void Watchers::publish(Event event) {

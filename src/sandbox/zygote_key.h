@@ -9,7 +9,8 @@
 namespace brig {
 
 struct ZygoteKey {
-  std::string runtime;  // "function", "command", "library PATH", a Python runtime's own, ...
+  // "function", "command", "library PATH", a Python runtime's own, ...
+  std::string runtime;
   Policy policy;
 
   bool operator==(const ZygoteKey&) const = default;

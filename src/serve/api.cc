@@ -9,8 +9,9 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "http/sse.h"
+#include "sandbox/event_json.h"
 #include "serve/embedded.h"
-#include "service/event_json.h"
+#include "service/old_names.h"
 #include "service/problem.h"
 #include "service/run_request.h"
 #include "tool/tool_formats.h"
@@ -86,7 +87,8 @@ std::optional<Response> problem_of(const ToolResult& result) {
 
 void Api::handle(const ExchangePtr& exchange, const CallerPtr& caller) {
   std::vector<std::string> parts;
-  std::string_view rest = std::string_view(exchange->request.path).substr(3);  // "/v1"
+  // "/v1".
+  std::string_view rest = std::string_view(exchange->request.path).substr(3);
   while (rest.starts_with('/')) {
     rest.remove_prefix(1);
     const std::size_t end = std::min(rest.find('/'), rest.size());
@@ -148,11 +150,8 @@ void Api::show_capabilities(const ExchangePtr& exchange) {
 void Api::list_tools(const ExchangePtr& exchange, const CallerPtr& caller) {
   Json list = Json::array();
   for (const auto& tool :
-       service_.tools(*caller, exchange->request.parameter("query").value_or(""))) {
-    Json form = tool_as_json(*tool);
-    if (form["output_schema"].is_null()) form.erase("output_schema");
-    list.push_back(std::move(form));
-  }
+       service_.tools(*caller, exchange->request.parameter("query").value_or("")))
+    list.push_back(tool_as_json(*tool));
   exchange->respond(json_response({{"tools", std::move(list)}}));
 }
 
@@ -186,7 +185,8 @@ void Api::run(const ExchangePtr& exchange, const CallerPtr& caller) {
   if (id.is_string()) request.call_id = id.get<std::string>();
   if (const std::string fault = read_limits(limits, request.limits); !fault.empty())
     return exchange->respond(problem(422, "invalid-arguments", fault));
-  request.arguments = std::move(*body);  // the tool's own schema checks the rest
+  // The tool's own schema checks the rest.
+  request.arguments = std::move(*body);
   start(exchange, std::move(request));
 }
 
@@ -231,7 +231,9 @@ void Api::stream(const ExchangePtr& exchange, CallRequest request) {
     begin();
     const bool may_be_lost =
         event.kind == Event::Kind::output || event.kind == Event::Kind::progress;
-    out->stream->send(to_string(event.kind), data_of(event), !may_be_lost);
+    Json data = json_of(event);
+    add_old_names(data);
+    out->stream->send(to_string(event.kind), data, !may_be_lost);
   };
   observer.on_done = [out, begin, exchange](const ToolResult& result) {
     if (!out->stream)

@@ -34,7 +34,8 @@ class Api {
   Service& service_;
   Jobs& jobs_;
   std::function<Json(const Caller&)> status_;
-  std::string capabilities_;  // JSON, once they are known
+  // JSON, once they are known.
+  std::string capabilities_;
   Worker worker_;
 };
 

@@ -9,7 +9,8 @@ namespace brig::serve {
 std::string_view openapi_text();
 
 struct EmbeddedFile {
-  std::string_view name, type, bytes, packed;  // `packed` is the file in gzip format
+  // `packed` is the file in gzip format.
+  std::string_view name, type, bytes, packed;
 };
 // The files of the console, by name; "index.html" is its page.
 std::span<const EmbeddedFile> console_files();

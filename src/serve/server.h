@@ -41,11 +41,13 @@ class Server {
   std::map<CallerPtr, std::string> status_events_;
   std::chrono::steady_clock::time_point status_at_{};
   Gate gate_;
-  Jobs jobs_;  // of the HTTP API and of MCP
+  // Of the HTTP API and of MCP.
+  Jobs jobs_;
   Api api_;
   Mcp mcp_;
   McpHttp mcp_http_;
-  HttpServer http_;  // last: what it serves outlives it
+  // Last: what it serves outlives it.
+  HttpServer http_;
 };
 
 }  // namespace brig::serve

@@ -44,7 +44,8 @@ void notify_manager(const std::string& state) {
   const std::size_t size = std::strlen(path);
   if (size >= sizeof name.sun_path) return;
   std::memcpy(name.sun_path, path, size);
-  if (path[0] == '@') name.sun_path[0] = '\0';  // an abstract one
+  // An abstract one.
+  if (path[0] == '@') name.sun_path[0] = '\0';
   const UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   (void)!sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL,
                 reinterpret_cast<const sockaddr*>(&name),

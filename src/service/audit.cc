@@ -47,7 +47,8 @@ Audit::~Audit() {
 
 bool Audit::write(std::string line) {
   if (fd_ < 0) return true;
-  if (path_.empty()) line = printable_json(line);  // stderr may be a terminal
+  // stderr may be a terminal.
+  if (path_.empty()) line = printable_json(line);
   line.push_back('\n');
   // While nothing can be written, running calls still end: their lines are kept for later.
   const bool kept = unwritten_.size() < kMostUnwritten && bytes_ + line.size() <= kMostBytes;
@@ -67,7 +68,8 @@ bool Audit::works() { return flush(); }
 bool Audit::flush() {
   const bool works = try_flush();
   const int reason = errno;
-  if (path_.empty() || works == !failing_) return works;  // a failing stderr can't be reported
+  // A failing stderr can't be reported.
+  if (path_.empty() || works == !failing_) return works;
   failing_ = !works;
   if (failing_)
     std::fprintf(stderr,

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "cell/report_json.h"
 #include "service/run_command.h"
 #include "service/run_python.h"
 
@@ -11,11 +11,11 @@ namespace brig::serve {
 namespace {
 
 void add_stream(Json& output, const std::string& name, const Output& stream) {
-  if (is_valid_utf8(stream.bytes))
-    output[name] = stream.bytes;
-  else
-    output[name + "_base64"] = base64(stream.bytes);
-  if (stream.truncated) output[name + "_total"] = stream.total;
+  add_bytes(output, name, stream.bytes);
+  if (!stream.truncated) return;
+  output[name + "_bytes"] = stream.total;
+  // The name before 0.2; until 0.3.
+  output[name + "_total"] = stream.total;
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ Builtins make_builtins(const Policy& policy, const SandboxOptions& options,
   try {
     made.sandbox = std::make_shared<Sandbox>(builtin_tools(true, preload), policy, options);
   } catch (const Error& error) {
-    if (!preload.empty()) throw;  // an operator who names modules for it needs it
+    // An operator who names modules for it needs it.
+    if (!preload.empty()) throw;
     // Without an interpreter, or with one that won't start under this policy, run_command is still
     // useful. If it can't start either, this throws the reason.
     made.sandbox = std::make_shared<Sandbox>(builtin_tools(false, preload), policy, options);

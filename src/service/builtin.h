@@ -22,7 +22,8 @@ std::vector<std::string> preload_of(std::vector<std::string> named,
 
 struct Builtins {
   std::shared_ptr<Sandbox> sandbox;
-  std::string missing;  // why there is no run_python; empty if there is
+  // Why there is no run_python; empty if there is.
+  std::string missing;
   Policy policy;
 };
 

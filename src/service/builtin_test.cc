@@ -64,7 +64,8 @@ TEST(BuiltIn, ACommandsOutputIsWhatItWrote) {
   report.err.total = 9;
   made({{"command", "a"}}).output(result, nullptr);
   EXPECT_EQ(result.output, Json::parse(R"({"exit_code": 3, "stdout": "out",
-                                           "stderr_base64": "/w==", "stderr_total": 9})"));
+                                           "stderr_base64": "/w==", "stderr_bytes": 9,
+                                           "stderr_total": 9})"));
   report.exit_code.reset();
   report.signal = 9;
   made({{"command", "a"}}).output(result, nullptr);

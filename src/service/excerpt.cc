@@ -31,7 +31,8 @@ std::string_view without_cut_start(std::string_view text) {
 
 // Without the line that was cut, if little is lost by that.
 std::string_view to_line_end(std::string_view text) {
-  const std::size_t end = text.rfind('\n') + 1;  // 0 if there is none
+  // 0 if there is none.
+  const std::size_t end = text.rfind('\n') + 1;
   return end > 0 && text.size() - end <= std::min(kNear, text.size() / 2) ? text.substr(0, end)
                                                                           : text;
 }
@@ -56,7 +57,8 @@ Ends narrowed(Ends ends, std::size_t most) {
   const std::size_t all = ends.head.size() + ends.tail.size();
   if (all <= most) return ends;
   const bool is_one = ends.missing == 0;
-  if (is_one) {  // it gets a gap
+  // It gets a gap.
+  if (is_one) {
     ends.tail = ends.head.substr(ends.head.size() / 2);
     ends.head.remove_suffix(ends.tail.size());
   }
@@ -130,7 +132,7 @@ std::vector<std::string> violation_lines(const Report& report, bool message_is_s
   std::vector<std::string> lines;
   std::size_t more = 0;
   for (const Violation& each : report.violations) {
-    if (each.told && message_is_shown) continue;
+    if (each.mentioned && message_is_shown) continue;
     if (lines.size() < kMostViolations)
       lines.push_back(fmt::format("{}: {}", printable(each.code), printable(sentence(each))));
     else

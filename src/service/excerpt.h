@@ -35,8 +35,8 @@ std::string kept_of(const Output& output);
 std::vector<std::size_t> shares_of(const std::vector<std::size_t>& sizes, std::size_t total);
 
 // What the policy refused in the call, one line each, for a model to read; at most eleven lines. If
-// the whole message of the report is shown, the violations that it mentions (Violation::told) are
-// left out.
+// the whole message of the report is shown, the violations that it mentions (Violation::mentioned)
+// are left out.
 std::vector<std::string> violation_lines(const Report& report, bool message_is_shown);
 
 }  // namespace brig::serve

@@ -122,7 +122,7 @@ TEST(McpText, ViolationsAreLinesAndNotTooMany) {
                        {.code = "syscall.refused", .what = "bpf"}};
   report.message = "the command failed; " + sentence(report.violations[0]);
   EXPECT_EQ(violation_lines(report, true).size(), 2u) << "anybody can say the same words";
-  report.violations[0].told = true;
+  report.violations[0].mentioned = true;
   ASSERT_EQ(violation_lines(report, true).size(), 1u);  // the message tells of the other
   EXPECT_NE(violation_lines(report, true)[0].find("bpf"), std::string::npos);
   EXPECT_EQ(violation_lines(report, false).size(), 2u) << "if it is shown";

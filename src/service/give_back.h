@@ -37,7 +37,8 @@ class GiveBack {
     return here * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   }
 
-  std::size_t least_ = 0;  // after the last time
+  // After the last time.
+  std::size_t least_ = 0;
   Loop::Timer timer_;
 };
 

@@ -42,7 +42,8 @@ class Handover {
   }
 
  private:
-  static constexpr std::size_t kFew = 128 * 1024;  // each is two bytes of text at least
+  // Each is two bytes of text at least.
+  static constexpr std::size_t kFew = 128 * 1024;
   static bool has_few(const Json& value, std::size_t& left) {
     if (!value.is_structured()) return true;
     if (value.size() > left) return false;

@@ -33,7 +33,8 @@ class History {
     std::string text;
   };
   struct Own {
-    std::deque<Entry> entries;  // oldest first; never empty
+    // Oldest first; never empty.
+    std::deque<Entry> entries;
     std::size_t bytes = 0;
   };
   void forget_one();

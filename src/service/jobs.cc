@@ -87,7 +87,8 @@ void Jobs::finish(const std::string& id, End end) {
   done.has_failed = end.has_failed;
   done.message = excerpt_of(end.message, kLongestMessage).text;
   done.result = std::move(end.result);
-  done.result.shrink_to_fit();  // what is counted is what is held
+  // What is counted is what is held.
+  done.result.shrink_to_fit();
   done.changed = std::chrono::system_clock::now();
   done.ended = std::chrono::steady_clock::now();
   bytes_ += done.result.size();

@@ -39,7 +39,8 @@ struct Job {
   std::string tool;
   AcceptedCall call;
   CallerPtr caller;
-  std::size_t size = 0;  // bytes of the request, which is held until the job is done
+  // Bytes of the request, which is held until the job is done.
+  std::size_t size = 0;
   std::chrono::milliseconds kept{0};
   std::chrono::system_clock::time_point created, changed;
   std::chrono::steady_clock::time_point began, ended;
@@ -78,7 +79,8 @@ class Jobs {
   std::optional<std::string> adopt(Job job);
   void receive(const std::string& id, const Event& event);
   struct End {
-    std::string result;  // JSON
+    // JSON.
+    std::string result;
     bool was_cancelled = false, has_failed = false;
     std::string message = {};
   };
@@ -115,7 +117,8 @@ class Jobs {
   Service& service_;
   const JobLimits limits_;
   std::map<std::string, Job> jobs_;
-  std::map<CallerPtr, std::list<std::string>> done_;  // oldest first; never empty
+  // Oldest first; never empty.
+  std::map<CallerPtr, std::list<std::string>> done_;
   // For jobs that are done: when each is forgotten, the next one first.
   std::set<std::pair<std::chrono::steady_clock::time_point, std::string>> expiries_;
   std::size_t bytes_ = 0, arguments_ = 0;

@@ -78,7 +78,8 @@ std::string ManifestWatch::watch(const std::vector<std::string>& paths, const ti
   std::set<std::string> directories;
   look(&directories);
   std::string fault = follow(directories);
-  loaded_ = look(nullptr);  // once more: from here on the kernel tells
+  // Once more: from here on the kernel tells.
+  loaded_ = look(nullptr);
   bool late = false;
   for (auto& [path, identity] : loaded_) {
     if (!is_after(identity.changed, loaded)) continue;

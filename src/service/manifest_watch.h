@@ -40,7 +40,8 @@ class ManifestWatch {
  private:
   struct Identity {
     dev_t device = 0;
-    ino_t inode = 0;  // 0: it is not there
+    // 0: it is not there.
+    ino_t inode = 0;
     off_t size = 0;
     timespec modified{}, changed{};
     bool is_same(const Identity& other) const;
@@ -63,7 +64,8 @@ class ManifestWatch {
   Files loaded_, seen_;
   std::set<int> watched_;
   bool checking_ = false;
-  std::chrono::steady_clock::time_point since_;  // of the first change that is not reported yet
+  // Of the first change that is not reported yet.
+  std::chrono::steady_clock::time_point since_;
   Loop::Timer soon_;
 };
 

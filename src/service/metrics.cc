@@ -140,7 +140,8 @@ struct Metrics::Impl {
       resident.Set(static_cast<double>(pages) * page);
     }
     if (DIR* const directory = opendir("/proc/self/fd")) {
-      double count = -1;  // its own
+      // Its own.
+      double count = -1;
       while (const dirent* each = readdir(directory)) count += each->d_name[0] != '.';
       closedir(directory);
       open_fds.Set(count);

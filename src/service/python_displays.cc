@@ -22,7 +22,8 @@ std::optional<std::size_t> size_of_form(const std::string& type, Json& form) {
   if (is_picture(type)) {
     if (!form.is_string()) return {};
     std::string& text = form.get_ref<std::string&>();
-    std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });  // as encoders break lines
+    // As encoders break lines.
+    std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });
     const auto bytes = base64_decoded(text);
     if (!bytes || image_type(*bytes) != type) return {};
   } else if (!form.is_string() && !is_json(type)) {

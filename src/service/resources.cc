@@ -67,7 +67,7 @@ McpResources::McpResources(Loop& loop, McpResourceLimits limits) : limits_(limit
       loop.every(std::chrono::seconds(10), [this] { expire(std::chrono::steady_clock::now()); });
 }
 
-Json McpResources::Entry::told() const {
+Json McpResources::Entry::description() const {
   return {{"uri", uri}, {"name", name}, {"mimeType", mime_type}, {"size", bytes.size()}};
 }
 
@@ -89,7 +89,7 @@ Json McpResources::keep(const CallerPtr& owner, const std::string& name, std::st
   share.bytes += entry.bytes.size();
   entries_.push_back(std::move(entry));
   by_uri_[entries_.back().uri] = std::prev(entries_.end());
-  return entries_.back().told();
+  return entries_.back().description();
 }
 
 bool McpResources::make_room(const CallerPtr& owner, std::size_t bytes) {
@@ -145,7 +145,7 @@ std::optional<Json> McpResources::list(const CallerPtr& owner, const std::string
     if (each->owner != owner) continue;
     more = list.size() == kResourcesPage;
     if (more) break;
-    list.push_back(each->told());
+    list.push_back(each->description());
   }
   return list;
 }

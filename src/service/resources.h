@@ -24,7 +24,8 @@ struct McpResourceLimits {
   std::chrono::seconds kept{600};
   std::size_t count = 10'000;
   std::size_t bytes = std::size_t{128} << 20;
-  std::size_t page = std::size_t{2} << 20;  // of one answer; up to twice that as JSON text
+  // Of one answer; up to twice that as JSON text.
+  std::size_t page = std::size_t{2} << 20;
 };
 
 class McpResources {
@@ -54,11 +55,13 @@ class McpResources {
   struct Entry {
     CallerPtr owner;
     std::string uri, name, mime_type, bytes;
-    bool is_text = false;  // computed once, since that reads all bytes
+    // Computed once, since that reads all bytes.
+    bool is_text = false;
     std::chrono::steady_clock::time_point at;
-    Json told() const;
+    Json description() const;
   };
-  using Entries = std::list<Entry>;  // oldest first
+  // Oldest first.
+  using Entries = std::list<Entry>;
   struct Share {
     std::size_t count = 0, bytes = 0;
   };

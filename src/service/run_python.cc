@@ -80,7 +80,8 @@ void present(ToolResult& result, const Workspace* workspace, const GivenFiles& g
     read_end(result, answer);
     if (result.ok()) output["value"] = std::move(answer["value"]);
   } else if (result.report.outcome == Outcome::tool_error) {
-    result.report.exit_code.reset();  // of the interpreter's process, not the code's
+    // Of the interpreter's process, not the code's.
+    result.report.exit_code.reset();
   }
   add_streams(output, result.report);
   if (answer.is_object()) add_displays(output, answer, result.report.out.total);

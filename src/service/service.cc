@@ -11,7 +11,6 @@
 #include "base/time_text.h"
 #include "json/json_line.h"
 #include "json/json_text.h"
-#include "service/event_json.h"
 #include "service/left_files.h"
 #include "service/manifest_watch.h"
 
@@ -19,7 +18,8 @@ namespace brig::serve {
 namespace {
 
 constexpr std::size_t kWatchBuffer = 2048, kMostAtOnce = std::size_t{1} << 20;
-constexpr std::size_t kMostInEvents = 4 * 1024;  // bytes of arguments
+// Bytes of arguments.
+constexpr std::size_t kMostInEvents = 4 * 1024;
 
 bool is_call_id(std::string_view id) {
   return id.size() <= kLongestCallId &&
@@ -59,7 +59,8 @@ Service::Service(Loop& loop, ServiceOptions options, Builtins builtins)
 
 Service::~Service() {
   handover_.close();
-  worker_.reset();  // a reload that is under way needs all the other members
+  // A reload that is under way needs all the other members.
+  worker_.reset();
   for (const auto& served : {builtins_, tools_})
     if (served) served->readable.reset();
 }
@@ -286,7 +287,12 @@ void Service::end(std::uint64_t number, ToolResult result) {
   metrics_.called(known ? call.summary.tool : "", result);
   record(call, result);
   keep(call, result);
-  if (!subscribers_->empty()) publish("finished", &call, call.summary.tool, data_of(result));
+  Event finished;
+  finished.kind = Event::Kind::finished;
+  finished.tool = call.summary.tool;
+  finished.call_id = call.summary.call_id;
+  finished.at = std::chrono::system_clock::now();
+  publish(finished, &call, &result);
   call.observer.on_done(std::move(result));
   call.served.reset();
   if (!retired_.empty()) sweep_retired();
@@ -304,7 +310,8 @@ SandboxState Service::state() const {
   for (const auto& served : {builtins_, tools_}) {
     if (!served) continue;
     const SandboxState state = served->sandbox->state();
-    sum.running = state.running;  // counts all sandboxes that share places
+    // Counts all sandboxes that share places.
+    sum.running = state.running;
     sum.waiting = state.waiting;
     sum.ready += state.ready;
   }

@@ -36,7 +36,8 @@
 namespace brig::serve {
 
 struct ServiceOptions {
-  std::string manifest;  // empty: none
+  // Empty: none.
+  std::string manifest;
   SandboxOptions sandbox;
   std::string audit = "none";
   ArgumentsShown arguments =
@@ -45,7 +46,8 @@ struct ServiceOptions {
   std::vector<std::string> preload;   // of run_python, beside what the manifest names
 };
 
-inline constexpr std::size_t kLongestCallId = 128;  // bytes
+// Bytes.
+inline constexpr std::size_t kLongestCallId = 128;
 
 // A sandbox that serves calls, and the watch of its events.
 struct ServedSandbox {
@@ -68,13 +70,15 @@ struct FoundTool {
 struct CallRequest {
   std::string tool;
   Json arguments = Json::object();
-  std::string call_id;  // empty: one is made, of 128 random bits
+  // Empty: one is made, of 128 random bits.
+  std::string call_id;
   CallerPtr caller;
   std::string session;    // of the caller's, or empty
   std::string peer, via;  // for the audit log: "127.0.0.1:4711", "mcp"
   Trace trace;
   CallLimits limits;
-  FoundTool found;  // if the tool was looked up before start() is called
+  // If the tool was looked up before start() is called.
+  FoundTool found;
 };
 
 // Why a request was refused and did not become a call.
@@ -83,7 +87,8 @@ struct Refusal {
   const char* name;  // "rate-limited"
   std::string detail;
   std::optional<std::chrono::milliseconds> retry_after = {};
-  bool noted = false;  // the audit log has it
+  // The audit log has it.
+  bool noted = false;
 };
 
 // A call that was accepted. Its id is the caller's name for it, and another caller may use the same
@@ -103,21 +108,25 @@ struct CallObserver {
 // An event for watchers of /events.
 struct Notice {
   std::string kind, call_id, tool;
-  CallerPtr caller;  // the caller whose call it is about; null: it is about no call
+  // The caller whose call it is about; null: it is about no call.
+  CallerPtr caller;
 
   // An admin receives everything, others only what is about their own calls and the tools that they
   // may call.
   bool is_for(const CallerPtr& watcher) const {
     return watcher->admin || (caller ? caller == watcher : tool.empty() || watcher->may_call(tool));
   }
-  std::string data;  // JSON, for however many watch
+  // JSON, for however many watch.
+  std::string data;
 };
 
 struct CallSummary {
   std::string call_id, tool, caller;
-  bool running = false;  // or it waits
+  // Or it waits.
+  bool running = false;
   std::chrono::system_clock::time_point since;
-  Json arguments = nullptr;  // as far as they are shown
+  // As far as they are shown.
+  Json arguments = nullptr;
 };
 
 class Service {
@@ -225,7 +234,8 @@ class Service {
   void end(std::uint64_t number, ToolResult result);
   void record(const ActiveCall& call, const ToolResult& result);
   void keep(const ActiveCall& call, const ToolResult& result);
-  void publish(const std::string& kind, const ActiveCall* call, const std::string& tool, Json data);
+  // `call`: the call that the event is about, or null. `result`: of a call that has ended.
+  void publish(const Event& event, const ActiveCall* call, const ToolResult* result = nullptr);
   // Replaces the manifest's tools, and the policy of the built-in ones; says what has changed.
   void swap_in(std::shared_ptr<ServedSandbox> next);
   void sweep_retired();
@@ -241,7 +251,8 @@ class Service {
   // what others have.
   std::map<std::uint64_t, ActiveCall> active_;
   std::uint64_t next_number_ = 1;
-  std::map<std::pair<const Caller*, std::string>, std::uint64_t> named_;  // by caller and id
+  // By caller and id.
+  std::map<std::pair<const Caller*, std::string>, std::uint64_t> named_;
   // Shared, so that a handle that outlives this object finds that they are gone.
   std::shared_ptr<std::list<Subscriber>> subscribers_;
   std::shared_ptr<std::list<std::function<void()>>> on_tools_;
@@ -250,7 +261,8 @@ class Service {
   Handover handover_;
   GiveBack give_back_;
   std::shared_ptr<ServedSandbox> builtins_, tools_;
-  std::vector<std::string> preloaded_;  // the modules that run_python has preloaded now
+  // The modules that run_python has preloaded now.
+  std::vector<std::string> preloaded_;
   timespec loaded_{};
   std::vector<std::string> may_help_;  // after a reload that failed: files and directories
   std::vector<std::shared_ptr<ServedSandbox>> retired_;  // until their last calls have ended

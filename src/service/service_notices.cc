@@ -1,9 +1,10 @@
 // What a Service reports: to callers about their own calls, and to watchers about everything.
 #include <charconv>
+#include <utility>
 
-#include "base/time_text.h"
 #include "json/json_line.h"
-#include "service/event_json.h"
+#include "sandbox/event_json.h"
+#include "service/old_names.h"
 #include "service/service.h"
 #include "tool/tool_formats.h"
 
@@ -16,7 +17,8 @@ std::shared_ptr<void> listed(const std::shared_ptr<std::list<Value>>& list, Valu
   return {nullptr, [weak = std::weak_ptr(list), entry = list->begin()](void*) {
             const auto held = weak.lock();
             if (!held) return;
-            const Value gone = std::move(*entry);  // the value may hold handles to this list
+            // The value may hold handles to this list.
+            const Value gone = std::move(*entry);
             held->erase(entry);
           }};
 }
@@ -34,10 +36,11 @@ void Service::receive(Event event) {
   if (event.dropped > 0) {
     Event lost;
     lost.kind = Event::Kind::lost;
-    lost.dropped = event.dropped;
+    lost.at = event.at;
+    lost.dropped = std::exchange(event.dropped, 0);
     for (auto& [id, call] : active_)
       if (call.observer.on_event) call.observer.on_event(lost);
-    publish("lost", nullptr, "", {{"dropped", event.dropped}});
+    publish(lost, nullptr);
   }
   switch (event.kind) {
     case Event::Kind::lost:
@@ -56,24 +59,21 @@ void Service::receive(Event event) {
   if (event.kind == Event::Kind::started) call.summary.running = true;
   if (call.observer.on_event) call.observer.on_event(event);
   if (subscribers_->empty()) return;
-  Json data = data_of(event);
-  if (event.kind == Event::Kind::queued && !call.summary.arguments.is_null())
-    data["arguments"] = call.summary.arguments;
-  publish(to_string(event.kind), &call, event.tool, std::move(data));
+  publish(event, &call);
 }
 
-void Service::publish(const std::string& kind, const ActiveCall* call, const std::string& tool,
-                      Json data) {
+void Service::publish(const Event& event, const ActiveCall* call, const ToolResult* result) {
   if (subscribers_->empty()) return;
-  data["kind"] = kind;
-  data["at"] = time_text(std::chrono::system_clock::now());
-  if (!tool.empty()) data["tool"] = tool;
-  Notice notice{kind, "", tool, nullptr, {}};
+  Json data = json_of(event);
+  Notice notice{to_string(event.kind), event.call_id, event.tool, nullptr, {}};
   if (call) {
-    data["call_id"] = notice.call_id = call->summary.call_id;
     data["caller"] = call->summary.caller;
     notice.caller = call->caller;
+    if (event.kind == Event::Kind::queued && !call->summary.arguments.is_null())
+      data["arguments"] = call->summary.arguments;
   }
+  if (result) add_end(data, *result);
+  add_old_names(data);
   notice.data = json_line(data);
   call_all(subscribers_, notice);
 }
@@ -87,7 +87,7 @@ std::shared_ptr<void> Service::on_tools_changed(std::function<void()> job) {
 }
 
 void Service::swap_in(std::shared_ptr<ServedSandbox> next) {
-  // What a client is told about a tool comes from its policy, too: its limits, and hints such as
+  // What a client reads about a tool comes from its policy, too: its limits, and hints such as
   // readOnlyHint.
   using Form = std::pair<Json, Policy>;
   std::map<std::string, Form> before, after;
@@ -105,18 +105,22 @@ void Service::swap_in(std::shared_ptr<ServedSandbox> next) {
   retired_.push_back(std::exchange(tools_, std::move(next)));
   sweep_retired();
   bool changed = false;
-  const auto note = [&](const char* kind, const std::string& tool) {
+  const auto note = [&](Event::Kind kind, const std::string& tool) {
     changed = true;
-    publish(kind, nullptr, tool, Json::object());
+    Event event;
+    event.kind = kind;
+    event.tool = tool;
+    event.at = std::chrono::system_clock::now();
+    publish(event, nullptr);
   };
   for (const auto& [name, form] : before)
-    if (!after.contains(name)) note("tool_removed", name);
+    if (!after.contains(name)) note(Event::Kind::tool_removed, name);
   for (const auto& [name, form] : after) {
     const auto found = before.find(name);
     if (found == before.end())
-      note("tool_added", name);
+      note(Event::Kind::tool_added, name);
     else if (found->second != form)
-      note("tool_updated", name);
+      note(Event::Kind::tool_updated, name);
   }
   if (!changed) return;
   call_all(on_tools_);

@@ -4,14 +4,17 @@
 
 #include "base/text.h"
 #include "base/time_text.h"
+#include "cell/report_json.h"
 #include "json/json_line.h"
-#include "service/event_json.h"
+#include "sandbox/event_json.h"
+#include "service/old_names.h"
 #include "service/service.h"
 
 namespace brig::serve {
 namespace {
 
-constexpr std::size_t kLongestPath = 200;  // of a request, in a line of the audit log
+// Of a request, in a line of the audit log.
+constexpr std::size_t kLongestPath = 200;
 // Bytes: arguments in a line of the audit log; what is kept of a call that has ended.
 constexpr std::size_t kMostInAudit = 64 * 1024, kMostOutputKept = 2 * 1024,
                       kMostOfACall = 16 * 1024;
@@ -94,25 +97,27 @@ void Service::record(const ActiveCall& call, const ToolResult& result) {
             {"arguments_sha256", call.arguments_hash},
             {"outcome", to_string(report.outcome)},
             {"duration_ms", milliseconds_of(result.duration)},
-            {"usage",
-             {{"cpu_ms", milliseconds_of(report.usage.cpu)},
-              {"memory_peak", report.usage.memory_peak},
-              {"stdout_bytes", report.out.total},
-              {"stderr_bytes", report.err.total}}},
-            {"span",
-             {{"trace_id", call.trace.trace_id},
-              {"span_id", call.trace.span_id},
-              {"queue_ms", milliseconds_of(report.steps.queue)},
-              {"dispatch_ms", milliseconds_of(report.steps.dispatch)},
-              {"run_ms", milliseconds_of(report.steps.run)},
-              {"teardown_ms", milliseconds_of(report.steps.teardown)}}}};
+            {"stdout_bytes", report.out.total},
+            {"stderr_bytes", report.err.total},
+            {"usage", json_of(report.usage)},
+            {"steps", json_of(report.steps)},
+            {"span", {{"trace_id", call.trace.trace_id}, {"span_id", call.trace.span_id}}}};
   if (!call.trace.parent_id.empty()) line["span"]["parent_id"] = call.trace.parent_id;
-  if (!report.violations.empty()) line["violations"] = data_of(report.violations);
+  if (!report.violations.empty()) line["violations"] = json_of(report.violations);
+  // Where these stood before 0.2; until 0.3.
+  add_old_names(line);
+  for (const char* stream : {"stdout_bytes", "stderr_bytes"}) {
+    Json old = line[stream];
+    line["usage"][stream] = std::move(old);
+  }
+  line["span"].update(line["steps"]);
   audit_.write(json_line(line));
 }
 
 void Service::keep(const ActiveCall& call, const ToolResult& result) {
-  Json data = data_of(result);
+  Json data = Json::object();
+  add_end(data, result);
+  add_old_names(data);
   data["call_id"] = call.summary.call_id;
   data["tool"] = call.summary.tool;
   data["caller"] = call.summary.caller;
@@ -128,7 +133,8 @@ void Service::keep(const ActiveCall& call, const ToolResult& result) {
   add_end("stdout_end", result.report.out.bytes);
   add_end("stderr_end", result.report.err.bytes);
   std::string text = json_line(data);
-  if (text.size() > kMostOfACall) {  // a long message, or many violations
+  // A long message, or many violations.
+  if (text.size() > kMostOfACall) {
     data["message"] = data["message"].get<std::string>().substr(0, kMostOutputKept);
     if (data["violations"].size() > kMostViolationsKept)
       data["violations"].erase(data["violations"].begin() + kMostViolationsKept,

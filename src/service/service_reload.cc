@@ -69,7 +69,8 @@ void Service::change_builtins(const Policy& policy) {
 void Service::reload(const std::function<void(std::string)>& done) {
   if (!has_manifest()) return done("the server was started without a manifest");
   if (reloading_) {
-    reload_again_ = true;  // the `done` of the running reload hears of this one too
+    // The `done` of the running reload hears of this one too.
+    reload_again_ = true;
     return;
   }
   reloading_ = true;

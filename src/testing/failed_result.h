@@ -3,7 +3,7 @@
 
 #include <brig/sandbox.h>
 
-namespace brig::serve {
+namespace brig {
 
 inline ToolResult failed() {
   using namespace std::chrono_literals;
@@ -22,4 +22,4 @@ inline ToolResult failed() {
   return result;
 }
 
-}  // namespace brig::serve
+}  // namespace brig

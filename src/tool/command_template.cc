@@ -62,7 +62,8 @@ CommandTemplate::CommandTemplate(const std::vector<std::string>& words,
 
 std::vector<std::string> CommandTemplate::expand(const Json& arguments) const {
   std::vector<std::string> result;
-  bool options = true;  // Whether a word that begins with '-' may be an option.
+  // Whether a word that begins with '-' may be an option.
+  bool options = true;
   for (const std::vector<Piece>& pieces : words_) {
     std::string word;
     bool given = false;

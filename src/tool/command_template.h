@@ -35,7 +35,8 @@ class CommandTemplate {
  private:
   struct Piece {
     bool placeholder;
-    std::string text;  // Literal text, or the parameter's name.
+    // Literal text, or the parameter's name.
+    std::string text;
   };
   std::vector<std::vector<Piece>> words_;
   Json defaults_;

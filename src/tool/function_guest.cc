@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "cell/answer.h"
 #include "helper/guest.h"
+#include "json/json_line.h"
 #include "json/json_text.h"
 #include "os/read.h"
 #include "os/write.h"
@@ -27,7 +28,8 @@ namespace {
 
 const Functions* g_functions = nullptr;
 int g_answer = -1;
-std::mutex g_sending;  // Threads of a tool may report progress at once.
+// Threads of a tool may report progress at once.
+std::mutex g_sending;
 
 // Sends a frame. The first of the pieces is room for the header.
 void send_frame(FrameKind kind, std::span<std::string_view> pieces) {
@@ -40,7 +42,8 @@ void send_frame(FrameKind kind, std::span<std::string_view> pieces) {
   constexpr int kPipe = 64 * 1024, kLargePipe = 1 << 20;
   if (header.size > kPipe) fcntl(g_answer, F_SETPIPE_SZ, kLargePipe);
   const std::lock_guard lock(g_sending);
-  (void)write_all(g_answer, pieces);  // If this fails, nobody listens any more.
+  // If this fails, nobody listens any more.
+  (void)write_all(g_answer, pieces);
 }
 
 // What the tool printed belongs to its call.
@@ -55,7 +58,7 @@ void send_error(const std::string& type, std::string message) {
   if (message.size() > kMaxMessage) message.resize(kMaxMessage);
   flush_output();
   const Json error{{"type", type}, {"message", message}};
-  const std::string text = error.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_line(error);
   std::string_view frame[] = {{}, text};
   send_frame(FrameKind::error, frame);
 }
@@ -85,7 +88,8 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
                         "the arguments do not fit into the memory that the tool may use; raise "
                         "limits.memory");
     }
-    if (gaps >= 0) close(gaps);  // The tool must not have it.
+    // The tool must not have it.
+    if (gaps >= 0) close(gaps);
     if (!arguments)
       return send_error("InvalidArguments", json_refusal("the arguments are not JSON: ", fault));
     value = tool.call(std::move(*arguments));
@@ -93,7 +97,8 @@ void answer(const Tool& tool, std::string_view text, int gaps) {
     if (!result) return send_error("InvalidResult", "the result holds " + fault);
   } catch (const abi::__forced_unwind&) {
     flush_output();
-    _exit(0);  // The tool ended its thread. Above it are only frames of the host.
+    // The tool ended its thread. Above it are only frames of the host.
+    _exit(0);
   } catch (const std::exception& error) {
     return send_error(readable(typeid(error).name()), error.what());
   } catch (...) {

@@ -9,6 +9,7 @@
 #include "cell/helper_image.h"
 #include "json/json_text.h"
 #include "os/trusted_file.h"
+#include "tool/tool_formats.h"
 
 extern "C" const char brig_loader_begin[];
 extern "C" const char brig_loader_end[];
@@ -94,10 +95,10 @@ std::vector<Tool> tools_of(const Answer& catalog, const Tool& any, const std::st
     tool.name = words(each, "name");
     tool.description = words(each, "description");
     tool.input_schema = each.value("input_schema", Json());
-    if (each.contains("output_schema")) tool.output_schema = each["output_schema"];
+    if (const auto schema = each.find("output_schema"); schema != each.end() && !schema->is_null())
+      tool.output_schema = *schema;
     tool.options.coerce = flag(each, "coerce", true);
-    tool.options.annotations = {flag(each, "read_only", false), flag(each, "destructive", true),
-                                flag(each, "idempotent", false), flag(each, "open_world", true)};
+    tool.options.annotations = read_annotations(each, flag);
     tools.push_back(std::move(tool));
   }
   return tools;

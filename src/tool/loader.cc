@@ -12,8 +12,10 @@
 
 #include "cell/answer.h"
 #include "helper/guest.h"
+#include "json/json_line.h"
 #include "os/threads.h"
 #include "tool/function_guest.h"
+#include "tool/tool_formats.h"
 
 namespace brig {
 namespace {
@@ -39,17 +41,10 @@ void tell(int catalog, FrameKind kind, std::string_view text) {
   _exit(1);
 }
 
+// tools_of() in library.cc reads it.
 Json listed(const Tool& tool) {
-  const ToolAnnotations& annotations = tool.options.annotations;
-  Json json{{"name", tool.name},
-            {"description", tool.description},
-            {"input_schema", tool.input_schema},
-            {"coerce", tool.options.coerce},
-            {"read_only", annotations.read_only},
-            {"destructive", annotations.destructive},
-            {"idempotent", annotations.idempotent},
-            {"open_world", annotations.open_world}};
-  if (tool.output_schema) json["output_schema"] = *tool.output_schema;
+  Json json = tool_as_json(tool);
+  json["coerce"] = tool.options.coerce;
   return json;
 }
 
@@ -81,7 +76,7 @@ void load(const Plan& plan, int catalog) {
   if (count_threads() != 1)
     refuse(catalog, "it starts threads when it is loaded; a copy of such a process could hang");
   serve_functions(g_loaded);
-  const std::string text = list.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_line(list);
   if (text.size() > kMaxCatalog - sizeof(FrameHeader)) refuse(catalog, "it has too many tools");
   tell(catalog, FrameKind::result, text);
 }

@@ -183,7 +183,8 @@ class ManifestReader {
   const std::string& directory_;
   TomlReader reader_;
   Manifest manifest_;
-  std::map<std::string, std::size_t> names_;  // With their lines.
+  // With their lines.
+  std::map<std::string, std::size_t> names_;
 };
 
 }  // namespace

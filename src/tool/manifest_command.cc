@@ -222,7 +222,8 @@ class CommandReader {
     try {
       schema.emplace(tool_.input_schema);
     } catch (const Error&) {
-      return;  // Already reported.
+      // Already reported.
+      return;
     }
     const auto properties = tool_.input_schema.find("properties");
     if (properties == tool_.input_schema.end()) return;
@@ -243,7 +244,8 @@ class CommandReader {
   const std::size_t line_;
   const Policy& base_;
   TomlReader reader_;
-  std::string title_;  // "command 'greet': "
+  // "command 'greet': ".
+  std::string title_;
   Tool tool_;
   std::optional<TomlEntry> argv_, schema_entry_;
   std::set<std::string> parameters_;

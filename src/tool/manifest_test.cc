@@ -351,7 +351,7 @@ TEST(Manifest, EveryMistakeOfASchemaHasItsLine) {
   EXPECT_EQ(
       command_fault("[command.input_schema]\ntype = 'object'\n[command.input_schema.properties]\n"
                     "a = { type = 'nul' }\nb = { '$ref' = '#/$defs/none' }"),
-      "m:4: command 'c': input_schema.$defs.none: a $ref leads here, but there is nothing\n"
+      "m:4: command 'c': input_schema.$defs.none: a $ref points here, but there is no schema here\n"
       "m:7: command 'c': input_schema.properties.a.type: '\"nul\"' is not a type");
 }
 

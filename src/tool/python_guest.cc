@@ -37,7 +37,8 @@ void load(const Plan&, int catalog) { g_hooks->load(catalog); }
 BRIG_EXPORT const char* brig_runtime_spec() {
   using namespace brig;
   helper::set_name("brig-zygote");
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // An exec has set it.
+  // An exec has set it.
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   g_plan = &helper::map_plan(helper::kRuntimeJanitor, helper::kRuntimePlan);
   return text(*g_plan, g_plan->runtime_spec);

@@ -3,16 +3,21 @@
 namespace brig {
 
 Json tool_as_json(const Tool& tool) {
-  const ToolAnnotations& told = tool.options.annotations;
+  const ToolAnnotations& own = tool.options.annotations;
   return {{"name", tool.name},
           {"description", tool.description},
           {"input_schema", tool.input_schema},
           {"output_schema", tool.output_schema.value_or(Json())},
           {"annotations",
-           {{"read_only", told.read_only},
-            {"destructive", told.destructive},
-            {"idempotent", told.idempotent},
-            {"open_world", told.open_world}}}};
+           {{"read_only", own.read_only},
+            {"destructive", own.destructive},
+            {"idempotent", own.idempotent},
+            {"open_world", own.open_world}}}};
+}
+
+const Json& annotations_of(const Json& tool) {
+  const auto found = tool.find("annotations");
+  return found != tool.end() && found->is_object() ? *found : tool;
 }
 
 Json tool_as_chat_completions(const Tool& tool) {
@@ -33,15 +38,15 @@ Json tool_as_responses(const Tool& tool) {
 }
 
 Json tool_as_mcp(const Tool& tool) {
-  const ToolAnnotations& told = tool.options.annotations;
+  const ToolAnnotations& own = tool.options.annotations;
   Json result{{"name", tool.name},
               {"description", tool.description},
               {"inputSchema", tool.input_schema},
               {"annotations",
-               {{"readOnlyHint", told.read_only},
-                {"destructiveHint", told.destructive},
-                {"idempotentHint", told.idempotent},
-                {"openWorldHint", told.open_world}}}};
+               {{"readOnlyHint", own.read_only},
+                {"destructiveHint", own.destructive},
+                {"idempotentHint", own.idempotent},
+                {"openWorldHint", own.open_world}}}};
   if (tool.output_schema) result["outputSchema"] = *tool.output_schema;
   return result;
 }

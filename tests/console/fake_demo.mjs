@@ -63,7 +63,7 @@ export function demo(server) {
           stdout_bytes: 27,
           stderr_bytes: 0,
           steps: { queue_ms: took * 0.06, dispatch_ms: 0.2, run_ms: took * 0.9, teardown_ms: took * 0.04 },
-          usage: { cpu_ms: took * 0.5, memory_peak: 9e6 * (0.5 + Math.random()), processes_peak: 2 },
+          usage: { cpu_ms: took * 0.5, memory_peak_bytes: 9e6 * (0.5 + Math.random()), processes_peak: 2 },
         });
       }, took);
     };

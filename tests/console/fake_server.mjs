@@ -230,7 +230,7 @@ export class FakeServer {
       violations,
       steps,
       duration_ms: result.duration_ms,
-      usage: { cpu_ms: 1.2, memory_peak: 3145728, processes_peak: 2 },
+      usage: { cpu_ms: 1.2, memory_peak_bytes: 3145728, processes_peak: 2 },
       stdout_bytes: result.report.stdout_bytes,
       stderr_bytes: result.report.stderr_bytes,
     };

@@ -162,7 +162,7 @@ export async function runFake(name, args, say, cancelled) {
     case 'hostile':
       print('stdout', `${HOSTILE}\n`);
       print('stderr', `${HOSTILE}\n`);
-      say('output', { stream: 'stdout', base64: Buffer.from([0xff, 0xfe, 0x41, 0x0a]).toString('base64') });
+      say('output', { stream: 'stdout', text_base64: Buffer.from([0xff, 0xfe, 0x41, 0x0a]).toString('base64') });
       return {
         outcome: 'denied',
         message: `the tool may not: ${HOSTILE}`,

@@ -1,11 +1,12 @@
 """Presets, each by a build of a small project in a cell.
 
-`host` is run first, outside, in a HOME of its own ($HOME), and leaves there what its toolchain leaves; `script` is run
-in a cell with the preset, which may read $HOME/src too; `output` is all that it prints. Without the preset it must fail.
+`host` is run first, outside, in a HOME of its own ($HOME), and leaves there what its toolchain
+leaves; `script` is run in a cell with the preset, which may read $HOME/src too; `output` is all
+that it prints. Without the preset it must fail.
 
-With NAME:shared nothing of the host's cache is there: `fill` before the script puts into the shared one what it needs, and
-the script alone, which fails before, works after that. `shared` is another script for this, if `script` needs no cache.
-"""
+With NAME:shared nothing of the host's cache is there: `fill` before the script puts into the shared
+one what it needs, and the script alone, which fails before, works after that. `shared` is another
+script for this, if `script` needs no cache. """
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Programs, each by a script that a shell runs in a cell of `brig run`; `output` is all that it prints.
+"""Programs, each by a script that a shell runs in a cell of `brig run`; `output` is all that it
+prints.
 
-The scripts work in the cell's own workspace. `options` are for brig: few programs need more than the defaults.
-"""
+The scripts work in the cell's own workspace. `options` are for brig: few programs need more than
+the defaults. """
 
 from __future__ import annotations
 

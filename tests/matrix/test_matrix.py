@@ -1,4 +1,5 @@
-"""What common packages and programs do in a cell; the table in docs/compatibility.md says the same."""
+"""What common packages and programs do in a cell; the table in docs/compatibility.md says the
+same."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def test_package(package: Package, tmp_path: Path) -> None:
     module = tmp_path / "tools_of_the_matrix.py"
     module.write_text(package.text.replace("def use(", "import brig\n@brig.tool\ndef use("))
     with brig.Sandbox(
-        modules=[module.stem], paths=[str(tmp_path), *UNPACKED], policy=package.policy, interpreter="/usr/bin/python3"
+        modules=[module.stem], paths=[
+            str(tmp_path), *UNPACKED
+        ], policy=package.policy, interpreter="/usr/bin/python3"
     ) as box:
         for _ in range(2):  # the second cell is like the first
             result = box.call_sync("use")
@@ -49,14 +52,21 @@ def test_program(program: Program) -> None:
         [PROGRAM, "run", *program.options, "--", "sh", "-ec", program.script],
         capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    assert (done.returncode, done.stdout.strip()) == (0, program.output), f"{done.stdout}\n{done.stderr}"
+    assert (
+        done.returncode, done.stdout.strip()
+    ) == (0, program.output), f"{done.stdout}\n{done.stderr}"
 
 
 def test_a_go_program_runs_under_the_defaults(tmp_path: Path) -> None:
     """It reserves hundreds of megabytes of address space at its start."""
     tmp_path.chmod(0o755)
     script = next(each.script for each in PROGRAMS if each.name == "go").replace("./hello\n", "")
-    subprocess.run(["sh", "-ec", script], cwd=tmp_path, env={**os.environ, "GOCACHE": str(tmp_path / "cache")}, check=True)
+    subprocess.run(
+        ["sh", "-ec", script],
+        cwd=tmp_path,
+        env={**os.environ, "GOCACHE": str(tmp_path / "cache")},
+        check=True,
+    )
     program = tmp_path / "hello"
     for argv, output in (([str(program)], "total 14"), (["go", "version"], "go version go")):
         done = subprocess.run(
@@ -78,7 +88,9 @@ def prepared() -> Callable[[PresetCase], Path]:
             source.mkdir(parents=True)
             given = {**os.environ, "HOME": str(home)}
             done = subprocess.run(
-                ["sh", "-ec", case.host], cwd=source, env=given, capture_output=True, text=True, timeout=600
+                [
+                    "sh", "-ec", case.host
+                ], cwd=source, env=given, capture_output=True, text=True, timeout=600
             )
             assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
             made[case.name] = home
@@ -93,9 +105,13 @@ def in_cell(case: PresetCase, home: Path, options: list[str], script: str) -> tu
     done = subprocess.run(
         [PROGRAM, "run", *options, "--read", str(source), "--env", f"SRC={source}", *case.options]
         + ["--", "sh", "-ec", script],
-        env={**os.environ, "HOME": str(home)}, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
+        env={
+            **os.environ, "HOME": str(home)
+        }, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    return (done.returncode, done.stdout.strip()) == (0, case.output), f"{done.stdout}\n{done.stderr}"
+    return (
+        done.returncode, done.stdout.strip()
+    ) == (0, case.output), f"{done.stdout}\n{done.stderr}"
 
 
 # So that what has no network says so at once.
@@ -113,7 +129,9 @@ def test_preset(case: PresetCase, prepared: Callable[[PresetCase], Path]) -> Non
     assert files_below(home) == before, "a cell changes nothing of the host's"
 
 
-@pytest.mark.parametrize("case", [each for each in PRESETS if each.fill], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "case", [each for each in PRESETS if each.fill], ids=lambda each: each.name
+)
 def test_shared_preset(case: PresetCase, prepared: Callable[[PresetCase], Path]) -> None:
     home = prepared(case)
     options, script = ["--preset", f"{case.name}:shared", *IMPATIENT], case.shared or case.script
@@ -123,7 +141,9 @@ def test_shared_preset(case: PresetCase, prepared: Callable[[PresetCase], Path])
     assert works, said
     works, said = in_cell(case, home, options, script)
     assert works, f"the second time, out of the cache: {said}"
-    assert list((home / ".cache/brig/presets").iterdir()) == [home / ".cache/brig/presets" / case.name]
+    assert list((home / ".cache/brig/presets").iterdir()) == [
+        home / ".cache/brig/presets" / case.name
+    ]
 
 
 def files_below(directory: Path) -> dict[str, tuple[int, int]]:
@@ -135,7 +155,9 @@ def files_below(directory: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_every_preset_has_a_case() -> None:
-    listed = subprocess.run([PROGRAM, "presets", "--json"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [PROGRAM, "presets", "--json"], capture_output=True, text=True, check=True
+    )
     told = json.loads(listed.stdout)
     assert [each["name"] for each in told] == [case.name for case in PRESETS]
     assert [bool(each["shared"]) for each in told] == [bool(case.fill) for case in PRESETS]
@@ -144,11 +166,15 @@ def test_every_preset_has_a_case() -> None:
 def links_into_etc() -> dict[str, str]:
     """Links of /usr, and where in /etc they lead to, where that is something on this machine."""
     listed = subprocess.run(
-        ["find", "/usr", "-xdev", "-type", "l", "-lname", "*etc/*", "-print0"], capture_output=True, text=True
+        [
+            "find", "/usr", "-xdev", "-type", "l", "-lname", "*etc/*", "-print0"
+        ], capture_output=True, text=True
     )
     found = {}
     for link in filter(None, listed.stdout.split("\0")):
-        target = os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(link)), os.readlink(link)))
+        target = os.path.normpath(
+            os.path.join(os.path.realpath(os.path.dirname(link)), os.readlink(link))
+        )
         if target.startswith("/etc/") and os.path.exists(target):
             found[link] = target
     return found
@@ -168,7 +194,9 @@ def test_links_of_the_system_into_etc_lead_somewhere() -> None:
     unexpected = {
         f"{link} -> {links[link]}"
         for link in dangling
-        if links[link] not in MISSING_ON_PURPOSE and not links[link].startswith(PREFIXES_MISSING_ON_PURPOSE)
+        if links[link] not in MISSING_ON_PURPOSE and not links[link].startswith(
+            PREFIXES_MISSING_ON_PURPOSE
+        )
     }
     assert not unexpected
 
@@ -176,7 +204,9 @@ def test_links_of_the_system_into_etc_lead_somewhere() -> None:
 def test_what_may_be_secret_in_etc_is_not_there() -> None:
     paths = ["/etc/environment", "/etc/ssl/private", "/etc/maven/settings.xml", "/etc/shadow"]
     assert any(map(os.path.exists, paths))
-    done = subprocess.run([PROGRAM, "run", "--", "ls", "-d", *paths], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [PROGRAM, "run", "--", "ls", "-d", *paths], capture_output=True, text=True, timeout=120
+    )
     assert done.stdout == "" and done.returncode == 2, done.stdout
 
 
@@ -192,7 +222,12 @@ def test_the_table_has_every_case_and_no_other() -> None:
         return f"| {name} | {debian} | {what} | {needs and f'`{needs}`'} |"
 
     assert rows_below("Python packages") == [
-        row(each.name, each.debian, each.what, ", ".join(f'{key} = "{value}"' for key, value in each.policy.items()))
+        row(
+            each.name,
+            each.debian,
+            each.what,
+            ", ".join(f'{key} = "{value}"' for key, value in each.policy.items()),
+        )
         for each in PACKAGES
     ]
     assert rows_below("Presets") == [
