@@ -1,20 +1,27 @@
-"""Who lives where in the tests' internet. Documentation addresses only: nothing outside has them."""
+"""Who lives where in the tests' internet. No machine outside has one of these addresses."""
 
 from __future__ import annotations
 
-# "here" is where brig runs, and has these on its only link; "internet" is the router, and has all else.
+# "here" is where brig runs; these are the addresses of its only link. "internet" has all others.
 HERE4, HERE6 = "192.0.2.2", "2001:db8:0:2::2"
 ROUTER4, ROUTER6 = "192.0.2.1", "2001:db8:0:2::1"
 RESOLVER4, RESOLVER6 = "198.51.100.53", "2001:db8:53::53"
 
-# Every address of these networks is one of the internet's own, so a server on a port is at all of them.
+# The internet has every address of these networks, so a server on a port is at all of them.
 NETWORKS4 = ["198.51.100.0/24", "203.0.113.0/24"]
 NETWORKS6 = ["2001:db8:1::/48"]
 # Nobody is there: the router says so of the first, and nothing at all of the second.
 GONE, LOST = "203.0.113.250", "203.0.113.251"
-# What no rule with a name may lead to, although the route to it is there: a cloud's metadata, private
-# networks of four kinds. A connection that comes this far has been made by brig.
-FORBIDDEN4 = ["169.254.169.254", "168.63.129.16", "100.100.100.200", "10.66.0.1", "172.16.66.1", "192.168.66.1"]
+# What no rule with a name may lead to, although there is a route: the metadata of clouds, and
+# private networks. If a connection arrives there, brig has made it.
+FORBIDDEN4 = [
+    "169.254.169.254",
+    "168.63.129.16",
+    "100.100.100.200",
+    "10.66.0.1",
+    "172.16.66.1",
+    "192.168.66.1",
+]
 FORBIDDEN6 = ["fd66::1"]
 
 HOSTS: dict[str, tuple[str, str]] = {
@@ -38,9 +45,28 @@ HOSTS: dict[str, tuple[str, str]] = {
 }
 
 # Servers of talkers.py.
-SMTP, SILENT, GREETS, FLOOD, DRIP, ECHO, SINK, HANGS_UP, RAW = 25, 7001, 7002, 7003, 7004, 7005, 7006, 7007, 8081
+SMTP, SILENT, GREETS, FLOOD, DRIP, ECHO, SINK, HANGS_UP, RAW = (
+    25,
+    7001,
+    7002,
+    7003,
+    7004,
+    7005,
+    7006,
+    7007,
+    8081,
+)
 # Servers of real_servers.py.
-SSH, POSTGRES, REDIS, NGINX, GRPC, GRPC_TLS, WS, WSS = 22, 5432, 6379, 8444, 50051, 50052, 8080, 8443
+SSH, POSTGRES, REDIS, NGINX, GRPC, GRPC_TLS, WS, WSS = (
+    22,
+    5432,
+    6379,
+    8444,
+    50051,
+    50052,
+    8080,
+    8443,
+)
 
 # Where the ground keeps its files: a tmpfs, which ends with its mount namespace.
 PLACE = "/srv"

@@ -17,8 +17,21 @@ import addresses as at
 PROGRAM = os.environ.get("BRIG_PROGRAM", "brig")
 SOON = 60.0
 PATH = "/usr/local/bin:/usr/bin:/bin"
-VARIABLES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
-             "NODE_USE_ENV_PROXY", "GRPC_PROXY", "grpc_proxy", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND"]  # fmt: skip
+VARIABLES = [
+    "http_proxy",
+    "https_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "NODE_USE_ENV_PROXY",
+    "GRPC_PROXY",
+    "grpc_proxy",
+    "JAVA_TOOL_OPTIONS",
+    "GIT_SSH_COMMAND",
+]
 BARE = ["env", *(word for name in VARIABLES for word in ("-u", name))]
 # Where nothing listens.
 DEAD_PROXY = {name: "http://127.0.0.1:9" for name in VARIABLES[:4]}
@@ -83,7 +96,11 @@ class Result:
     report: dict[str, Any]
 
     def connections(self, host: str, port: int) -> list[dict[str, Any]]:
-        return [each for each in self.report["connections"] if (each["host"], each["port"]) == (host, port)]
+        return [
+            each
+            for each in self.report["connections"]
+            if (each["host"], each["port"]) == (host, port)
+        ]
 
     def verdicts(self, host: str, port: int) -> set[str]:
         return {each["verdict"] for each in self.connections(host, port)}
@@ -104,7 +121,9 @@ def with_networks(rules: Sequence[str]) -> list[str]:
 
     They are all from documents, and a name may lead to such a place only if a rule lists it.
     """
-    ports = sorted({rule.rpartition(":")[2] for rule in rules if not rule[0].isdigit() and rule[0] != "["})
+    ports = sorted(
+        {rule.rpartition(":")[2] for rule in rules if not rule[0].isdigit() and rule[0] != "["}
+    )
     return [*rules, *(f"{each}:{port}" for port in ports for each in (at.NETWORKS4[1], PLACES6))]
 
 
@@ -118,15 +137,23 @@ def brig_words(rules: Sequence[str], env: dict[str, str], options: Sequence[str]
 
 
 def in_cell(
-    argv: Sequence[str], allow: Sequence[str], env: dict[str, str] = {}, options: Sequence[str] = (), stdin: str = "",
+    argv: Sequence[str],
+    allow: Sequence[str],
+    env: dict[str, str] = {},
+    options: Sequence[str] = (),
+    stdin: str = "",
     alone: bool = False,
 ) -> Result:
-    """`options` come before --allow and can hold a policy of their own. `alone`: these rules and no other."""
+    """`options` come before --allow and can hold a policy. `alone`: these rules and no others."""
     rules = allow if alone else with_networks(allow)
     done = subprocess.run(
-        [*brig_words(rules, env, options), "--", *argv], input=stdin, capture_output=True, text=True,
-        timeout=300, env={"PATH": PATH, "HOME": at.OWN, "LANG": "C.UTF-8"},
-    )  # fmt: skip
+        [*brig_words(rules, env, options), "--", *argv],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={"PATH": PATH, "HOME": at.OWN, "LANG": "C.UTF-8"},
+    )
     assert done.stdout.startswith("{"), f"no report: {done.stdout}{done.stderr}"
     report = json.loads(done.stdout)
     return Result(done.returncode, report["stdout"], report["stderr"] + done.stderr, report)
@@ -145,5 +172,11 @@ def outside(script: str, env: dict[str, str]) -> subprocess.CompletedProcess[str
     place.mkdir()
     environment = {"PATH": PATH, "HOME": str(place), "LANG": "C.UTF-8", **given(env)}
     return subprocess.run(
-        ["sh", "-ec", script], cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+        ["sh", "-ec", script],
+        cwd=place,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )

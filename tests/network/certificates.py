@@ -1,4 +1,4 @@
-"""An authority of the tests' own, and one certificate for all hosts of their internet; with openssl."""
+"""An authority of the tests' own, and one certificate for all hosts; made with openssl."""
 
 from __future__ import annotations
 
@@ -20,16 +20,48 @@ def openssl(*words: str) -> None:
 
 def make() -> None:
     openssl(
-        "req", "-x509", *CURVE, "-keyout", AUTHORITY_KEY, "-out", at.CA, "-days", "2", "-subj", "/CN=The tests' authority",
-        "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign",
-    )  # fmt: skip
+        "req",
+        "-x509",
+        *CURVE,
+        "-keyout",
+        AUTHORITY_KEY,
+        "-out",
+        at.CA,
+        "-days",
+        "2",
+        "-subj",
+        "/CN=The tests' authority",
+        "-addext",
+        "basicConstraints=critical,CA:TRUE",
+        "-addext",
+        "keyUsage=critical,keyCertSign,cRLSign",
+    )
     openssl("req", *CURVE, "-keyout", KEY, "-out", "server.csr", "-subj", "/CN=example.org")
-    names = [f"DNS:{name}" for name in at.HOSTS] + ["DNS:*.example.org", "DNS:*.example.net", "DNS:*.pypi.test"]
+    names = [f"DNS:{name}" for name in at.HOSTS] + [
+        "DNS:*.example.org",
+        "DNS:*.example.net",
+        "DNS:*.pypi.test",
+    ]
     names += [f"IP:{address}" for pair in at.HOSTS.values() for address in pair if address]
-    Path(at.PRIVATE, "server.ext").write_text(f"subjectAltName={','.join(names)}\nextendedKeyUsage=serverAuth\n")
+    Path(at.PRIVATE, "server.ext").write_text(
+        f"subjectAltName={','.join(names)}\nextendedKeyUsage=serverAuth\n"
+    )
     openssl(
-        "x509", "-req", "-in", "server.csr", "-CA", at.CA, "-CAkey", AUTHORITY_KEY, "-CAcreateserial", "-days", "2",
-        "-extfile", "server.ext", "-out", CERTIFICATE,
-    )  # fmt: skip
+        "x509",
+        "-req",
+        "-in",
+        "server.csr",
+        "-CA",
+        at.CA,
+        "-CAkey",
+        AUTHORITY_KEY,
+        "-CAcreateserial",
+        "-days",
+        "2",
+        "-extfile",
+        "server.ext",
+        "-out",
+        CERTIFICATE,
+    )
     with open(CERTIFICATE, "a") as chain:
         chain.write(Path(at.CA).read_text())

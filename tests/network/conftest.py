@@ -11,7 +11,9 @@ import clients
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "quick: of the subset that needs few packages and little time")
+    config.addinivalue_line(
+        "markers", "quick: of the subset that needs few packages and little time"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +39,7 @@ def brig() -> None:
 
 @pytest.fixture(scope="session")
 def built() -> dict[str, str]:
-    """What clients need to be compiled before: made once, when the first asks. Holds why one could not be made."""
+    """Builds what clients need compiled, when the first asks. Holds why a build failed, or ""."""
     Path(clients.BUILT).mkdir()
     failures = {}
     for client in clients.CLIENTS:

@@ -1,12 +1,14 @@
 """A DNS server that does what a test says, and counts what it is asked.
 
-A name has a list of steps: the first question of a type (A, AAAA, ...) is answered by the first step, the second by
-the second, and all after the last by the last. A step is a dictionary:
+A name has a list of steps: the first question of a type (A, AAAA, ...) is answered by the first
+step, the second by the second, and all after the last by the last. A step is a dictionary:
 
-  {"a": ["203.0.113.9"], "aaaa": [...], "cname": "other.example.org", "ttl": 0}   the records; a CNAME is followed
+  {"a": ["203.0.113.9"], "aaaa": [...], "cname": "other.example.org", "ttl": 0}
+                                      the records; a CNAME is followed
   {"fault": "nxdomain" | "servfail" | "refused" | "silence" | "truncated" | "garbage" | "other_id"}
 
-"truncated" says so over UDP, and answers over TCP with the step's records. "*.pypi.test" stands for all below it.
+"truncated" says so over UDP, and answers over TCP with the step's records. "*.pypi.test" stands for
+all names below it.
 """
 
 from __future__ import annotations
@@ -19,13 +21,20 @@ from typing import Any
 
 Step = dict[str, Any]
 
-A, CNAME, AAAA, TYPES = 1, 5, 28, {1: "A", 5: "CNAME", 28: "AAAA", 65: "HTTPS", 16: "TXT", 33: "SRV", 12: "PTR"}
+A, CNAME, AAAA, TYPES = (
+    1,
+    5,
+    28,
+    {1: "A", 5: "CNAME", 28: "AAAA", 65: "HTTPS", 16: "TXT", 33: "SRV", 12: "PTR"},
+)
 NOERROR, SERVFAIL, NXDOMAIN, REFUSED = 0, 2, 3, 5
 FAULTS = {"nxdomain": NXDOMAIN, "servfail": SERVFAIL, "refused": REFUSED}
 
 
 def wire_name(name: str) -> bytes:
-    return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".") if label) + b"\0"
+    return (
+        b"".join(bytes([len(label)]) + label.encode() for label in name.split(".") if label) + b"\0"
+    )
 
 
 def read_name(message: bytes, at: int) -> tuple[str, int]:
@@ -89,7 +98,9 @@ class Zone:
         family, key = (socket.AF_INET6, "aaaa") if kind == AAAA else (socket.AF_INET, "a")
         if kind not in (A, AAAA):
             return []
-        return [record(name, kind, ttl, socket.inet_pton(family, each)) for each in step.get(key, [])]
+        return [
+            record(name, kind, ttl, socket.inet_pton(family, each)) for each in step.get(key, [])
+        ]
 
     def answer(self, message: bytes, udp: bool) -> bytes | None:
         ident, flags, questions = struct.unpack("!HHH", message[:6])
@@ -110,7 +121,11 @@ class Zone:
         if fault == "other_id":
             ident ^= 1
         flags = 0x8080 | (flags & 0x0100) | (0x0200 if cut else 0) | code
-        return struct.pack("!HHHHHH", ident, flags, 1, len(records), 0, 0) + question + b"".join(records)
+        return (
+            struct.pack("!HHHHHH", ident, flags, 1, len(records), 0, 0)
+            + question
+            + b"".join(records)
+        )
 
 
 class DnsServer:

@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 """A network for tests, in which a command runs: ground.py [--quick] -- COMMAND...
 
-Two network namespaces, joined by a cable: "here", in which COMMAND runs, and "internet", where the servers are
-(internet.py). "here" has its own resolv.conf, hosts and nsswitch.conf, a PID namespace and a tmpfs on /srv. It needs
-no privilege: an ordinary user gets a user namespace, in which he keeps his own id and the command has no capability.
+Two network namespaces, joined by a cable: "here", in which COMMAND runs, and "internet", where the
+servers are (internet.py). "here" has its own resolv.conf, hosts and nsswitch.conf, a PID namespace
+and a tmpfs on /srv. It needs no privilege: an ordinary user gets a user namespace, keeps his own id
+there, and COMMAND has no capability.
 
-All of it ends with this process, however that ends: its only child is the init of the PID namespace and is
-killed with it, the kernel kills the others, and the mounts and networks go with the last of them.
+All of it ends with this process, however that ends. Its only child is the init of the PID
+namespace and is killed with it; the kernel kills the others; the mounts and networks go with them.
 
-Exit status: that of COMMAND, 128 and the signal that ended it, or 2 if the ground could not be made.
+Exit status: that of COMMAND, 128 and the signal that ended it, or 2 if there is no ground.
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import addresses as at
 import wire
 
-NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
+    0x20000,
+    0x4000000,
+    0x8000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 1, 47, 2
 SYS_CAPSET = {"x86_64": 126, "aarch64": 91}[os.uname().machine]
@@ -50,7 +58,10 @@ def unshare(flags: int, what: str) -> None:
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     words = [None if word is None else word.encode() for word in (source, target, kind)]
-    check(libc.mount(*words, ctypes.c_ulong(flags), data.encode() if data else None), f"mount {target}")
+    check(
+        libc.mount(*words, ctypes.c_ulong(flags), data.encode() if data else None),
+        f"mount {target}",
+    )
 
 
 def put_over(path: str, text: str, aside: str) -> None:
@@ -64,17 +75,24 @@ def put_over(path: str, text: str, aside: str) -> None:
 def keep_capabilities() -> None:
     """Between fork and exec: without this, the exec of an id that is not 0 drops them."""
     low, high = (1 << min(CAP_LAST + 1, 32)) - 1, (1 << max(CAP_LAST - 31, 0)) - 1
-    header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(low, low, low, high, high, high)
+    header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(
+        low, low, low, high, high, high
+    )
     check(libc.syscall(SYS_CAPSET, header, data), "capset")
     for capability in range(CAP_LAST + 1):
-        check(libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0), "keep a capability")
+        check(
+            libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0), "keep a capability"
+        )
 
 
 def ip(*lines: str) -> None:
     done = subprocess.run(
-        ["ip", "-force", "-batch", "-"], input="\n".join(lines), capture_output=True, text=True,
+        ["ip", "-force", "-batch", "-"],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
         preexec_fn=keep_capabilities if os.geteuid() else None,
-    )  # fmt: skip
+    )
     if done.returncode:
         raise OSError(0, f"ip: {done.stderr.strip()}")
 
@@ -93,11 +111,17 @@ def make_places(uid: int, gid: int) -> None:
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV)
     mount("ground", at.PLACE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=2g")
     servers = (uid, gid) if uid else (SERVERS, SERVERS)
-    for place, owner, mode in ((at.PUBLIC, servers, 0o755), (at.PRIVATE, servers, 0o700), (at.OWN, (uid, gid), 0o755)):
+    for place, owner, mode in (
+        (at.PUBLIC, servers, 0o755),
+        (at.PRIVATE, servers, 0o700),
+        (at.OWN, (uid, gid), 0o755),
+    ):
         os.mkdir(place)
         os.chown(place, *owner)
         os.chmod(place, mode)
-    shutil.copytree(Path(__file__).parent / "guests", at.GUESTS, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(__file__).parent / "guests", at.GUESTS, ignore=shutil.ignore_patterns("__pycache__")
+    )
     subprocess.run(["chmod", "-R", "a+rX,go-w", at.GUESTS], check=True)
 
 
@@ -108,8 +132,14 @@ def set_up_here(internet: int) -> None:
     os.chmod(etc, 0o755)
     # One resolver of each family would make a test that counts questions depend on which was asked.
     put_over("/etc/resolv.conf", f"nameserver {at.RESOLVER4}\noptions timeout:2 attempts:2\n", etc)
-    put_over("/etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{at.HERE4} here.example.org\n", etc)
-    put_over("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\n", etc)
+    put_over(
+        "/etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{at.HERE4} here.example.org\n", etc
+    )
+    put_over(
+        "/etc/nsswitch.conf",
+        "passwd: files\ngroup: files\nhosts: files dns\nservices: files\n",
+        etc,
+    )
     Path("/proc/sys/net/ipv6/conf/default/accept_dad").write_text("0")
     ip(
         "link set lo up",
@@ -125,17 +155,24 @@ def set_up_here(internet: int) -> None:
 def set_up_internet() -> None:
     Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")  # only a router says that nobody is there
-    lines = ["link set lo up", f"addr add {at.ROUTER4}/24 dev cable", f"addr add {at.ROUTER6}/64 dev cable nodad"]
+    lines = [
+        "link set lo up",
+        f"addr add {at.ROUTER4}/24 dev cable",
+        f"addr add {at.ROUTER6}/64 dev cable nodad",
+    ]
     lines += [f"route add local {network} dev lo table local" for network in at.NETWORKS4]
     lines += [f"route add local {network} dev lo table local" for network in at.NETWORKS6]
     lines += [f"addr add {address}/32 dev lo" for address in at.FORBIDDEN4]
     lines += [f"addr add {address}/128 dev lo nodad" for address in [*at.FORBIDDEN6, at.RESOLVER6]]
-    lines += [f"route add unreachable {at.GONE} table local", f"route add blackhole {at.LOST} table local"]
+    lines += [
+        f"route add unreachable {at.GONE} table local",
+        f"route add blackhole {at.LOST} table local",
+    ]
     ip(*lines, "link set cable up")
 
 
 def be_internet(uid: int, plugged: int, ready: int, quick: bool) -> NoReturn:
-    """Unplugs itself from "here", sets up its own side, gives up all rights, and becomes internet.py."""
+    """Leaves "here", sets up its own side, gives up all rights, and becomes internet.py."""
     unshare(NEWNET | NEWNS, "the internet")
     os.write(ready, b"u")
     assert os.read(plugged, 1) == b"p"
@@ -144,7 +181,11 @@ def be_internet(uid: int, plugged: int, ready: int, quick: bool) -> NoReturn:
     owner = uid or SERVERS
     # git and sshd look up who they are.
     group = os.getgid() if uid else SERVERS
-    put_over("/etc/passwd", f"root:x:0:0::/root:/bin/sh\nserver:x:{owner}:{group}::{at.PRIVATE}:/bin/sh\n", at.PRIVATE)
+    put_over(
+        "/etc/passwd",
+        f"root:x:0:0::/root:/bin/sh\nserver:x:{owner}:{group}::{at.PRIVATE}:/bin/sh\n",
+        at.PRIVATE,
+    )
     if not uid:
         os.setgroups([])
         os.setresgid(SERVERS, SERVERS, SERVERS)
@@ -152,7 +193,11 @@ def be_internet(uid: int, plugged: int, ready: int, quick: bool) -> NoReturn:
     for inherited in (seen, ready):
         os.set_inheritable(inherited, True)
     environment = {name: os.environ[name] for name in ("BRIG_SERVERS",) if name in os.environ}
-    environment |= {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": at.PRIVATE, "LANG": "C.UTF-8"}
+    environment |= {
+        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME": at.PRIVATE,
+        "LANG": "C.UTF-8",
+    }
     script = str(Path(__file__).with_name("internet.py"))
     os.chdir(at.PRIVATE)
     argv = [sys.executable, script, str(seen), str(ready), *(["--quick"] if quick else [])]

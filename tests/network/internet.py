@@ -1,8 +1,9 @@
-"""The servers' side of the ground: starts all servers, and does what tests ask through the socket CONTROL.
+"""The servers' side of the ground: starts the servers, and does what tests ask through a socket.
 
-usage: internet.py TAP READY [--quick], two descriptors. On READY it writes "ready", or why it can't be.
+usage: internet.py TAP READY [--quick], two descriptors. On READY it writes "ready", or what failed.
 
-A request is a line of JSON, an answer is one: {"do": "dns.script", "name": ..., "steps": [...]}, and see `do`.
+The socket is CONTROL. A request is a line of JSON, and so is its answer:
+{"do": "dns.script", "name": ..., "steps": [...]}. See `do` for the others.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ class Internet:
         elif word == "raw.seen":  # what each connection to RAW sent
             return [text.decode("latin-1") for text in self.talkers.raw]
         elif word == "talkers":
-            return {"open": self.talkers.open, "opened": self.talkers.opened, "sent": self.talkers.sent}
+            return {
+                "open": self.talkers.open,
+                "opened": self.talkers.opened,
+                "sent": self.talkers.sent,
+            }
         elif word == "web.sent":
             return self.http.sent + self.https.sent
         else:

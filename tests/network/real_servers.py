@@ -1,7 +1,7 @@
 """Servers of Debian's, each as a process of the servers' own user, which ends with the internet.
 
-BRIG_SERVERS names a directory below which packages were unpacked and not installed, so that no machine gets a
-daemon for the sake of these tests (scripts/test-network).
+BRIG_SERVERS names a directory below which packages were unpacked and not installed, so that no
+machine gets a daemon for the sake of these tests (scripts/test-network).
 """
 
 from __future__ import annotations
@@ -38,7 +38,14 @@ def find(name: str, package: str) -> str:
 
 def start(name: str, *argv: str, executable: str | None = None) -> None:
     with open(f"{at.PRIVATE}/{name}.log", "wb") as log:
-        subprocess.Popen(argv, executable=executable, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=at.PRIVATE)
+        subprocess.Popen(
+            argv,
+            executable=executable,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=at.PRIVATE,
+        )
 
 
 def answers(port: int, seconds: float = 60) -> None:
@@ -50,7 +57,9 @@ def answers(port: int, seconds: float = 60) -> None:
             return
         except OSError:
             if time.monotonic() > end:
-                logs = "".join(f"\n{log.name}: {log.read_text()}" for log in Path(at.PRIVATE).glob("*.log"))
+                logs = "".join(
+                    f"\n{log.name}: {log.read_text()}" for log in Path(at.PRIVATE).glob("*.log")
+                )
                 raise OSError(0, f"nothing listens on port {port}{logs}") from None
             time.sleep(0.02)
 
@@ -70,8 +79,12 @@ def ssh() -> None:
     shutil.copy(f"{at.PUBLIC}/ssh_key.pub", f"{at.PRIVATE}/authorized")
     os.chmod(f"{at.PUBLIC}/ssh_key", 0o644)
     host_key = Path(at.PRIVATE, "host_key.pub").read_text().split()
-    Path(at.PUBLIC, "known_hosts").write_text(f"git.example.org,{at.HOSTS['git.example.org'][0]} {' '.join(host_key[:2])}\n")
-    settings = write("sshd_config", f"""
+    Path(at.PUBLIC, "known_hosts").write_text(
+        f"git.example.org,{at.HOSTS['git.example.org'][0]} {' '.join(host_key[:2])}\n"
+    )
+    settings = write(
+        "sshd_config",
+        f"""
 Port {at.SSH}
 HostKey {at.PRIVATE}/host_key
 AuthorizedKeysFile {at.PRIVATE}/authorized
@@ -79,7 +92,8 @@ PidFile none
 StrictModes no
 UsePAM no
 PasswordAuthentication no
-""")
+""",
+    )
     start("sshd", sshd, "-D", "-e", "-f", settings)
     answers(at.SSH)
 
@@ -89,13 +103,28 @@ def postgres() -> None:
     data = f"{at.PRIVATE}/postgres"
     password = write("postgres.password", "public\n")
     done = subprocess.run(
-        [initdb, "-D", data, "-U", "tester", "--pwfile", password, "--auth=scram-sha-256", "-E", "UTF8", "--no-sync"],
-        capture_output=True, text=True, cwd=at.PRIVATE,
-    )  # fmt: skip
+        [
+            initdb,
+            "-D",
+            data,
+            "-U",
+            "tester",
+            "--pwfile",
+            password,
+            "--auth=scram-sha-256",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=at.PRIVATE,
+    )
     if done.returncode:
         raise OSError(0, f"initdb: {done.stdout}{done.stderr}")
     with open(f"{data}/postgresql.conf", "a") as settings:
-        settings.write(f"""
+        settings.write(
+            f"""
 listen_addresses = '*'
 port = {at.POSTGRES}
 unix_socket_directories = ''
@@ -106,7 +135,8 @@ dynamic_shared_memory_type = mmap
 shared_buffers = 2MB
 max_connections = 20
 fsync = off
-""")
+"""
+        )
     with open(f"{data}/pg_hba.conf", "w") as rules:
         rules.write("host all all all scram-sha-256\n")
     start("postgres", find("postgres", "postgresql-15"), "-D", data)
@@ -115,15 +145,22 @@ fsync = off
 def redis() -> None:
     # redis-tools has the program, by its other name.
     program = find("redis-check-rdb", "redis-tools")
-    settings = write("redis.conf", f'port {at.REDIS}\nbind * -::*\nprotected-mode no\nsave ""\nrequirepass public\n')
+    settings = write(
+        "redis.conf",
+        f'port {at.REDIS}\nbind * -::*\nprotected-mode no\nsave ""\nrequirepass public\n',
+    )
     start("redis", "redis-server", settings, executable=program)
 
 
 def nginx() -> None:
     program = find("nginx", "nginx")
-    temporary = "".join(f"  {kind}_temp_path {at.PRIVATE}/nginx_{kind};\n" for kind in
-                        ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))  # fmt: skip
-    settings = write("nginx.conf", f"""
+    temporary = "".join(
+        f"  {kind}_temp_path {at.PRIVATE}/nginx_{kind};\n"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    settings = write(
+        "nginx.conf",
+        f"""
 daemon off;
 worker_processes 1;
 pid {at.PRIVATE}/nginx.pid;
@@ -140,13 +177,19 @@ http {{
     root {sites.FILES}/nginx.example.org;
   }}
 }}
-""")
+""",
+    )
     start("nginx", program, "-e", "stderr", "-p", at.PRIVATE, "-c", settings)
 
 
 def python_servers() -> None:
-    for name, module, package in (("grpc", "grpc", "python3-grpcio"), ("websocket", "websockets", "python3-websockets")):
-        if subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode:
+    for name, module, package in (
+        ("grpc", "grpc", "python3-grpcio"),
+        ("websocket", "websockets", "python3-websockets"),
+    ):
+        if subprocess.run(
+            [sys.executable, "-c", f"import {module}"], capture_output=True
+        ).returncode:
             raise Missing(package)
         start(name, sys.executable, str(HERE / f"serve_{name}.py"))
 

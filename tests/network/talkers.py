@@ -1,4 +1,4 @@
-"""Servers with manners of their own, each on a port of addresses.py, on every address of the internet."""
+"""Servers with manners of their own, each on its port, on every address of the internet."""
 
 from __future__ import annotations
 
@@ -28,16 +28,27 @@ class Talkers:
 
     async def serve(self, begun: threading.Event) -> None:
         for port, talk in (
-            (at.SMTP, self.smtp), (at.SILENT, self.silent), (at.GREETS, self.greets), (at.FLOOD, self.flood),
-            (at.DRIP, self.drip), (at.ECHO, self.echo), (at.SINK, self.sink), (at.HANGS_UP, self.hang_up), (at.RAW, self.record),
-        ):  # fmt: skip
-            await asyncio.start_server(self.counted(talk), "::", port, backlog=8192, family=socket.AF_INET6)
+            (at.SMTP, self.smtp),
+            (at.SILENT, self.silent),
+            (at.GREETS, self.greets),
+            (at.FLOOD, self.flood),
+            (at.DRIP, self.drip),
+            (at.ECHO, self.echo),
+            (at.SINK, self.sink),
+            (at.HANGS_UP, self.hang_up),
+            (at.RAW, self.record),
+        ):
+            await asyncio.start_server(
+                self.counted(talk), "::", port, backlog=8192, family=socket.AF_INET6
+            )
             # asyncio's own servers for "::" take IPv6 only.
             await asyncio.start_server(self.counted(talk), "0.0.0.0", port, backlog=8192)
         begun.set()
         await asyncio.Event().wait()
 
-    def counted(self, talk: Callable[[Reader, Writer], Awaitable[None]]) -> Callable[[Reader, Writer], Awaitable[None]]:
+    def counted(
+        self, talk: Callable[[Reader, Writer], Awaitable[None]]
+    ) -> Callable[[Reader, Writer], Awaitable[None]]:
         async def connection(reader: Reader, writer: Writer) -> None:
             self.open += 1
             self.opened += 1
@@ -55,7 +66,11 @@ class Talkers:
         writer.write(b"220 mail.example.org ESMTP\r\n")
         while line := await reader.readline():
             word = line.split()[0].upper() if line.split() else b""
-            writer.write({b"QUIT": b"221 bye\r\n", b"EHLO": b"250-mail.example.org\r\n250 HELP\r\n"}.get(word, b"250 ok\r\n"))
+            writer.write(
+                {b"QUIT": b"221 bye\r\n", b"EHLO": b"250-mail.example.org\r\n250 HELP\r\n"}.get(
+                    word, b"250 ok\r\n"
+                )
+            )
             if word == b"QUIT":
                 break
         await writer.drain()
@@ -96,7 +111,7 @@ class Talkers:
         pass
 
     async def record(self, reader: Reader, writer: Writer) -> None:
-        """Answers each end of a head with a small page, and keeps all that came, also after its own last word."""
+        """Answers each head with a small page. Keeps all that comes, even after its last answer."""
         place = len(self.raw)
         self.raw.append(b"")
         while piece := await reader.read(65536):

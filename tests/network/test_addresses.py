@@ -21,7 +21,9 @@ class Canary:
     """A server of the host's own, on all of its addresses, that no cell may reach."""
 
     def __init__(self) -> None:
-        self.listener = socket.create_server(("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True)
+        self.listener = socket.create_server(
+            ("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True
+        )
         self.visits: list[str] = []
         threading.Thread(target=self.serve, daemon=True).start()
 
@@ -44,16 +46,44 @@ def canary() -> Iterator[Canary]:
     bird.listener.close()
 
 
-OWN = ["127.0.0.1", "127.1", "127.0.0.53", "0x7f.1", "0x7f000001", "0177.0.0.1", "2130706433", "017700000001", "0.0.0.0", "0",
-       "127.0.0.1.", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[0:0:0:0:0:0:0:1]",
-       "[::ffff:0:127.0.0.1]", "[64:ff9b::127.0.0.1]", "[2002:7f00:1::]", "[::1%25lo]", "localhost", "LOCALHOST.",
-       at.HERE4, f"[{at.HERE6}]", f"[::ffff:{at.HERE4}]", "here.example.org", "127.0.0.1%00.api.example.org",
-       "[fe80::1]", "①②⑦.⓪.⓪.①", "127。0。0。1"]  # fmt: skip
+OWN = [
+    "127.0.0.1",
+    "127.1",
+    "127.0.0.53",
+    "0x7f.1",
+    "0x7f000001",
+    "0177.0.0.1",
+    "2130706433",
+    "017700000001",
+    "0.0.0.0",
+    "0",
+    "127.0.0.1.",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::127.0.0.1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:0:127.0.0.1]",
+    "[64:ff9b::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "[::1%25lo]",
+    "localhost",
+    "LOCALHOST.",
+    at.HERE4,
+    f"[{at.HERE6}]",
+    f"[::ffff:{at.HERE4}]",
+    "here.example.org",
+    "127.0.0.1%00.api.example.org",
+    "[fe80::1]",
+    "①②⑦.⓪.⓪.①",
+    "127。0。0。1",
+]
 
 
 @pytest.mark.parametrize("spelling", OWN)
 def test_the_host_itself_is_out_of_reach(spelling: str, canary: Canary, internet: Internet) -> None:
-    """By CONNECT, as a plain request, by SOCKS, and past the proxy; on a port that has a listener in the cell."""
+    """By CONNECT, as a plain request, by SOCKS, and past the proxy, on a port that a rule names."""
     with socket.create_connection(("127.0.0.1", PORT), SOON) as control:
         assert control.recv(100)
     before = list(canary.visits)
@@ -69,14 +99,19 @@ with cell.to_proxy() as stream:
     name = host.strip("[]").encode()
     stream.sendall(b"\\x05\\x01\\x00")
     stream.recv(2)
-    stream.sendall(b"\\x05\\x01\\x00\\x03" + bytes([len(name)]) + name + int(port).to_bytes(2, "big"))
+    ask = b"\\x05\\x01\\x00\\x03" + bytes([len(name)]) + name + int(port).to_bytes(2, "big")
+    stream.sendall(ask)
     said.append("socks " + str(stream.recv(2)[1:]))
 try:
     said.append(cell.reach(f"{host}:{port}"))
 except Exception as error:
     said.append(repr(error))
 print(json.dumps(said))
-""", ["api.example.org:443", f"api.example.org:{PORT}"], spelling, str(PORT))  # fmt: skip
+""",
+        ["api.example.org:443", f"api.example.org:{PORT}"],
+        spelling,
+        str(PORT),
+    )
     assert result.status == 0, result.told()
     connect, plain, socks, past = json.loads(result.out)
     for answer in (connect, plain):
@@ -88,15 +123,30 @@ print(json.dumps(said))
     assert internet.dialled() == []
 
 
-@pytest.mark.parametrize("address", [*at.FORBIDDEN4, *(f"[{each}]" for each in at.FORBIDDEN6), "[::ffff:169.254.169.254]",
-                                     "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]", "2852039166", "0xa9fea9fe"])  # fmt: skip
+@pytest.mark.parametrize(
+    "address",
+    [
+        *at.FORBIDDEN4,
+        *(f"[{each}]" for each in at.FORBIDDEN6),
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::]",
+        "2852039166",
+        "0xa9fea9fe",
+    ],
+)
 def test_private_places_are_out_of_reach(address: str, internet: Internet) -> None:
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell, sys
 host = sys.argv[1]
 for port in (80, 443):
-    print(cell.status(cell.ask(f"CONNECT {host}:{port} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n".encode(), 5)), cell.reach(f"{host}:{port}"))
-""", ["api.example.org:443", "*.example.org:80"], address)  # fmt: skip
+    target = f"{host}:{port}"
+    print(cell.status(cell.ask(cell.connecting(target), 5)), cell.reach(target))
+""",
+        ["api.example.org:443", "*.example.org:80"],
+        address,
+    )
     words = result.out.split()
     assert set(words[0::2]) <= {"400", "403"} and "open" not in words, result.told()
     assert internet.seen() == []
@@ -126,7 +176,9 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize("way", ["variables", "bare"])
-def test_a_name_that_leads_there_is_not_dialled(kind: str, way: str, canary: Canary, internet: Internet) -> None:
+def test_a_name_that_leads_there_is_not_dialled(
+    kind: str, way: str, canary: Canary, internet: Internet
+) -> None:
     """Of a mixed answer the good address may be dialled; the other one never."""
     internet.script("evil.example.org", BAD[kind])
     internet.script("meta.example.net", {"a": ["169.254.169.254"]})
@@ -143,11 +195,18 @@ def test_a_name_that_leads_there_is_not_dialled(kind: str, way: str, canary: Can
     assert canary.visits == []
 
 
-def test_a_name_is_resolved_for_each_connection_and_what_was_checked_is_dialled(internet: Internet) -> None:
-    internet.script("turn.example.org", {"a": ["203.0.113.10"], "ttl": 0}, {"a": ["169.254.169.254"], "ttl": 0})
-    script = "for i in 1 2 3; do curl -sS -m 20 -w '%{http_code}\\n' -o page http://turn.example.org/hello; done"
+def test_a_name_is_resolved_for_each_connection_and_what_was_checked_is_dialled(
+    internet: Internet,
+) -> None:
+    internet.script(
+        "turn.example.org", {"a": ["203.0.113.10"], "ttl": 0}, {"a": ["169.254.169.254"], "ttl": 0}
+    )
+    once = "curl -sS -m 20 -w '%{http_code}\\n' -o page http://turn.example.org/hello"
+    script = f"for i in 1 2 3; do {once}; done"
     result = in_cell(["sh", "-c", script], ["turn.example.org:80"])
-    assert result.out.split()[0] == "200" and "169.254.169.254" not in str(internet.dialled()), result.told()
+    assert result.out.split()[0] == "200" and "169.254.169.254" not in str(
+        internet.dialled()
+    ), result.told()
     assert {row[1] for row in internet.dialled()} == {"203.0.113.10"}
 
 
@@ -160,37 +219,56 @@ def test_a_rule_that_lists_the_address_allows_it(internet: Internet) -> None:
 
 def test_a_name_is_no_way_to_an_address_nor_back(internet: Internet) -> None:
     api = at.HOSTS["api.example.org"][0]
-    result = in_cell(["curl", "-sS", "-w", "%{http_code}", "-o", "page", f"http://{api}/hello"], ["api.example.org:80"], alone=True)
+    result = in_cell(
+        ["curl", "-sS", "-w", "%{http_code}", "-o", "page", f"http://{api}/hello"],
+        ["api.example.org:80"],
+        alone=True,
+    )
     assert result.out == "403" and internet.seen() == [], result.told()
-    result = in_cell(["curl", "-sS", "-w", "%{http_code}", "-o", "page", "http://api.example.org/hello"], [f"{api}/32:80"], alone=True)
+    result = in_cell(
+        ["curl", "-sS", "-w", "%{http_code}", "-o", "page", "http://api.example.org/hello"],
+        [f"{api}/32:80"],
+        alone=True,
+    )
     assert result.out == "403" and internet.seen() == [], result.told()
 
 
 FAULTS = {
-    "nxdomain": {"fault": "nxdomain"}, "servfail": {"fault": "servfail"}, "refused": {"fault": "refused"},
-    "silence": {"fault": "silence"}, "garbage": {"fault": "garbage"}, "other id": {"fault": "other_id", "a": ["203.0.113.10"]},
+    "nxdomain": {"fault": "nxdomain"},
+    "servfail": {"fault": "servfail"},
+    "refused": {"fault": "refused"},
+    "silence": {"fault": "silence"},
+    "garbage": {"fault": "garbage"},
+    "other id": {"fault": "other_id", "a": ["203.0.113.10"]},
     "no records": {},
     "alias of nothing": {"cname": "nothing.example.net"},
     "alias of itself": {"cname": "broken.example.org"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_name_without_addresses_fails_and_says_so(fault: str, internet: Internet) -> None:
     internet.script("broken.example.org", FAULTS[fault])
     result = in_cell(
-        ["curl", "-sS", "-m", "60", "-w", "%{http_code}", "http://broken.example.org/hello"], ["broken.example.org:80"],
+        ["curl", "-sS", "-m", "60", "-w", "%{http_code}", "http://broken.example.org/hello"],
+        ["broken.example.org:80"],
         options=["--timeout", "90s"],
-    )  # fmt: skip
+    )
     assert result.verdicts("broken.example.org", 80) == {"failed"}, result.told()
     # An answer of the proxy's, and not a hang or a bare end.
-    assert "broken.example.org" in result.out and result.out[-3:] in ("502", "503", "504"), result.told()
+    assert "broken.example.org" in result.out and result.out[-3:] in (
+        "502",
+        "503",
+        "504",
+    ), result.told()
     assert not result.refusals(), result.told()
     assert internet.dialled() == []
 
 
 def test_a_long_answer_comes_over_tcp(internet: Internet) -> None:
-    internet.script("long.example.org", {"fault": "truncated", "a": [f"203.0.113.{n}" for n in range(100, 180)]})
+    internet.script(
+        "long.example.org", {"fault": "truncated", "a": [f"203.0.113.{n}" for n in range(100, 180)]}
+    )
     result = in_cell(["curl", "-fsS", "http://long.example.org/hello"], ["long.example.org:80"])
     assert result.out == "hello from long.example.org over http\n", result.told()
 

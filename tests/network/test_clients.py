@@ -1,4 +1,4 @@
-"""Every client of clients.py: without brig, allowed, and denied; with proxy variables, and without."""
+"""Every client: without brig, allowed, and denied; with the proxy's variables, and without."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import pytest
 from cells import BARE, DEAD_PROXY, Internet, Result, in_cell, outside
 from clients import BUILT, CLIENTS, Client, table
 
-CASES = [pytest.param(client, id=client.name, marks=[pytest.mark.quick] if client.quick else []) for client in CLIENTS]
+CASES = [
+    pytest.param(client, id=client.name, marks=[pytest.mark.quick] if client.quick else [])
+    for client in CLIENTS
+]
 each_client = pytest.mark.parametrize("client", CASES)
 WAYS = {"variables": [], "bare": BARE}
 each_way = pytest.mark.parametrize("way", WAYS)
@@ -25,7 +28,9 @@ def prepared(request: pytest.FixtureRequest) -> None:
 
 def run(client: Client, way: str, allow: list[str], alone: bool = False) -> Result:
     options = [*client.options, *(["--read", BUILT] if client.build else [])]
-    return in_cell([*WAYS[way], "sh", "-ec", client.script], allow, client.env, options, alone=alone)
+    return in_cell(
+        [*WAYS[way], "sh", "-ec", client.script], allow, client.env, options, alone=alone
+    )
 
 
 def check_ways(result: Result, client: Client, way: str) -> None:
@@ -39,7 +44,10 @@ def check_ways(result: Result, client: Client, way: str) -> None:
 def test_works_without_brig(client: Client, internet: Internet) -> None:
     """What fails here is a defect of the row."""
     done = outside(client.script, client.env)
-    assert (done.returncode, done.stdout.strip()) == (0, client.output), f"{done.stdout}\n{done.stderr}"
+    assert (done.returncode, done.stdout.strip()) == (
+        0,
+        client.output,
+    ), f"{done.stdout}\n{done.stderr}"
     assert internet.dialled(), "the tap sees what goes out"
 
 
@@ -71,7 +79,9 @@ def test_denied(client: Client, way: str, internet: Internet, brig: None) -> Non
     assert result.status != 0, result.told()
     check_ways(result, client, way)
     assert result.verdicts(client.host, client.port) == {"denied"}, result.told()
-    assert f"--allow {client.host}:{client.port}" in [each["grant"] for each in result.refusals()], result.told()
+    assert f"--allow {client.host}:{client.port}" in [
+        each["grant"] for each in result.refusals()
+    ], result.told()
     # Not a question about its name, and nothing else, went out.
     assert internet.seen() == [], result.told()
 

@@ -1,4 +1,4 @@
-"""The ground itself: that the internet is there, that the tap sees, and that nothing of it stays."""
+"""The ground itself: the internet is there, the tap sees what goes out, and nothing of it stays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ import addresses as at
 from cells import SOON, Internet, outside
 
 GROUND = str(Path(__file__).with_name("ground.py"))
-# A ground in a ground has this place for itself, so it can have that mark in its processes' environment.
+# In the environment of every process of a ground that a test starts.
 MARK = "BRIG_SERVERS=/nonexistent/mark-of-a-test"
 
 
 def lookup(name: str, family: socket.AddressFamily) -> list[str]:
     try:
-        return sorted({str(each[4][0]) for each in socket.getaddrinfo(name, 80, family, socket.SOCK_STREAM)})
+        return sorted(
+            {str(each[4][0]) for each in socket.getaddrinfo(name, 80, family, socket.SOCK_STREAM)}
+        )
     except socket.gaierror:
         return []
 
@@ -41,7 +43,11 @@ def test_a_name_can_change_its_mind(internet: Internet) -> None:
     internet.script("gone.example.org", {"fault": "nxdomain"})
     internet.script("broken.example.org", {"fault": "servfail"})
     internet.script("long.example.org", {"fault": "truncated", "a": ["203.0.113.79"]})
-    assert [lookup("turn.example.org", socket.AF_INET) for _ in range(3)] == [["203.0.113.77"], ["169.254.169.254"], ["169.254.169.254"]]
+    assert [lookup("turn.example.org", socket.AF_INET) for _ in range(3)] == [
+        ["203.0.113.77"],
+        ["169.254.169.254"],
+        ["169.254.169.254"],
+    ]
     assert lookup("mixed.example.org", socket.AF_INET) == ["10.66.0.1", "203.0.113.78"]
     assert lookup("alias.example.org", socket.AF_INET) == [at.HOSTS["api.example.org"][0]]
     assert lookup("gone.example.org", socket.AF_INET) == []
@@ -55,7 +61,9 @@ def test_a_name_can_change_its_mind(internet: Internet) -> None:
 def test_the_tap_sees_what_goes_out(internet: Internet) -> None:
     for address in [*at.FORBIDDEN4, *at.FORBIDDEN6, "203.0.113.200", "2001:db8:1::200"]:
         socket.create_connection((address, 80), SOON).close()
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as packets:
+        with socket.socket(
+            socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
+        ) as packets:
             packets.sendto(b"x", (address, 443))
         assert sorted(internet.seen(address)) == [("tcp", address, 80), ("udp", address, 443)]
 
@@ -102,9 +110,12 @@ def test_nothing_of_it_stays(way: str, tmp_path: Path) -> None:
     links = outside("ip -o link | wc -l", {}).stdout
     name, value = MARK.split("=", 1)
     ground = subprocess.Popen(
-        [sys.executable, GROUND, "--quick", "--", "sh", "-c", "echo up; read end"], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True, env={**os.environ, name: value},
-    )  # fmt: skip
+        [sys.executable, GROUND, "--quick", "--", "sh", "-c", "echo up; read end"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, name: value},
+    )
     assert ground.stdin and ground.stdout
     assert ground.stdout.readline() == "up\n"
     assert len(marked()) >= 3
@@ -123,6 +134,10 @@ def test_nothing_of_it_stays(way: str, tmp_path: Path) -> None:
 
 
 def test_a_ground_says_what_it_lacks() -> None:
-    done = subprocess.run([sys.executable, GROUND, "--", "no-such-program"], capture_output=True, text=True,
-                          env={**os.environ, "PATH": "/nonexistent"})  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, GROUND, "--", "no-such-program"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": "/nonexistent"},
+    )
     assert done.returncode != 0 and done.stderr.startswith("ground: "), done.stderr

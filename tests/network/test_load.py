@@ -25,78 +25,104 @@ def talk(port: int) -> list[str]:
 @pytest.mark.quick
 @pytest.mark.parametrize("way", ["connect", "past"])
 def test_a_server_may_speak_first(way: str) -> None:
-    result = python_in_cell(f"""
+    result = python_in_cell(
+        f"""
 import cell, socket, sys
-stream = cell.tunnel("talk.example.org:{at.GREETS}")[1] if sys.argv[1] == "connect" else socket.create_connection(("talk.example.org", {at.GREETS}), 20)
+host, port = "talk.example.org", {at.GREETS}
+by_proxy = sys.argv[1] == "connect"
+stream = cell.tunnel(f"{{host}}:{{port}}")[1] if by_proxy else cell.direct(host, port)
 stream.settimeout(20)
 print(stream.recv(100).decode(), end="")
-""", talk(at.GREETS), way)  # fmt: skip
+""",
+        talk(at.GREETS),
+        way,
+    )
     assert result.out == "hello, who is there?\n", result.told()
 
 
 @pytest.mark.parametrize("way", ["connect", "past"])
 def test_half_an_end_is_passed_on(way: str) -> None:
     """Who has said everything can still listen."""
-    result = python_in_cell(f"""
+    result = python_in_cell(
+        f"""
 import cell, socket, sys
-stream = cell.tunnel("talk.example.org:{at.SINK}")[1] if sys.argv[1] == "connect" else socket.create_connection(("talk.example.org", {at.SINK}), 20)
+host, port = "talk.example.org", {at.SINK}
+by_proxy = sys.argv[1] == "connect"
+stream = cell.tunnel(f"{{host}}:{{port}}")[1] if by_proxy else cell.direct(host, port)
 for _ in range(100):
     stream.sendall(bytes(65536))
 stream.shutdown(socket.SHUT_WR)
 print(cell.read_all(stream).decode(), end="")
-""", talk(at.SINK), way)  # fmt: skip
+""",
+        talk(at.SINK),
+        way,
+    )
     assert result.out == f"{100 * 65536}\n", result.told()
     (connection,) = result.connections("talk.example.org", at.SINK)
     assert connection["sent_bytes"] >= 100 * 65536, result.told()
 
 
 def test_a_server_that_hangs_up_ends_the_connection() -> None:
-    result = python_in_cell(f"""
+    result = python_in_cell(
+        f"""
 import cell, socket
-for stream in (cell.tunnel("talk.example.org:{at.HANGS_UP}")[1], socket.create_connection(("talk.example.org", {at.HANGS_UP}), 20)):
+host, port = "talk.example.org", {at.HANGS_UP}
+for stream in (cell.tunnel(f"{{host}}:{{port}}")[1], cell.direct(host, port)):
     print(cell.read_all(stream), cell.read_all.ended)
-""", talk(at.HANGS_UP))  # fmt: skip
+""",
+        talk(at.HANGS_UP),
+    )
     assert set(result.out.splitlines()) <= {"b'' end", "b'' reset"}, result.told()
 
 
 def test_nobody_listens_there(internet: Internet) -> None:
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell
-print(cell.ask(b"CONNECT talk.example.org:7999 HTTP/1.1\\r\\nHost: talk.example.org:7999\\r\\n\\r\\n").decode())
+print(cell.ask(cell.connecting("talk.example.org:7999")).decode())
 print(cell.reach("talk.example.org:7999"))
-""", talk(7999))  # fmt: skip
-    assert result.out.startswith("HTTP/1.1 502 ") and "open" not in result.out.split("\n")[-2], result.told()
+""",
+        talk(7999),
+    )
+    assert (
+        result.out.startswith("HTTP/1.1 502 ") and "open" not in result.out.split("\n")[-2]
+    ), result.told()
     assert result.verdicts("talk.example.org", 7999) == {"failed"}, result.told()
 
 
 def test_half_a_request_is_not_waited_for(internet: Internet) -> None:
-    """A cell that opens connections and says nothing, or half, loses them; another of its connections works."""
-    result = python_in_cell("""
+    """Connections that say nothing, or half, are closed; others of the same cell work."""
+    result = python_in_cell(
+        """
 import cell, socket, time
 idle = [cell.to_proxy() for _ in range(8)]
 for n, stream in enumerate(idle):
     stream.sendall(b"CONNECT api.example.org:443 HTTP/1.1\\r\\nHost: api"[:n * 6])
 with cell.to_proxy() as stream:
-    stream.sendall(b"GET http://api.example.org/hello HTTP/1.1\\r\\nHost: api.example.org\\r\\n\\r\\n")
+    stream.sendall(cell.plain("api.example.org"))
     print(cell.status(cell.read_all(stream)))
 begun = time.monotonic()
 for stream in idle:
     cell.read_all(stream, 60)
     assert cell.read_all.ended != "silence"
 print("closed")
-""", ["api.example.org:443", "api.example.org:80"], options=["--timeout", "120s"])  # fmt: skip
+""",
+        ["api.example.org:443", "api.example.org:80"],
+        options=["--timeout", "120s"],
+    )
     assert result.out == "200\nclosed\n", result.told()
     assert {row[2] for row in internet.dialled()} == {80}
 
 
 def test_five_thousand_connections(internet: Internet) -> None:
     """Most are refused; what matters is that the proxy lives, and that each of them gets an end."""
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell, resource, socket, time
 kept, lost = [], 0
 for n in range(5000):
     try:
-        stream = socket.create_connection(("talk.example.org", 7002), 20) if n % 2 else cell.to_proxy()
+        stream = cell.direct("talk.example.org", 7002) if n % 2 else cell.to_proxy()
         kept.append(stream)
     except OSError:
         lost += 1
@@ -106,10 +132,12 @@ for stream in kept:
     stream.close()
 time.sleep(0.5)
 with cell.to_proxy() as stream:
-    stream.sendall(b"GET http://api.example.org/hello HTTP/1.1\\r\\nHost: api.example.org\\r\\n\\r\\n")
+    stream.sendall(cell.plain("api.example.org"))
     print(cell.status(cell.read_all(stream)))
-""", ["talk.example.org:7002", "api.example.org:80"],
-    options=["--open-files", "1024", "--timeout", "120s"])  # fmt: skip
+""",
+        ["talk.example.org:7002", "api.example.org:80"],
+        options=["--open-files", "1024", "--timeout", "120s"],
+    )
     assert result.out == "200\n", result.told()[-3000:]
     assert len(result.report["connections"]) < 2000, "the report is bounded"
     end = time.monotonic() + SOON
@@ -124,9 +152,14 @@ def memory_below(pid: int) -> int:
     while pids:
         each = pids.pop()
         try:
-            pids += [int(child) for child in Path(f"/proc/{each}/task/{each}/children").read_text().split()]
+            pids += [
+                int(child)
+                for child in Path(f"/proc/{each}/task/{each}/children").read_text().split()
+            ]
             if Path(f"/proc/{each}/comm").read_text().startswith("brig"):
-                total += int(Path(f"/proc/{each}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+                total += int(Path(f"/proc/{each}/statm").read_text().split()[1]) * os.sysconf(
+                    "SC_PAGE_SIZE"
+                )
         except OSError:
             continue
     return total
@@ -134,9 +167,19 @@ def memory_below(pid: int) -> int:
 
 def greatest(code: str, rules: list[str]) -> tuple[int, str, str]:
     """The most memory of brig's own at any time, the output, and the report."""
-    argv = [*brig_words(with_networks(rules), {"PYTHONPATH": at.GUESTS}, []), "--", "/usr/bin/python3", "-c", code]
+    argv = [
+        *brig_words(with_networks(rules), {"PYTHONPATH": at.GUESTS}, []),
+        "--",
+        "/usr/bin/python3",
+        "-c",
+        code,
+    ]
     cell = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env={"PATH": PATH, "HOME": at.OWN}
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PATH": PATH, "HOME": at.OWN},
     )
     most = 0
     while cell.poll() is None:
@@ -148,16 +191,20 @@ def greatest(code: str, rules: list[str]) -> tuple[int, str, str]:
 
 
 def test_a_gigabyte_that_is_not_read(internet: Internet) -> None:
-    """In a tunnel, past the proxy, and as the body of a plain request: what is not read is not fetched."""
+    """In a tunnel, past the proxy, and as an answer's body: what is not read is not fetched."""
     idle, out, told = greatest("print('fine')", ["talk.example.org:7003"])
     assert out == "fine\n", told
-    most, out, told = greatest("""
+    most, out, told = greatest(
+        """
 import cell, socket, time
-streams = [cell.tunnel("talk.example.org:7003")[1], socket.create_connection(("talk.example.org", 7003), 20), cell.to_proxy()]
-streams[2].sendall(b"GET http://api.example.org/big?bytes=1073741824 HTTP/1.1\\r\\nHost: api.example.org\\r\\n\\r\\n")
+streams = [cell.tunnel("talk.example.org:7003")[1], cell.direct("talk.example.org", 7003)]
+streams.append(cell.to_proxy())
+streams[2].sendall(cell.plain("api.example.org", "/big?bytes=1073741824"))
 time.sleep(3)
 print("fine")
-""", ["talk.example.org:7003", "api.example.org:80"])  # fmt: skip
+""",
+        ["talk.example.org:7003", "api.example.org:80"],
+    )
     assert out == "fine\n", told
     assert internet.ask("talkers")["sent"] < 64 * MIB and internet.ask("web.sent") < 64 * MIB, told
     assert most < idle + 8 * MIB, f"{most} after {idle}"
@@ -165,7 +212,8 @@ print("fine")
 
 def test_a_server_that_does_not_read(internet: Internet) -> None:
     idle, _, _ = greatest("print('fine')", ["talk.example.org:7003"])
-    most, out, told = greatest("""
+    most, out, told = greatest(
+        """
 import cell, socket, time
 stream = cell.tunnel("talk.example.org:7003")[1]
 stream.setblocking(False)
@@ -176,20 +224,26 @@ while time.monotonic() < end:
     except BlockingIOError:
         time.sleep(0.01)
 print(sent)
-""", ["talk.example.org:7003"])  # fmt: skip
+""",
+        ["talk.example.org:7003"],
+    )
     assert 0 < int(out) < 64 * MIB, told
     assert most < idle + 8 * MIB, f"{most} after {idle}"
 
 
 def test_a_gigabyte_goes_through() -> None:
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell
 with cell.tunnel("talk.example.org:7003")[1] as stream:
     left, room = 1 << 30, bytearray(1 << 20)
     while left > 0:
         left -= stream.recv_into(room)
 print("fine")
-""", talk(at.FLOOD), options=["--timeout", "120s"])  # fmt: skip
+""",
+        talk(at.FLOOD),
+        options=["--timeout", "120s"],
+    )
     assert result.out == "fine\n", result.told()
     (connection,) = result.connections("talk.example.org", at.FLOOD)
     assert connection["received_bytes"] >= 1 << 30, result.told()
@@ -198,14 +252,17 @@ print("fine")
 def test_connections_end_with_their_cell(internet: Internet) -> None:
     """Twenty calls, each of which ends in the middle of four connections."""
     for _ in range(20):
-        result = python_in_cell("""
+        result = python_in_cell(
+            """
 import cell, os, socket
-streams = [cell.tunnel("talk.example.org:7002")[1], socket.create_connection(("talk.example.org", 7002), 20)]
+streams = [cell.tunnel("talk.example.org:7002")[1], cell.direct("talk.example.org", 7002)]
 for stream in streams:
     assert stream.recv(5) == b"hello"
 print("up", flush=True)
 os.kill(os.getpid(), 9)
-""", talk(at.GREETS))  # fmt: skip
+""",
+            talk(at.GREETS),
+        )
         assert result.out == "up\n", result.told()
     end = time.monotonic() + SOON
     while internet.ask("talkers")["open"]:

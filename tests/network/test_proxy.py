@@ -21,27 +21,47 @@ GET = LINE.replace("POST", "GET")
 
 # None of them may be read by a server in another way than by the proxy, so all of them are refused.
 AMBIGUOUS = {
-    "length and chunked": LINE + HOST + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HIDDEN,
-    "chunked and length": LINE + HOST + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n" + HIDDEN,
+    "length and chunked": LINE
+    + HOST
+    + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    + HIDDEN,
+    "chunked and length": LINE
+    + HOST
+    + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n"
+    + HIDDEN,
     "two lengths": LINE + HOST + "Content-Length: 0\r\nContent-Length: 4\r\n\r\n" + HIDDEN,
     "a list of lengths": LINE + HOST + "Content-Length: 0, 4\r\n\r\n" + HIDDEN,
-    "the same length twice": LINE + HOST + "Content-Length: 0\r\nContent-Length: 0\r\n\r\n" + HIDDEN,
+    "the same length twice": LINE
+    + HOST
+    + "Content-Length: 0\r\nContent-Length: 0\r\n\r\n"
+    + HIDDEN,
     "a signed length": LINE + HOST + "Content-Length: +0\r\n\r\n" + HIDDEN,
     "a hexadecimal length": LINE + HOST + "Content-Length: 0x0\r\n\r\n" + HIDDEN,
     "an unknown coding": LINE + HOST + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + HIDDEN,
     "two codings": LINE + HOST + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + HIDDEN,
-    "chunked twice": LINE + HOST + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HIDDEN,
+    "chunked twice": LINE
+    + HOST
+    + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    + HIDDEN,
     "identity": LINE + HOST + "Transfer-Encoding: identity\r\nContent-Length: 0\r\n\r\n" + HIDDEN,
-    "a space before the colon": LINE + HOST + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + HIDDEN,
+    "a space before the colon": LINE
+    + HOST
+    + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"
+    + HIDDEN,
     "a folded line": LINE + HOST + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" + HIDDEN,
     "bare line feeds": (LINE + HOST + "X: y\n\n" + HIDDEN),
-    "one bare line feed": LINE + HOST + "X: y\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HIDDEN,
+    "one bare line feed": LINE
+    + HOST
+    + "X: y\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    + HIDDEN,
     "a bare return": LINE + HOST + "X: y\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + HIDDEN,
     "two hosts": GET + HOST + "Host: denied.example.net\r\n\r\n",
     "another host": GET + "Host: denied.example.net\r\n\r\n",
     "no host": GET + "\r\n",
     "a NUL in a field": GET + HOST + "X: a\0b\r\n\r\n",
-    "a NUL in the name": GET.replace("raw.example.org", "raw.example.org\0.denied.example.net") + HOST + "\r\n",
+    "a NUL in the name": GET.replace("raw.example.org", "raw.example.org\0.denied.example.net")
+    + HOST
+    + "\r\n",
     "user information": GET.replace("//", "//denied.example.net@") + HOST + "\r\n",
     "a fragment": GET.replace("/ HTTP", "/#x HTTP") + HOST + "\r\n",
     "a tab in the target": GET.replace("/ HTTP", "/\tx HTTP") + HOST + "\r\n",
@@ -59,7 +79,10 @@ AMBIGUOUS = {
     "a signed port": GET.replace(":8081", ":+8081") + HOST + "\r\n",
     "a port with a zero": GET.replace(":8081", ":008081x") + HOST + "\r\n",
     "a field of 64 KiB": GET + HOST + f"X: {'y' * 65536}\r\n\r\n",
-    "a thousand fields": GET + HOST + "".join(f"X-{n}: {'y' * 60}\r\n" for n in range(1000)) + "\r\n",
+    "a thousand fields": GET
+    + HOST
+    + "".join(f"X-{n}: {'y' * 60}\r\n" for n in range(1000))
+    + "\r\n",
     "a target of 64 KiB": GET.replace("/ HTTP", "/" + "x" * 65536 + " HTTP") + HOST + "\r\n",
 }
 
@@ -83,7 +106,9 @@ def send(raw: str, rules: list[str]) -> tuple[int, str, str, str]:
 def test_what_can_be_read_in_two_ways_is_refused(name: str, internet: Internet) -> None:
     status, ended, answer, told = send(AMBIGUOUS[name], RAW)
     assert status in (400, 403, 405, 414, 431, 501, 505), told
-    assert len(re.findall(r"(?m)^HTTP/1\.[01] \d", answer)) == 1 and ended != "silence", f"the connection must end: {told}"
+    assert (
+        len(re.findall(r"(?m)^HTTP/1\.[01] \d", answer)) == 1 and ended != "silence"
+    ), f"the connection must end: {told}"
     assert internet.ask("raw.seen") in ([], [""]), "nothing of it goes out"
     assert internet.dialled() == [], "a request that is refused needs no connection"
 
@@ -111,9 +136,12 @@ def test_a_broken_body_ends_the_connection(name: str, internet: Internet) -> Non
 
 
 def test_what_follows_a_request_is_judged_by_itself(internet: Internet) -> None:
-    """In one go, after a good request: it may be refused or dropped, and never goes to the first host."""
-    for first in (GET + HOST + "\r\n", LINE + HOST + "Content-Length: 5\r\n\r\nhello",
-                  LINE + HOST + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"):  # fmt: skip
+    """A request behind a good one may be refused or dropped; the first host never gets it."""
+    for first in (
+        GET + HOST + "\r\n",
+        LINE + HOST + "Content-Length: 5\r\n\r\nhello",
+        LINE + HOST + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    ):
         internet.ask("reset")
         status, _, answer, told = send(first + HIDDEN, RAW)
         assert status == 200 and "raw\n" in answer, told
@@ -123,8 +151,11 @@ def test_what_follows_a_request_is_judged_by_itself(internet: Internet) -> None:
 
 
 def test_a_server_never_sees_what_was_for_the_proxy(internet: Internet) -> None:
-    fields = "Proxy-Authorization: Basic c2VjcmV0\r\nProxy-Connection: keep-alive\r\nConnection: X-Hop\r\nX-Hop: secret\r\nX-End: yes\r\n"
-    status, _, _, told = send(GET.replace("/ HTTP", "/path?query=1 HTTP") + HOST + fields + "\r\n", RAW)
+    fields = "Proxy-Authorization: Basic c2VjcmV0\r\nProxy-Connection: keep-alive\r\n"
+    fields += "Connection: X-Hop\r\nX-Hop: secret\r\nX-End: yes\r\n"
+    status, _, _, told = send(
+        GET.replace("/ HTTP", "/path?query=1 HTTP") + HOST + fields + "\r\n", RAW
+    )
     assert status == 200, told
     (text,) = internet.ask("raw.seen")
     assert text.startswith("GET /path?query=1 HTTP/1.1\r\n"), text
@@ -139,7 +170,8 @@ FRONTS = {"another allowed host": "www.example.org", "a denied host": "denied.ex
 @pytest.mark.parametrize("way", ["connect", "past", "socks"])
 def test_the_name_inside_must_be_the_name_outside(front: str, way: str, internet: Internet) -> None:
     """One certificate is for all of them, and one server: what an edge network is."""
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell, socket, sys
 name, way = sys.argv[1:]
 def open_stream():
@@ -155,12 +187,17 @@ def open_stream():
     stream.sendall(b"\\x05\\x01\\x00\\x03\\x0fapi.example.org\\x01\\xbb")
     assert stream.recv(10)[1] == 0
     return stream
-print(cell.get(cell.tls(open_stream(), "api.example.org"), "api.example.org").decode().splitlines()[-1])
+stream = cell.tls(open_stream(), "api.example.org")
+print(cell.get(stream, "api.example.org").decode().splitlines()[-1])
 try:
     print("inside", cell.get(cell.tls(open_stream(), name), name))
 except OSError as error:
     print("closed")
-""", ["api.example.org:443", "www.example.org:443"], FRONTS[front], way)  # fmt: skip
+""",
+        ["api.example.org:443", "www.example.org:443"],
+        FRONTS[front],
+        way,
+    )
     assert result.out == "hello from api.example.org over https\nclosed\n", result.told()
     assert [each["sni"] for each in internet.ask("web.requests")] == ["api.example.org"]
     assert any(each["verdict"] == "denied" for each in result.report["connections"]), result.told()
@@ -168,7 +205,8 @@ except OSError as error:
 
 
 def test_a_hello_in_pieces_is_read_all_the_same(internet: Internet) -> None:
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell, socket, ssl, sys, time
 def hello(name):
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -196,23 +234,31 @@ def records(text):
     return [text[:3] + b"\\x00\\x01" + text[n:n + 1] for n in range(5, len(text))]
 for pieces in (bytewise, records):
     print(send("api.example.org", pieces), send("denied.example.net", pieces))
-""", ["api.example.org:443"], options=["--timeout", "90s"])  # fmt: skip
+""",
+        ["api.example.org:443"],
+        options=["--timeout", "90s"],
+    )
     # OpenSSL's server may refuse records of one byte; the other name must not pass in either.
     lines = result.out.split("\n")
     assert lines[0] == "True False" and lines[1] in ("True False", "False False"), result.told()
 
 
 def test_a_plain_request_in_a_tunnel_must_name_the_same_host(internet: Internet) -> None:
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell, socket
 for name in ("api.example.org", "denied.example.net", "www.example.org"):
-    for way in (lambda: cell.tunnel("api.example.org:80")[1], lambda: socket.create_connection(("api.example.org", 80), 20)):
-        with way() as stream:
+    for way in ("tunnel", "direct"):
+        connect = (lambda: cell.tunnel("api.example.org:80")[1]) if way == "tunnel" else (
+            lambda: cell.direct("api.example.org", 80))
+        with connect() as stream:
             try:
                 print(name, cell.status(cell.get(stream, name)))
             except OSError:
                 print(name, 0)
-""", ["api.example.org:80", "www.example.org:80"])  # fmt: skip
+""",
+        ["api.example.org:80", "www.example.org:80"],
+    )
     lines = result.out.splitlines()
     assert lines[:2] == ["api.example.org 200"] * 2, result.told()
     assert not any(line.endswith(" 200") for line in lines[2:]), result.told()
@@ -220,23 +266,30 @@ for name in ("api.example.org", "denied.example.net", "www.example.org"):
 
 
 def test_the_second_request_of_a_connection_is_judged_too(internet: Internet) -> None:
-    result = python_in_cell("""
+    result = python_in_cell(
+        """
 import cell, socket
 for way in (lambda: cell.to_proxy(), lambda: socket.create_connection(("api.example.org", 80), 20),
             lambda: cell.tunnel("api.example.org:80")[1]):
     with way() as stream:
         try:
             for host in ("api.example.org", "denied.example.net"):
-                target = f"http://{host}/hello" if way is not None and stream.getpeername() == cell.proxy() else "/hello"
+                whole = stream.getpeername() == cell.proxy()
+                target = f"http://{host}/hello" if whole else "/hello"
                 stream.sendall(f"GET {target} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n".encode())
                 head = cell.read_head(stream)
-                size = [int(line.split()[1]) for line in head.lower().split(b"\\r\\n") if line.startswith(b"content-length")]
+                fields = [line.split() for line in head.lower().split(b"\\r\\n")]
+                size = [int(each[1]) for each in fields if each[:1] == [b"content-length:"]]
                 body = stream.recv(size[0], socket.MSG_WAITALL) if size else b""
                 print(host, cell.status(head))
         except OSError:
             print("closed")
-""", ["api.example.org:80"])  # fmt: skip
-    assert "denied.example.net 200" not in result.out and result.out.count("api.example.org 200") >= 2, result.told()
+""",
+        ["api.example.org:80"],
+    )
+    assert (
+        "denied.example.net 200" not in result.out and result.out.count("api.example.org 200") >= 2
+    ), result.told()
     assert {each["host"] for each in internet.ask("web.requests")} == {"api.example.org"}
 
 
@@ -246,24 +299,52 @@ def test_a_redirect_is_a_request_of_its_own(scheme: str, way: str, internet: Int
     port = {"http": 80, "https": 443}[scheme]
     target = f"{scheme}://www.example.org/redirect?to={scheme}://denied.example.net/hello"
     script = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY\n" if way == "bare" else ""
-    script += f'curl -sSL --cacert "$CA" -w "%{{http_code}} %{{url_effective}}" "{scheme}://api.example.org/redirect?to={target}"'
+    url = f"{scheme}://api.example.org/redirect?to={target}"
+    script += f'curl -sSL --cacert "$CA" -w "%{{http_code}} %{{url_effective}}" "{url}"'
     result = in_cell(["sh", "-c", script], [f"*.example.org:{port}"])
     assert "hello from" not in result.out and "denied.example.net" in result.out, result.told()
     for host in ("api.example.org", "www.example.org"):
         assert result.verdicts(host, port) == {"allowed"}, result.told()
     assert result.verdicts("denied.example.net", port) == {"denied"}, result.told()
-    assert internet.asked("denied.example.net") == 0 and internet.seen(*at.HOSTS["denied.example.net"]) == []
+    assert (
+        internet.asked("denied.example.net") == 0
+        and internet.seen(*at.HOSTS["denied.example.net"]) == []
+    )
 
 
 def test_connect_takes_a_host_and_a_port_only(internet: Internet) -> None:
-    targets = ["", "api.example.org", "api.example.org:", ":443", "api.example.org:0", "api.example.org:99999", "api.example.org:443:443",
-               "http://api.example.org:443/", "/hello", "*", "user@api.example.org:443", "api.example.org:443/x", "api..example.org:443",
-               "-api.example.org:443", ".api.example.org:443", f"{'a' * 64}.example.org:443", f"{'a.' * 130}org:443", "[api.example.org]:443",
-               "api.example.org:https", "api_example\u00fc.org:443"]  # fmt: skip
-    result = python_in_cell("""
+    targets = [
+        "",
+        "api.example.org",
+        "api.example.org:",
+        ":443",
+        "api.example.org:0",
+        "api.example.org:99999",
+        "api.example.org:443:443",
+        "http://api.example.org:443/",
+        "/hello",
+        "*",
+        "user@api.example.org:443",
+        "api.example.org:443/x",
+        "api..example.org:443",
+        "-api.example.org:443",
+        ".api.example.org:443",
+        f"{'a' * 64}.example.org:443",
+        f"{'a.' * 130}org:443",
+        "[api.example.org]:443",
+        "api.example.org:https",
+        "api_example\u00fc.org:443",
+    ]
+    result = python_in_cell(
+        """
 import cell, json, sys
-print(json.dumps([cell.status(cell.ask(f"CONNECT {each} HTTP/1.1\\r\\nHost: api.example.org:443\\r\\n\\r\\n".encode(), 10)) for each in sys.argv[1:]]))
-""", ["*.example.org:443", "api.example.org:443"], *targets)  # fmt: skip
+end = " HTTP/1.1\\r\\nHost: api.example.org:443\\r\\n\\r\\n"
+answers = [cell.ask(f"CONNECT {each}{end}".encode(), 10) for each in sys.argv[1:]]
+print(json.dumps([cell.status(each) for each in answers]))
+""",
+        ["*.example.org:443", "api.example.org:443"],
+        *targets,
+    )
     statuses = dict(zip(targets, json.loads(result.out)))
     assert set(statuses.values()) <= {400, 403}, statuses
     assert internet.seen() == []
@@ -271,11 +352,14 @@ print(json.dumps([cell.status(cell.ask(f"CONNECT {each} HTTP/1.1\\r\\nHost: api.
 
 def test_bytes_behind_connect_are_of_the_tunnel(internet: Internet) -> None:
     """A client that sends at once what it would send after the 200."""
-    result = python_in_cell(f"""
+    result = python_in_cell(
+        f"""
 import cell
 with cell.to_proxy() as stream:
-    stream.sendall(b"CONNECT talk.example.org:{at.ECHO} HTTP/1.1\\r\\nHost: talk.example.org:{at.ECHO}\\r\\n\\r\\nearly bird\\n")
+    stream.sendall(cell.connecting("talk.example.org:{at.ECHO}") + b"early bird\\n")
     assert cell.status(cell.read_head(stream)) == 200
     print(stream.recv(100).decode(), end="")
-""", [f"talk.example.org:{at.ECHO}"])  # fmt: skip
+""",
+        [f"talk.example.org:{at.ECHO}"],
+    )
     assert result.out == "early bird\n", result.told()

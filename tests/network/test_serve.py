@@ -1,4 +1,4 @@
-"""A server whose tools have a way out: that it can't be reached by it, serves all, and keeps nothing."""
+"""A server whose tools have a way out: they can't reach it, it serves all, and keeps nothing."""
 
 from __future__ import annotations
 
@@ -21,26 +21,48 @@ from cells import PATH, PROGRAM, SOON, Internet, with_networks
 pytestmark = pytest.mark.usefixtures("internet", "brig")
 
 RULES = ["api.example.org:80", "talk.example.org:7002", "talk.example.org:7003"]
-HELLO = "import urllib.request; print(urllib.request.urlopen('http://api.example.org/hello', timeout=20).read().decode(), end='')"
+HELLO = """
+import urllib.request
+print(urllib.request.urlopen("http://api.example.org/hello", timeout=20).read().decode(), end="")
+"""
 
 
 class Server:
     def __init__(self, place: Path) -> None:
         manifest = place / "brig.toml"
-        manifest.write_text(f"""
+        manifest.write_text(
+            f"""
 [policy]
 files = {{ read = ["{at.PUBLIC}"] }}
 environment = {{ set = {{ PYTHONPATH = "{at.GUESTS}", PYTHONDONTWRITEBYTECODE = "1" }} }}
 [policy.network]
 allow = {json.dumps(with_networks(RULES))}
-""")
-        argv = [PROGRAM, "serve", "--manifest", str(manifest), "--builtins", "--listen", f"{at.HERE4}:0", "--audit", "none",
-                "--token-file", str(place / "token"), "--concurrency", "16"]  # fmt: skip
+"""
+        )
+        argv = [
+            PROGRAM,
+            "serve",
+            "--manifest",
+            str(manifest),
+            "--builtins",
+            "--listen",
+            f"{at.HERE4}:0",
+            "--audit",
+            "none",
+            "--token-file",
+            str(place / "token"),
+            "--concurrency",
+            "16",
+        ]
         (place / "token").write_text("a-token-of-the-tests-of-the-network\n")
         (place / "token").chmod(0o600)
         argv[argv.index(f"{at.HERE4}:0")] = "127.0.0.1:0"
         self.process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={"PATH": PATH, "HOME": str(place)}
+            argv,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PATH": PATH, "HOME": str(place)},
         )
         assert self.process.stderr
         said = ""
@@ -54,7 +76,10 @@ allow = {json.dumps(with_networks(RULES))}
     def call(self, code: str, *words: str) -> dict[str, Any]:
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         body = json.dumps({"arguments": {"argv": ["/usr/bin/python3", "-c", code, *words]}})
-        fields = {"Content-Type": "application/json", "Authorization": "Bearer a-token-of-the-tests-of-the-network"}
+        fields = {
+            "Content-Type": "application/json",
+            "Authorization": "Bearer a-token-of-the-tests-of-the-network",
+        }
         client.request("POST", "/v1/tools/run_command/call", body, fields)
         answer = client.getresponse()
         told = json.loads(answer.read())
@@ -84,28 +109,47 @@ def server() -> Iterator[Server]:
 
 def test_tools_use_the_way_out(server: Server) -> None:
     result = server.call(HELLO)
-    assert result["ok"] and result["output"]["stdout"] == "hello from api.example.org over http\n", result
-    assert [(each["host"], each["verdict"]) for each in result["report"]["connections"]] == [("api.example.org", "allowed")], result
+    assert (
+        result["ok"] and result["output"]["stdout"] == "hello from api.example.org over http\n"
+    ), result
+    assert [(each["host"], each["verdict"]) for each in result["report"]["connections"]] == [
+        ("api.example.org", "allowed")
+    ], result
 
 
 def test_a_tool_can_not_call_its_server(server: Server) -> None:
-    result = server.call("""
+    result = server.call(
+        """
 import cell, sys
 port = sys.argv[1]
 for host in sys.argv[2:]:
-    answer = cell.ask(f"CONNECT {host}:{port} HTTP/1.1\\r\\nHost: {host}:{port}\\r\\n\\r\\n".encode(), 5)
-    plain = cell.ask(f"GET http://{host}:{port}/healthz HTTP/1.1\\r\\nHost: {host}:{port}\\r\\n\\r\\n".encode(), 5)
+    answer = cell.ask(cell.connecting(f"{host}:{port}"), 5)
+    plain = cell.ask(cell.plain(f"{host}:{port}", "/healthz"), 5)
     print(cell.status(answer), cell.status(plain), cell.reach(f"{host}:{port}"))
-""", str(server.port), "127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", at.HERE4, f"[{at.HERE6}]", "here.example.org")  # fmt: skip
+""",
+        str(server.port),
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        at.HERE4,
+        f"[{at.HERE6}]",
+        "here.example.org",
+    )
     words = result["output"]["stdout"].split()
-    assert len(words) == 21 and set(words[0::3] + words[1::3]) <= {"400", "403"} and "open" not in words[2::3], result
+    assert (
+        len(words) == 21
+        and set(words[0::3] + words[1::3]) <= {"400", "403"}
+        and "open" not in words[2::3]
+    ), result
 
 
 def test_greedy_and_slow_cells_hold_up_no_other(server: Server, internet: Internet) -> None:
-    """Four that read nothing of what never ends, four that say nothing; and forty calls beside them."""
+    """Eight cells read nothing of what never ends, and say nothing; forty calls run beside them."""
     greedy = """
 import cell, time
-streams = [cell.tunnel("talk.example.org:7003")[1] for _ in range(20)] + [cell.to_proxy() for _ in range(20)]
+streams = [cell.tunnel("talk.example.org:7003")[1] for _ in range(20)]
+streams += [cell.to_proxy() for _ in range(20)]
 time.sleep(8)
 """
     with ThreadPoolExecutor(24) as pool:
@@ -120,11 +164,13 @@ time.sleep(8)
         assert all(each.result()["report"]["outcome"] == "ok" for each in held)
 
 
-def test_nothing_stays_of_a_hundred_calls_with_open_connections(server: Server, internet: Internet) -> None:
+def test_nothing_stays_of_a_hundred_calls_with_open_connections(
+    server: Server, internet: Internet
+) -> None:
     leave = """
 import cell, os, socket
-streams = [cell.tunnel("talk.example.org:7002")[1], socket.create_connection(("talk.example.org", 7002), 20), cell.to_proxy()]
-streams += [socket.create_connection(("denied.example.net", 80), 20)]
+streams = [cell.tunnel("talk.example.org:7002")[1], cell.direct("talk.example.org", 7002)]
+streams += [cell.to_proxy(), socket.create_connection(("denied.example.net", 80), 20)]
 assert all(stream.recv(5) == b"hello" for stream in streams[:2])
 os.kill(os.getpid(), 9)
 """
@@ -150,8 +196,16 @@ os.kill(os.getpid(), 9)
 
 def test_a_call_meets_nothing_of_the_one_before(server: Server) -> None:
     """Neither its names nor connections that it left in a listener's queue."""
-    ask = "import socket; print(socket.gethostbyname('{}'), socket.gethostbyname('talk.example.org'))"
-    first = server.call(ask.format("first.example.net") + "; [socket.create_connection(('198.18.0.1', 80)) for _ in range(8)]")
+    ask = (
+        "import socket; print(socket.gethostbyname('{}'), socket.gethostbyname('talk.example.org'))"
+    )
+    first = server.call(
+        ask.format("first.example.net")
+        + "; [socket.create_connection(('198.18.0.1', 80)) for _ in range(8)]"
+    )
     second = server.call(ask.format("second.example.net"))
     assert first["output"]["stdout"] == second["output"]["stdout"], (first, second)
-    assert {each["host"] for each in second["report"]["connections"]} <= {"second.example.net", "talk.example.org"}, second
+    assert {each["host"] for each in second["report"]["connections"]} <= {
+        "second.example.net",
+        "talk.example.org",
+    }, second

@@ -83,16 +83,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
         host = self.headers.get("Host", "").partition(":")[0]
         path, _, query = self.path.partition("?")
         address = self.request.getsockname()[0].removeprefix("::ffff:")
-        self.server.note({
-            "scheme": self.scheme, "method": self.command, "host": host, "path": self.path, "at": address,
-            "sni": self.sni, "fields": list(self.headers.items()), "body": body.decode("latin-1")[:1000],
-        })  # fmt: skip
+        self.server.note(
+            {
+                "scheme": self.scheme,
+                "method": self.command,
+                "host": host,
+                "path": self.path,
+                "at": address,
+                "sni": self.sni,
+                "fields": list(self.headers.items()),
+                "body": body.decode("latin-1")[:1000],
+            }
+        )
         words = dict(urllib.parse.parse_qsl(query))
         if path == "/hello":
             self.say(200, f"hello from {host} over {self.scheme}\n".encode())
         elif path == "/echo":
             told = {"method": self.command, "path": self.path, "fields": list(self.headers.items())}
-            self.say(200, json.dumps(told | {"body": body.decode("latin-1")}).encode(), "application/json")
+            self.say(
+                200,
+                json.dumps(told | {"body": body.decode("latin-1")}).encode(),
+                "application/json",
+            )
         elif path == "/redirect":
             self.say(302, b"", Location=words["to"])
         elif path == "/big":
@@ -123,12 +135,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def git(self, path: str, query: str, body: bytes) -> None:
         environment = {
-            "PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "GIT_PROJECT_ROOT": f"{self.server.files}/../git",
-            "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command,
-            "CONTENT_TYPE": self.headers.get("Content-Type", ""), "CONTENT_LENGTH": str(len(body)),
-            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""), "REMOTE_USER": "", "REMOTE_ADDR": "",
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ["HOME"],
+            "GIT_PROJECT_ROOT": f"{self.server.files}/../git",
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "REMOTE_USER": "",
+            "REMOTE_ADDR": "",
             "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-        }  # fmt: skip
+        }
         done = subprocess.run([BACKEND], input=body, env=environment, capture_output=True)
         head, _, answer = done.stdout.partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if line)

@@ -31,7 +31,7 @@ def read_head(stream: socket.socket) -> bytes:
 
 
 def read_all(stream: socket.socket, seconds: float = SOON) -> bytes:
-    """Until the end, a reset, or silence of that time; which of them it was is in read_all.ended."""
+    """Until the end, a reset, or silence of that time; read_all.ended says which."""
     stream.settimeout(seconds)
     got = b""
     read_all.ended = "end"  # type: ignore[attr-defined]
@@ -43,6 +43,19 @@ def read_all(stream: socket.socket, seconds: float = SOON) -> bytes:
     except OSError:
         read_all.ended = "reset"  # type: ignore[attr-defined]
     return got
+
+
+def connecting(target: str) -> bytes:
+    return f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode()
+
+
+def plain(target: str, path: str = "/hello") -> bytes:
+    return f"GET http://{target}{path} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode()
+
+
+def direct(host: str, port: int) -> socket.socket:
+    """Past the proxy."""
+    return socket.create_connection((host, port), SOON)
 
 
 def status(head: bytes) -> int:
@@ -57,10 +70,10 @@ def ask(raw: bytes, seconds: float = SOON) -> bytes:
         return read_all(stream, seconds)
 
 
-def tunnel(target: str, host: str | None = None) -> tuple[int, socket.socket, bytes]:
+def tunnel(target: str) -> tuple[int, socket.socket, bytes]:
     """By CONNECT: the status, the socket, and the answer's head."""
     stream = to_proxy()
-    stream.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {host or target}\r\n\r\n".encode())
+    stream.sendall(connecting(target))
     head = read_head(stream)
     return status(head), stream, head
 
@@ -78,7 +91,7 @@ def get(stream: socket.socket, host: str, path: str = "/hello") -> bytes:
 
 
 def reach(target: str) -> str:
-    """Past the proxy. "open" if the other side says or keeps something; "refused" and the like if it does not."""
+    """Past the proxy: "open" if the other side says something, or keeps it open; else its end."""
     host, port = target.rsplit(":", 1)
     try:
         stream = socket.create_connection((host.strip("[]"), int(port)), SOON)
