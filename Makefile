@@ -7,7 +7,7 @@ PRESETS := dev tsan release tidy fuzz
 FUZZ_SECONDS ?= 60
 FORMATTED := find include src tests bench fuzz examples -name node_modules -prune -o \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print 2>/dev/null
 
-.PHONY: fuzz soak build deps ready run test sanitized test-sanitized test-faults test-python test-frameworks test-clients test-matrix test-vm test-containers test-systemd test-packages test-all bench tsan tidy format format-check lint install package clean help
+.PHONY: fuzz soak build deps ready run test sanitized test-sanitized test-faults test-python test-frameworks test-clients test-matrix test-network test-network-quick test-vm test-containers test-systemd test-packages test-all bench tsan tidy format format-check lint install package clean help
 .DELETE_ON_ERROR:
 
 # Only what is installed: whoever wants to use brig need not wait for its tests.
@@ -81,6 +81,16 @@ test-matrix:  ## common Python packages and programs in cells; docs/compatibilit
 	@$(MAKE) --no-print-directory build
 	@scripts/test-matrix
 
+test-network:  ## the way out of a cell, with real programs and servers in a network of the tests' own
+	@scripts/deps build network
+	@$(MAKE) --no-print-directory build
+	@scripts/test-network
+
+test-network-quick:  ## the part of test-network that takes less than a minute
+	@scripts/deps build network-quick
+	@$(MAKE) --no-print-directory build
+	@scripts/test-network --quick
+
 test-vm:  ## the tests on other kernels, in virtual machines
 	@scripts/test-vm
 
@@ -94,7 +104,7 @@ test-packages:  ## what `make package` makes, installed and used in bare Debian 
 	@scripts/test-packages
 
 test-all:  ## everything: what CI runs, containers, systemd, packages, matrices, every fault, TSan, the long soaks
-	@BRIG_FAULTS=all BRIG_SANITIZED=all BRIG_PYTHONS=all scripts/run-parts ready +sanitized +lint test test-faults test-python test-clients test-matrix test-containers test-systemd test-packages format-check wait test-sanitized test-vm tsan soak
+	@BRIG_FAULTS=all BRIG_SANITIZED=all BRIG_PYTHONS=all scripts/run-parts ready +sanitized +lint test test-faults test-python test-clients test-matrix test-network test-containers test-systemd test-packages format-check wait test-sanitized test-vm tsan soak
 
 soak:  ## 20,000 mixed calls, counting what is left behind
 	@scripts/deps build
