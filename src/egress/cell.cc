@@ -23,11 +23,15 @@ constexpr std::chrono::milliseconds kNoDescriptor{50};
 // Names that the report has at most, if they were only looked up.
 constexpr std::size_t kMostLookUps = 64;
 
-void reset(int socket) {
-  // A RST, and no state that stays in the cell's network.
-  const linger now{1, 0};
-  setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-  close(socket);
+// A RST, and no state that stays in the cell's network.
+void reset(const UniqueFd& socket) {
+  const sockaddr nobody{AF_UNSPEC, {}};
+  connect(socket.get(), &nobody, sizeof nobody);
+}
+
+// A copy of this process may have the descriptor too, so it leaves the epoll set by name.
+void close_listener(boost::asio::posix::stream_descriptor& listener) {
+  if (listener.is_open()) UniqueFd(listener.release()).reset();
 }
 
 }  // namespace
@@ -50,44 +54,52 @@ void Cell::begin(Sockets sockets) {
 }
 
 bool Cell::is_quiet() const {
-  if (touched_) return false;
   std::vector<pollfd> polls;
   polls.reserve(numbers_.size());
   for (const int socket : numbers_) polls.push_back({socket, POLLIN, 0});
-  return poll(polls.data(), polls.size(), 0) == 0;
+  // In this order: what is taken between the two has been seen by one of them.
+  return poll(polls.data(), polls.size(), 0) == 0 && !touched_;
 }
 
 void Cell::listen(const std::shared_ptr<Listener>& listener, bool is_proxy) {
-  listener->async_wait(
-      Listener::wait_read,
-      [self = shared_from_this(), listener, is_proxy](const error_code& error) {
-        if (error || self->over_) return;
-        if (self->accept_some(listener->native_handle(), is_proxy))
-          return self->listen(listener, is_proxy);
-        auto timer = std::make_shared<boost::asio::steady_timer>(self->proxy_.loop());
-        timer->expires_after(kNoDescriptor);
-        timer->async_wait([self, listener, is_proxy, timer](const error_code&) {
-          if (!self->over_) self->listen(listener, is_proxy);
-        });
-      });
+  listener->async_wait(Listener::wait_read, [self = shared_from_this(), listener,
+                                             is_proxy](const error_code& error) {
+    if (error || self->over_) return;
+    if (self->accept_some(listener->native_handle(), is_proxy))
+      return self->listen(listener, is_proxy);
+    auto timer = std::make_shared<boost::asio::steady_timer>(self->proxy_.loop());
+    timer->expires_after(kNoDescriptor);
+    timer->async_wait([self, listener, is_proxy, timer](const error_code&) {
+      if (!self->over_) self->listen(listener, is_proxy);
+    });
+  });
 }
 
 // False: this process has no descriptor for another connection.
 bool Cell::accept_some(int listener, bool is_proxy) {
   touched_ = true;
   for (int i = 0; i < kMostAccepted; ++i) {
-    const int socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (socket < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return false;
-    if (socket < 0 && errno == EAGAIN) return true;
-    if (socket < 0) continue;
-    if (sessions_.size() >= settings_->limits.connections) {
-      ++account_.refused;
-      reset(socket);
+    UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) {
+      serve(std::move(socket), is_proxy);
       continue;
     }
-    sessions_.insert(Session::begin(shared_from_this(), socket, is_proxy));
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) return false;
+    if (errno == EAGAIN) return true;
   }
   return true;
+}
+
+void Cell::serve(UniqueFd socket, bool is_proxy) {
+  if (sessions_.size() >= settings_->limits.connections) {
+    ++account_.refused;
+    return reset(socket);
+  }
+  try {
+    Session::begin(shared_from_this(), std::move(socket), is_proxy);
+  } catch (const std::exception&) {
+    // No memory for this one. The listener is still there for the next.
+  }
 }
 
 void Cell::serve_dns() {
@@ -167,9 +179,8 @@ void Cell::end() {
       connection->reason = settings_->rules.knows_name(name) ? kNotOfThisCall : "no rule allows it";
   }
   over_ = true;
-  error_code ignored;
-  for (const auto& listener : listeners_) listener->close(ignored);
-  if (dns_) dns_->close(ignored);
+  for (const auto& listener : listeners_) close_listener(*listener);
+  if (dns_) close_listener(*dns_);
 }
 
 WayOut::Account Cell::take_account() {

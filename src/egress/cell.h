@@ -66,6 +66,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   bool count_sent(std::uint64_t bytes);
   bool count_received(std::uint64_t bytes);
 
+  void add(Session& session) { sessions_.insert(&session); }
   void remove(Session& session) { sessions_.erase(&session); }
 
  private:
@@ -73,6 +74,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
 
   void listen(const std::shared_ptr<Listener>& listener, bool is_proxy);
   bool accept_some(int listener, bool is_proxy);
+  void serve(UniqueFd socket, bool is_proxy);
   void serve_dns();
 
   std::shared_ptr<const Rules> rules_of_call() const;

@@ -17,11 +17,13 @@ std::shared_ptr<Proxy> Proxy::shared() {
   const std::lock_guard lock(mutex);
   // In a copy of the process that has it there is no thread to serve anybody.
   std::shared_ptr<Proxy> proxy = owner == getpid() ? current.lock() : nullptr;
-  if (!proxy) {
-    proxy.reset(new Proxy);
-    current = proxy;
-    owner = getpid();
-  }
+  if (!proxy) try {
+      proxy.reset(new Proxy);
+      current = proxy;
+      owner = getpid();
+    } catch (const boost::system::system_error& error) {
+      throw Error(ErrorKind::resource, std::string("network: the proxy's loop: ") + error.what());
+    }
   return proxy;
 }
 

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -24,7 +23,18 @@ constexpr std::uint16_t kDnsPort = 53;
 
 }  // namespace
 
-Session::Session(std::shared_ptr<Cell> cell, int socket, bool is_proxy)
+void end_socket(Tcp::socket& socket, bool resets) {
+  if (!socket.is_open()) return;
+  error_code ignored;
+  const UniqueFd own(socket.release(ignored));
+  const sockaddr nobody{AF_UNSPEC, {}};
+  if (resets)
+    connect(own.get(), &nobody, sizeof nobody);
+  else
+    shutdown(own.get(), SHUT_RDWR);
+}
+
+Session::Session(std::shared_ptr<Cell> cell, UniqueFd socket, bool is_proxy)
     : cell_(std::move(cell)),
       client_(cell_->proxy().loop()),
       host_(cell_->proxy().loop()),
@@ -35,20 +45,31 @@ Session::Session(std::shared_ptr<Cell> cell, int socket, bool is_proxy)
       is_proxy_(is_proxy) {
   sockaddr_storage place{};
   socklen_t size = sizeof place;
-  getsockname(socket, reinterpret_cast<sockaddr*>(&place), &size);
-  client_.assign(place.ss_family == AF_INET ? Tcp::v4() : Tcp::v6(), socket);
+  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&place), &size);
+  client_.assign(place.ss_family == AF_INET ? Tcp::v4() : Tcp::v6(), socket.get());
+  (void)socket.release();
   client_.native_non_blocking(true);
 }
 
-Session* Session::begin(std::shared_ptr<Cell> cell, int socket, bool is_proxy) {
-  boost::asio::io_context& loop = cell->proxy().loop();
-  const std::shared_ptr<Session> session(new Session(std::move(cell), socket, is_proxy));
-  boost::asio::co_spawn(loop, session->run(), [session](const std::exception_ptr& error) {
-    // Out of memory: this connection ends, and the others go on.
-    if (error) session->fail("brig had no memory for it");
+void Session::begin(const std::shared_ptr<Cell>& cell, UniqueFd socket, bool is_proxy) {
+  const std::shared_ptr<Session> session(new Session(cell, std::move(socket), is_proxy));
+  cell->add(*session);  // First, since the session may end before co_spawn() returns.
+  try {
+    boost::asio::co_spawn(cell->proxy().loop(), session->run(),
+                          [session](const std::exception_ptr& error) {
+                            session->on_error(error);
+                            session->end();
+                          });
+  } catch (...) {
     session->end();
-  });
-  return session.get();
+    throw;
+  }
+}
+
+void Session::on_error(const std::exception_ptr& error) {
+  if (!error) return;
+  fail("brig had no memory for it");
+  end();
 }
 
 Session::Task<void> Session::run() {
@@ -61,14 +82,15 @@ Session::Task<void> Session::run() {
 
 void Session::end() {
   if (over_) return;
+  if (noted_->verdict == Connection::Verdict::allowed && noted_->address.empty())
+    fail("the call ended before there was a connection");
   over_ = true;
-  error_code ignored;
   timer_.cancel();
   life_.cancel();
   gate_.cancel();
   done_.cancel();
-  client_.close(ignored);
-  host_.close(ignored);
+  end_socket(client_, resets_client_);
+  end_socket(host_, resets_host_);
   if (is_noted_)
     noted_->duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
   // The entry is the account's: it may go before the last coroutine has seen the end.
@@ -87,18 +109,13 @@ void Session::expire_in(Clock::duration time, const char* reason) {
 
 void Session::end_after(boost::asio::steady_timer& timer, Clock::duration time,
                         const char* reason) {
+  if (over_) return;  // The loop could not end before the timer.
   timer.expires_after(time);
   timer.async_wait([self = shared_from_this(), reason](const error_code& error) {
     if (error || self->over_) return;
     self->fail(reason);
     self->end();
   });
-}
-
-void Session::reset_client() {
-  const linger now{1, 0};
-  if (client_.is_open())
-    setsockopt(client_.native_handle(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
 bool Session::judge(const Target& target, const char* way) {
@@ -166,7 +183,10 @@ Session::Task<void> Session::serve_direct() {
   const auto address = Address::of(place);
   // The port is at the same place for both families.
   const std::uint16_t port = ntohs(reinterpret_cast<const sockaddr_in&>(place).sin_port);
-  if (!address) co_return reset_client();
+  if (!address) {
+    resets_client_ = true;
+    co_return;
+  }
   Target target{"", address, port};
   const bool is_own = *address == Address::v4(Names::kOwn) ||
                       address->is_in(Address::v4(INADDR_LOOPBACK).bytes, 104) ||
@@ -176,8 +196,10 @@ Session::Task<void> Session::serve_direct() {
     co_return;
   }
   // The cell's own loopback, where nobody of its own listens.
-  if (is_own && !cell_->settings().rules.judge_address(*address, port).allowed)
-    co_return reset_client();
+  if (is_own && !cell_->settings().rules.judge_address(*address, port).allowed) {
+    resets_client_ = true;
+    co_return;
+  }
   if (const std::string* name = cell_->names().name_at(*address)) target = {*name, {}, port};
   if (!judge(target, "direct")) {
     co_await explain();
@@ -256,7 +278,7 @@ void Session::spawn_request_up(const HttpHead& head) {
   boost::asio::co_spawn(
       cell_->proxy().loop(),
       [self = shared_from_this(), head]() -> Task<void> { co_await self->send_request_up(head); },
-      boost::asio::detached);
+      [self = shared_from_this()](const std::exception_ptr& error) { self->on_error(error); });
 }
 
 Session::Task<void> Session::serve_socks() {

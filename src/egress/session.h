@@ -7,20 +7,26 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "egress/cell.h"
 #include "egress/first_bytes.h"
 #include "egress/http_head.h"
 
 namespace brig::egress {
 
+// Ends the connection and not only this descriptor: a copy of this process, made by a fork, may
+// have another one. For the same reason the socket leaves the loop's epoll set by name.
+void end_socket(Tcp::socket& socket, bool resets);
+
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // Takes the socket. The cell forgets the session when it is over.
-  static Session* begin(std::shared_ptr<Cell> cell, int socket, bool is_proxy);
+  // The cell knows the session until it is over. Throws if there is no memory for it.
+  static void begin(const std::shared_ptr<Cell>& cell, UniqueFd socket, bool is_proxy);
 
   // Closes both sides and completes what the account has of it.
   void end();
@@ -29,7 +35,7 @@ class Session : public std::enable_shared_from_this<Session> {
   template <typename T>
   using Task = boost::asio::awaitable<T>;
 
-  Session(std::shared_ptr<Cell> cell, int socket, bool is_proxy);
+  Session(std::shared_ptr<Cell> cell, UniqueFd socket, bool is_proxy);
 
   Task<void> run();
   // The ways to ask for a host.
@@ -59,6 +65,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<void> send_down();
   Task<void> pump_up();
   void up_is_over();
+  // The host takes nothing more. What it has sent before that still reaches the tool.
+  void up_is_broken();
   // Whether a request may go where it was judged to go.
   static bool is_for(const Target& asked, const Target& judged);
   // Sends all of it. False: the peer is gone, or the session.
@@ -79,10 +87,12 @@ class Session : public std::enable_shared_from_this<Session> {
   // The same as an answer of HTTP.
   std::string refusal() const;
   void spawn_request_up(const HttpHead& head);
+  // What a coroutine of this session threw: it had no memory. Then this session ends, and the
+  // others go on.
+  void on_error(const std::exception_ptr& error);
   // Ends the session unless timer_ is cancelled or set anew before that.
   void expire_in(Clock::duration time, const char* reason);
   void end_after(boost::asio::steady_timer& timer, Clock::duration time, const char* reason);
-  void reset_client();
 
   const std::shared_ptr<Cell> cell_;
   Tcp::socket client_, host_;
@@ -99,8 +109,11 @@ class Session : public std::enable_shared_from_this<Session> {
   Connection* noted_ = &own_place_;
   bool is_noted_ = false;
   Clock::time_point begin_ = Clock::now();
+  unsigned attempts_ = 0;  // To connect.
   bool over_ = false;
   bool up_over_ = false;
+  // How the sides learn of the end: by a reset, which says that something may be missing.
+  bool resets_client_ = false, resets_host_ = false;
   bool holds_ = false;  // The first bytes, for a limited time.
   // What the host's first bytes were, after an upgrade was asked for.
   enum class Upgrade { none, asked, done, refused } upgrade_ = Upgrade::none;

@@ -83,7 +83,7 @@ Session::Task<bool> Session::try_address(const Address& address, std::uint16_t p
   sockaddr_storage place{};
   const socklen_t size = address.to_socket_address(port, place);
   error_code error;
-  host_ = Tcp::socket(cell_->proxy().loop());
+  end_socket(host_, false);
   host_.open(address.is_ipv4() ? Tcp::v4() : Tcp::v6(), error);
   if (error) {
     fail(error == boost::system::errc::too_many_files_open
@@ -100,8 +100,9 @@ Session::Task<bool> Session::try_address(const Address& address, std::uint16_t p
   }
   boost::asio::steady_timer patience(cell_->proxy().loop());
   patience.expires_at(until);
-  patience.async_wait([self = shared_from_this(), socket](const error_code& stopped) {
-    if (stopped || self->over_ || self->host_.native_handle() != socket) return;
+  // The next attempt's socket may have the same number.
+  patience.async_wait([self = shared_from_this(), mine = ++attempts_](const error_code& stopped) {
+    if (stopped || self->over_ || self->attempts_ != mine) return;
     error_code ignored;
     self->host_.cancel(ignored);
   });

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -41,7 +40,7 @@ Session::Task<void> Session::relay(const Target* target) {
       [self = shared_from_this(), copy, inspects = target != nullptr]() -> Task<void> {
         co_await self->send_up(inspects ? &copy : nullptr);
       },
-      boost::asio::detached);
+      [self = shared_from_this()](const std::exception_ptr& error) { self->on_error(error); });
   co_await send_down();
 }
 
@@ -57,7 +56,9 @@ Session::Task<void> Session::send_down() {
       pieces = 0;
       continue;
     }
-    if (size <= 0) break;
+    if (size < 0) resets_client_ = true;
+    if (size < 0) co_return end();
+    if (size == 0) break;
     if (!cell_->count_received(static_cast<std::uint64_t>(size))) {
       fail("limits.download was reached");
       co_return end();
@@ -75,6 +76,7 @@ Session::Task<void> Session::send_down() {
     }
   }
   if (over_) co_return;
+  if (resets_client_) co_return end();
   // The host has nothing more to say. The tool may have: until it ends its side too.
   client_.shutdown(Tcp::socket::shutdown_send, error);
   while (!over_ && !up_over_) {
@@ -116,7 +118,7 @@ Session::Task<void> Session::send_up(const Target* target) {
       co_return;
     }
   }
-  if (!in_.empty() && !co_await send_to_host(in_)) co_return end();
+  if (!in_.empty() && !co_await send_to_host(in_)) co_return up_is_broken();
   std::string().swap(in_);
   co_await pump_up();
 }
@@ -133,10 +135,11 @@ Session::Task<void> Session::pump_up() {
       pieces = 0;
       continue;
     }
+    if (size < 0) resets_host_ = true;
     if (size < 0) co_return end();
     if (size == 0) break;
     const std::string_view bytes(scratch.data(), static_cast<std::size_t>(size));
-    if (!co_await send_to_host(bytes)) co_return end();
+    if (!co_await send_to_host(bytes)) co_return up_is_broken();
     if (pieces >= kPieces) {
       co_await boost::asio::post(redirect_error(use_awaitable, error));
       pieces = 0;
@@ -144,6 +147,13 @@ Session::Task<void> Session::pump_up() {
   }
   if (over_) co_return;
   host_.shutdown(Tcp::socket::shutdown_send, error);
+  up_is_over();
+}
+
+void Session::up_is_broken() {
+  if (over_ || noted_->verdict != Connection::Verdict::allowed) return end();
+  resets_client_ = true;
+  expire_in(kLinger, "");
   up_is_over();
 }
 
@@ -222,7 +232,7 @@ bool Session::is_for(const Target& asked, const Target& judged) {
 Session::Task<void> Session::send_request_up(const HttpHead& head) {
   const std::size_t head_size = head.forwarded.size();
   const std::string_view own_head = std::string_view(in_).substr(0, head_size);
-  if (!co_await send_to_host(own_head)) co_return end();
+  if (!co_await send_to_host(own_head)) co_return up_is_broken();
   in_.erase(0, head_size);
   if (head.upgrades) {
     error_code error;
@@ -230,7 +240,7 @@ Session::Task<void> Session::send_request_up(const HttpHead& head) {
     while (!over_ && upgrade_ == Upgrade::asked)
       co_await gate_.async_wait(redirect_error(use_awaitable, error));
     if (over_ || upgrade_ != Upgrade::done) co_return up_is_over();
-    if (!in_.empty() && !co_await send_to_host(in_)) co_return end();
+    if (!in_.empty() && !co_await send_to_host(in_)) co_return up_is_broken();
     in_.clear();
     {
       co_await pump_up();
@@ -248,7 +258,7 @@ Session::Task<void> Session::send_request_up(const HttpHead& head) {
       co_return end();
     }
     const std::string_view piece = std::string_view(in_).substr(0, size);
-    if (!co_await send_to_host(piece)) co_return end();
+    if (!co_await send_to_host(piece)) co_return up_is_broken();
     in_.erase(0, size);
     left -= head.is_chunked ? 0 : size;
   }
@@ -267,7 +277,10 @@ Session::Task<void> Session::answer_and_close() {
 
 Session::Task<void> Session::explain() {
   const bool was_denied = noted_->verdict == Connection::Verdict::denied;
-  if (!was_denied && noted_->reason.empty()) co_return reset_client();
+  if (!was_denied && noted_->reason.empty()) {
+    resets_client_ = true;
+    co_return;
+  }
   expire_in(kLinger, "");
   FirstBytes first;
   while ((first = look_at(in_)).kind == FirstBytes::Kind::more)
@@ -282,7 +295,7 @@ Session::Task<void> Session::explain() {
     co_await answer_and_close();
     co_return;
   }
-  reset_client();
+  resets_client_ = true;
 }
 
 }  // namespace brig::egress

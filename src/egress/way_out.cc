@@ -25,8 +25,7 @@ WayOut::WayOut(std::shared_ptr<const Settings> settings, Sockets sockets)
     : proxy_(Proxy::shared()),
       cell_(std::make_shared<Cell>(*proxy_, std::move(settings), sockets)) {
   auto shared = std::make_shared<Sockets>(std::move(sockets));
-  boost::asio::post(proxy_->loop(),
-                    [cell = cell_, shared] { cell->begin(std::move(*shared)); });
+  boost::asio::post(proxy_->loop(), [cell = cell_, shared] { cell->begin(std::move(*shared)); });
 }
 
 WayOut::~WayOut() {
@@ -45,14 +44,22 @@ WayOut::Account WayOut::close() {
   }
   const auto account = std::make_shared<std::promise<Account>>();
   boost::asio::post(proxy_->loop(), [cell, account] {
-    cell->end();
-    account->set_value(cell->take_account());
+    try {
+      cell->end();
+      account->set_value(cell->take_account());
+    } catch (...) {
+      account->set_exception(std::current_exception());
+    }
   });
   std::future<Account> result = account->get_future();
   // Nothing in the loop waits, so this takes microseconds. A call has a deadline all the same.
   if (result.wait_for(kPatience) != std::future_status::ready)
     throw Error(ErrorKind::internal, "brig's proxy did not say what the tool reached");
-  return result.get();
+  try {
+    return result.get();
+  } catch (const std::exception&) {
+    throw Error(ErrorKind::internal, "brig's proxy had no memory to say what the tool reached");
+  }
 }
 
 }  // namespace brig::egress

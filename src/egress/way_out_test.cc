@@ -1,107 +1,19 @@
 #include "egress/way_out.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <filesystem>
 #include <thread>
 
+#include "egress/ground.h"
+
 namespace brig::egress {
 namespace {
 
-// A listener on 127.0.0.1, as the sockets of a cell are.
-UniqueFd listener_on_loopback(int type = SOCK_STREAM) {
-  UniqueFd socket(::socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(bind(socket.get(), reinterpret_cast<sockaddr*>(&place), sizeof place), 0);
-  if (type == SOCK_STREAM) {
-    EXPECT_EQ(listen(socket.get(), 64), 0);
-  }
-  return socket;
-}
-
-std::uint16_t port_of(const UniqueFd& socket) {
-  sockaddr_in place{};
-  socklen_t size = sizeof place;
-  EXPECT_EQ(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&place), &size), 0);
-  return ntohs(place.sin_port);
-}
-
-// A blocking connection whose reads give up after a while.
-UniqueFd connected_to(std::uint16_t port) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_port = htons(port);
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&place), sizeof place), 0);
-  const timeval patience{5, 0};
-  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  return socket;
-}
-
-void send_text(const UniqueFd& socket, std::string_view text) {
-  EXPECT_EQ(send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(text.size()));
-}
-
-std::string read_some(const UniqueFd& socket) {
-  char bytes[4096];
-  const ssize_t size = recv(socket.get(), bytes, sizeof bytes, 0);
-  return size > 0 ? std::string(bytes, static_cast<std::size_t>(size)) : "";
-}
-
-std::string read_to_the_end(const UniqueFd& socket) {
-  std::string all;
-  for (std::string piece; !(piece = read_some(socket)).empty();) all += piece;
-  return all;
-}
-
-UniqueFd accepted(const UniqueFd& listener) {
-  pollfd waiting{listener.get(), POLLIN, 0};
-  EXPECT_EQ(poll(&waiting, 1, 5000), 1) << "nobody has connected";
-  UniqueFd socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  const timeval patience{5, 0};
-  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  return socket;
-}
-
-// A way out whose proxy's port is a socket of this test, and a host that it may reach.
-struct Ground {
-  UniqueFd host = listener_on_loopback();
-  std::uint16_t host_port = port_of(host);
-  std::uint16_t proxy_port = 0;
-  std::shared_ptr<const Settings> settings;
-  std::unique_ptr<WayOut> way_out;
-
-  explicit Ground(Limits limits = {}) {
-    Policy policy;
-    policy.network = Network::to({address()});
-    policy.limits = limits;
-    settings = std::make_shared<const Settings>(policy);
-    Sockets sockets;
-    sockets.add(listener_on_loopback(SOCK_DGRAM));
-    for (std::size_t i = 0; i < settings->ports.size(); ++i) sockets.add(listener_on_loopback());
-    proxy_port = port_of(sockets.listeners[0]);
-    way_out = std::make_unique<WayOut>(settings, std::move(sockets));
-  }
-
-  std::string address() const { return "127.0.0.1:" + std::to_string(host_port); }
-  UniqueFd ask(std::string_view text) const {
-    UniqueFd tool = connected_to(proxy_port);
-    send_text(tool, text);
-    return tool;
-  }
-};
-
 TEST(WayOut, ATunnelCarriesBytesBothWays) {
   Ground ground;
-  const UniqueFd tool = ground.ask("CONNECT " + ground.address() + " HTTP/1.1\r\nHost: " +
-                                   ground.address() + "\r\n\r\n");
+  const UniqueFd tool = ground.ask("CONNECT " + ground.address() +
+                                   " HTTP/1.1\r\nHost: " + ground.address() + "\r\n\r\n");
   const UniqueFd host = accepted(ground.host);
   EXPECT_EQ(read_some(tool), "HTTP/1.1 200 Connection established\r\n\r\n");
   send_text(tool, "\x01ping");
@@ -185,8 +97,9 @@ TEST(WayOut, AHostWithoutARuleIsRefusedInWords) {
 
 TEST(WayOut, APlainRequestIsSentOnInOriginForm) {
   Ground ground;
-  const UniqueFd tool = ground.ask("GET http://" + ground.address() + "/x?q=1 HTTP/1.1\r\nHost: " +
-                                   ground.address() + "\r\nProxy-Connection: keep-alive\r\n\r\n");
+  const UniqueFd tool =
+      ground.ask("GET http://" + ground.address() + "/x?q=1 HTTP/1.1\r\nHost: " + ground.address() +
+                 "\r\nProxy-Connection: keep-alive\r\n\r\n");
   const UniqueFd host = accepted(ground.host);
   const std::string request = read_some(host);
   EXPECT_TRUE(request.starts_with("GET /x?q=1 HTTP/1.1\r\n")) << request;
@@ -198,8 +111,8 @@ TEST(WayOut, APlainRequestIsSentOnInOriginForm) {
 
 TEST(WayOut, ASecondRequestOnTheSameConnectionGoesNowhere) {
   Ground ground;
-  const std::string get = "GET http://" + ground.address() + "/1 HTTP/1.1\r\nHost: " +
-                          ground.address() + "\r\n\r\n";
+  const std::string get =
+      "GET http://" + ground.address() + "/1 HTTP/1.1\r\nHost: " + ground.address() + "\r\n\r\n";
   const UniqueFd tool = ground.ask(get + "GET http://other.example/ HTTP/1.1\r\n\r\n");
   const UniqueFd host = accepted(ground.host);
   const std::string request = read_some(host);
@@ -232,8 +145,8 @@ TEST(WayOut, NothingIsLeftOfAThousandWithOpenConnections) {
   const auto before = descriptors();
   for (int i = 0; i < 1000; ++i) {
     Ground ground;
-    const UniqueFd tool = ground.ask("CONNECT " + ground.address() + " HTTP/1.1\r\nHost: " +
-                                     ground.address() + "\r\n\r\n");
+    const UniqueFd tool = ground.ask("CONNECT " + ground.address() +
+                                     " HTTP/1.1\r\nHost: " + ground.address() + "\r\n\r\n");
     if (i % 2) ground.way_out->close();
   }
   for (int i = 0; i < 500 && descriptors() != before; ++i)
