@@ -64,7 +64,9 @@ std::vector<std::uint8_t> answer_to(std::span<const std::uint8_t> message, Cell&
     return answer(DnsCode::ok, question->type == DnsQuestion::kA ? &self : nullptr);
   }
   if (question->name.ends_with(".arpa")) return answer(DnsCode::no_such_name);
-  cell.looked_up(question->name);
+  // Other types are questions about a name (SRV, HTTPS, TXT), and nothing that a rule could allow.
+  if (question->type == DnsQuestion::kA || question->type == DnsQuestion::kAaaa)
+    cell.looked_up(question->name);
   // Names have one address, and of IPv4. Asked for others, a name that exists has none.
   if (question->type != DnsQuestion::kA) return answer(DnsCode::ok);
   const std::optional<Address> address = cell.names().address_of(question->name);
