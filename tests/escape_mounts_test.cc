@@ -172,7 +172,7 @@ TEST(Escape, ALinkOrAFifoWhereAListedPathGoesIsNeitherFollowedNorWaitedFor) {
     EXPECT_TRUE(says(refusal(tree.at(place)), "'" + place + "/s/f'"));
     unlink(f.c_str());
     ASSERT_EQ(mkdir(f.c_str(), 0755), 0);
-    EXPECT_TRUE(says(refusal(tree.at(place)), "a file for a file"));
+    EXPECT_TRUE(says(refusal(tree.at(place)), "a file only on a file"));
     fs::remove(f);
     ASSERT_EQ(mkfifo(f.c_str(), 0666), 0);
     for (const bool by_runner : {true, false})
@@ -193,13 +193,13 @@ TEST(Escape, NothingIsMadeOnTheHostForAPathToBeMountedOn) {
               .push_back(given + ":" + place + below);
           const std::string text = refusal(policy);
           EXPECT_TRUE(says(text, "'" + place + (below[1] == 'a' ? "/a/new" : "/new")) &&
-                      says(text, "create it there"))
+                      says(text, "create the place there"))
               << text;
         }
         Policy policy = escape::policy();
         policy.files.read.push_back(tree.w + ":" + place);
         policy.files.write = {given + ":" + place + below};
-        EXPECT_TRUE(says(refusal(policy), "create it there"));
+        EXPECT_TRUE(says(refusal(policy), "create the place there"));
         EXPECT_FALSE(exists(tree.w + "/new") || exists(tree.w + "/a/new"));
       }
     // In space of the cell's own it is made as ever.

@@ -48,6 +48,20 @@ TEST(Escape, LoopbackIsTheCellsOwn) {
   EXPECT_FALSE(udp.reached());
 }
 
+// Allowed is an address that is not there: everything else must be as without a network.
+Network a_way_out() { return Network::to({"192.0.2.1:443"}); }
+
+TEST(Escape, AWayOutLeadsOnlyToWhatIsListed) {
+  const Witness tcp = Witness::tcp(), udp = Witness::udp();
+  for (const int port : {tcp.port(), udp.port()})
+    expect_refused(attack({"network", "loopback", std::to_string(port)}, with(a_way_out())),
+                   {"connect to oneself", "the host's listener", "the host's listener by 0.0.0.0",
+                    "tcp 1.1.1.1", "raw socket", "packet socket", "vsock 2",
+                    "netlink refuses a new interface"});
+  EXPECT_FALSE(tcp.reached());
+  EXPECT_FALSE(udp.reached());
+}
+
 TEST(Escape, CannotReachUnixSocketsOfTheHost) {
   HostDirectory host;
   const std::string tag = std::to_string(getpid());
@@ -55,8 +69,9 @@ TEST(Escape, CannotReachUnixSocketsOfTheHost) {
                 datagram = Witness::local(host / "datagram", SOCK_DGRAM);
   const Witness abstract = Witness::local("@brig-escape-" + tag, SOCK_STREAM),
                 abstract_datagram = Witness::local("@brig-escape-d-" + tag, SOCK_DGRAM);
-  for (const Network::Mode network : {Network::none, Network::loopback, Network::host}) {
-    SCOPED_TRACE(to_string(network));
+  for (const Network& network :
+       {Network(), Network(Network::loopback), a_way_out(), Network(Network::host)}) {
+    SCOPED_TRACE(to_string(network.mode));
     if (network == Network::host) {
       // By name only; what keeps the abstract ones apart then is Landlock's scope.
       const Report probe = attack({"ending", "exit", "0"}, with(network));
@@ -78,7 +93,7 @@ TEST(Escape, CannotReachUnixSocketsOfTheHost) {
 
 // One cell opens every door it has; another, at the same time, tries them.
 void expect_strangers(const Policy& policy, bool same_runner) {
-  const std::string mode = policy.network == Network::loopback ? "loopback" : "none";
+  const std::string mode = policy.network == Network::none ? "none" : "loopback";
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   brig::Runner runner(policy, {.ready = 2});
@@ -113,6 +128,8 @@ void expect_strangers(const Policy& policy, bool same_runner) {
 TEST(Escape, TwoCellsOfOneRunnerCannotMeet) { expect_strangers(policy(), true); }
 TEST(Escape, TwoCellsOfTwoRunnersCannotMeet) { expect_strangers(policy(), false); }
 TEST(Escape, TwoCellsWithLoopbackCannotMeet) { expect_strangers(with(Network::loopback), true); }
+
+TEST(Escape, TwoCellsWithAWayOutCannotMeet) { expect_strangers(with(a_way_out()), true); }
 
 TEST(Escape, ACallFindsNoDoorOfTheCallBefore) {
   brig::Runner runner(policy(), {.ready = 1});

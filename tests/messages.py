@@ -55,6 +55,7 @@ SPEAKERS = [
     ("src/cli/doctor.cc", any, {"doctor"}),
     ("src/cli/presets.cc", any, {"presets"}),
     ("src/cli/path_options.cc", all, {"run", "mcp"}),
+    ("src/cli/network_options.cc", all, {"run", "mcp"}),
     ("src/cli/policy_options.cc", any, {"run", "mcp"}),
     ("src/cli/server_", any, {"serve", "mcp"}),
     ("src/cli/", any, {""}),
