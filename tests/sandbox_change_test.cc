@@ -333,6 +333,12 @@ std::vector<std::function<void(Policy&)>> harmless_changes(const std::string& pa
         p.files.protect = {path + "/file"};
       },
       [](Policy& p) { p.network = brig::Network::loopback; },
+      [](Policy& p) { p.network = brig::Network::to({"a.example"}); },
+      [](Policy& p) { p.network = brig::Network::to({"a.example"}, {"b.example"}); },
+      [](Policy& p) { p.limits.connections = 8; },
+      [](Policy& p) { p.limits.upload = 1_MiB; },
+      [](Policy& p) { p.limits.download = 1_MiB; },
+      [](Policy& p) { p.limits.connection_time = 5s; },
       [](Policy& p) { p.environment.passthrough = {"BRIG_TEST"}; },
       [](Policy& p) {
         p.environment.set = {{"BRIG_TEST", "x"}};
@@ -353,10 +359,11 @@ TEST(SandboxToolPolicy, OneFieldThatDiffersIsAZygoteOfItsOwn) {
   if (base.user) base.user.reset();  // BRIG_CELL_USER
   const auto changes = harmless_changes(host.path());
   // Whoever adds a field finds this: it is not compiled until the list above has it. (Not in it: `cpus`, which needs a cgroup, and `named`.)
-  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13] =
-      base.limits;
+  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15,
+                                a16, a17] = base.limits;
   [[maybe_unused]] const auto& [b1, b2, b3, b4, b5, b6, b7, b8, b9] = base.files;
   [[maybe_unused]] const auto& [c1, c2, c3] = base.environment;
+  [[maybe_unused]] const auto& [f1, f2, f3] = base.network;
   [[maybe_unused]] const auto& [d1, d2] = base.syscalls;
   [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7, e8, e9] = base;
   // In parts, so that not all zygotes of a small machine are there at once.
