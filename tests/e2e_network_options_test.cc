@@ -126,6 +126,21 @@ TEST(NetworkOptions, AddToAPolicyFileOrTakeItsPlace) {
   EXPECT_EQ(host.met(), met);
 }
 
+TEST(NetworkOptions, TheExamplesAreRead) {
+  const std::string examples = std::string(getenv("BRIG_EXAMPLES")) + "/network/";
+  const Result pip = run({"--policy", examples + "pip.toml"}, {"printenv", "https_proxy"});
+  EXPECT_EQ(pip.out, "http://127.0.0.1:3128\n") << pip;
+  for (const char* manifest : {"agent.toml", "database.toml"}) {
+    const Result tools =
+        brig_program({"tools", "--manifest", examples + manifest, "--format", "names"});
+    EXPECT_EQ(tools.code, 0) << tools;
+  }
+  EXPECT_EQ(brig_program({"call", "--manifest", examples + "agent.toml", "count",
+                          R"({"text": "one two three"})"})
+                .out,
+            "3\n");
+}
+
 TEST(NetworkOptions, LimitConnectionsAndTheirBytes) {
   const HostServer host;
   const Result cut = run({"--allow", host.address(), "--download", "5"}, host.visit());
