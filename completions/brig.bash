@@ -64,10 +64,10 @@ _brig() {
         --preset) _brig_words "$_brig_presets" ;;
         --user) _brig_words 'root' ;;
         --unset) mapfile -t COMPREPLY < <(compgen -e -- "$cur") ;;
-        --memory | --timeout | --mcp-text | --preload | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
+        --allow | --deny | --connections | --upload | --download | --connection-time | --memory | --timeout | --mcp-text | --preload | --concurrency | --queue | --allow-host | --allow-origin | --max-body | --drain) ;;
         *)
           local words='--manifest --builtins --preload --concurrency --queue --audit --audit-arguments --mcp-text --help'
-          [[ $sub == serve ]] || words+=' --policy --read --write --read-optional --write-optional --noexec --protect --net --preset --unset --user --memory --timeout'
+          [[ $sub == serve ]] || words+=' --policy --read --write --read-optional --write-optional --noexec --protect --net --allow --deny --connections --upload --download --connection-time --preset --unset --user --memory --timeout'
           [[ $sub == mcp ]] || words+=' --listen --token-file --tls-cert --tls-key --allow-host --allow-origin --max-body --drain'
           _brig_words "$words"
           ;;
@@ -100,10 +100,12 @@ _brig() {
         --user) _brig_words 'root' ;;
         --env | --unset) mapfile -t COMPREPLY < <(compgen -e -- "$cur") ;;
         --timeout | --grace | --cpu-time | --memory | --processes | --cpus | --output | \
-          --output-total | --scratch | --file-size | --open-files) ;;
+          --output-total | --scratch | --file-size | --open-files | --allow | --deny | --connections | --upload | \
+          --download | --connection-time) ;;
         *)
           _brig_words '--policy --timeout --grace --cpu-time --memory --processes --cpus --output
-            --output-total --scratch --file-size --open-files --read --write --read-optional --write-optional --noexec --protect --hide --root --net --env
+            --output-total --scratch --file-size --open-files --read --write --read-optional --write-optional --noexec --protect --hide --root --net
+            --allow --deny --connections --upload --download --connection-time --env
             --unset --preset --user --cwd --isolation --json --tty --help --'
           ;;
       esac

@@ -273,6 +273,29 @@ TEST(CApiRun, RunsACommandUntilItIsCancelled) {
   EXPECT_EQ(Json::parse(taken(error))["kind"], "config");
 }
 
+TEST(CApiRun, TheNetworkMayBeAListOfHosts) {
+  const std::string request =
+      R"({"argv":["sh","-c","echo $https_proxy"],"policy":{"timeout":10,"connections":3,
+          "network":{"allow":["api.github.com","10.2.0.0/16:5432"],"deny":null}}})";
+  std::size_t size = 0;
+  char* error = nullptr;
+  const std::string report =
+      taken(brig_c_run(request.data(), request.size(), nullptr, 0, -1, &size, &error));
+  ASSERT_FALSE(report.empty()) << taken(error);
+  EXPECT_EQ(Json::parse(report)["stdout"], "http://127.0.0.1:3128\n");
+  EXPECT_EQ(Json::parse(report)["connections"], Json::array());
+  EXPECT_EQ(Json::parse(report)["connections_total"], 0);
+  for (const char* network : {R"("a.example")", R"(["a.example"])", R"({"allow":"a.example"})",
+                              R"({"allow":["*"]})", R"({})", R"({"hosts":["a.example"]})"}) {
+    const std::string wrong =
+        R"({"argv":["true"],"policy":{"network":)" + std::string(network) + "}}";
+    EXPECT_EQ(brig_c_run(wrong.data(), wrong.size(), nullptr, 0, -1, &size, &error), nullptr);
+    const Json told = Json::parse(taken(error));
+    EXPECT_EQ(told["kind"], "config");
+    EXPECT_NE(told.value("message", "").find("network"), std::string::npos) << told;
+  }
+}
+
 TEST(CApiRun, ThePolicysWordsHaveTheirEffect) {
   const e2e::HostDirectory host;
   const std::string data = host.make("data"), home = host.make("home"), own = host.make("own");

@@ -27,6 +27,8 @@ export function newCall(id, tool, caller, now) {
     steps: null,
     usage: null,
     violations: [],
+    connections: [],
+    connectionsTotal: null,
     progress: null,
     arguments: null, // as far as the operator lets them be seen
     result: null,
@@ -85,6 +87,8 @@ function finish(call, data, now) {
   call.steps = data.steps ?? null;
   call.usage = data.usage ?? null;
   call.violations = Array.isArray(data.violations) ? data.violations : [];
+  call.connections = Array.isArray(data.connections) ? data.connections : [];
+  call.connectionsTotal = data.connections_total ?? null;
 }
 
 export class CallStore {

@@ -1,6 +1,7 @@
 // One call in full: beside the list, and below the form that tries a tool.
 import { announce, el, setData, setHidden, setText } from './dom.js';
 import { cancelCall } from './api.js';
+import { connectionsTable } from './connections_view.js';
 import { isLimit, isLive, stateOf } from './outcomes.js';
 import { OutputView } from './output_view.js';
 import { resultNodes } from './result_view.js';
@@ -222,8 +223,10 @@ export class CallView {
   }
 
   #restNodes() {
-    const { result } = this.call;
+    const { result, connections, connectionsTotal } = this.call;
     const nodes = [];
+    const reached = connectionsTable(connections, connectionsTotal);
+    if (reached) nodes.push(reached);
     if (typeof result?.traceback === 'string' && result.traceback !== '') {
       nodes.push(
         el(

@@ -8,6 +8,7 @@ set(brig_web_files
   call_view.js
   calls.css
   calls_page.js
+  connections_view.js
   dom.js
   event_stream.js
   frame.css

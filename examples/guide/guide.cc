@@ -48,6 +48,15 @@ void what_was_refused() {
     std::printf("%s: give it with %s\n", violation.code.c_str(), violation.grant.c_str());
 }
 
+void named_hosts() {
+  brig::Policy policy;
+  policy.network = brig::Network::to({"api.github.com", "10.2.0.0/16:5432"});
+  const brig::Command command{.argv = {"curl", "-sS", "https://files.example.org/"}};
+  for (const brig::Connection& each : brig::run(command, policy).connections)
+    std::printf("%s:%d is %s: %s\n", each.host.c_str(), each.port, brig::to_string(each.verdict),
+                each.reason.c_str());  // files.example.org:443 is denied: no rule allows it
+}
+
 void many_commands() {
   brig::Runner runner(brig::Policy{.limits = {.timeout = 5s}}, {.ready = 2});
   for (const char* word : {"one", "two"})
@@ -149,6 +158,7 @@ void this_machine() {
 int main(int argc, char** argv) {
   one_command();
   what_was_refused();
+  named_hosts();
   many_commands();
   tools();
   tools_that_fail();

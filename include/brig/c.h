@@ -45,7 +45,8 @@ typedef struct brig_c_sandbox brig_c_sandbox;
 
 /* Starts a sandbox and waits until it is ready, which takes a while. Null on failure.
  * `config` (all members are optional):
- *   {"policy": {...},           as in a manifest's [policy]
+ *   {"policy": {...},           as in a manifest's [policy]: {"timeout": "5s", "network": "none"},
+ *                               {"network": {"allow": ["api.github.com:443"], "deny": []}}, ...
  *    "options": {"concurrency": 0, "queue": 1024, "ready_min": 1, "ready_max": 16},
  *    "tools": [{"name": "", "description": "", "input_schema": {}, "output_schema": {},
  *               "coerce": true,

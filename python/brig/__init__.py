@@ -28,6 +28,7 @@ _HOMES = {
     "PermissionError": "_errors",
     "ResourceError": "_errors",
     "UnsupportedError": "_errors",
+    "Connection": "_result",
     "Event": "_result",
     "Report": "_result",
     "ToolResult": "_result",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from brig._errors import PermissionError as PermissionError
     from brig._errors import ResourceError as ResourceError
     from brig._errors import UnsupportedError as UnsupportedError
+    from brig._result import Connection as Connection
     from brig._result import Event as Event
     from brig._result import Report as Report
     from brig._result import ToolResult as ToolResult

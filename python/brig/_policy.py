@@ -9,6 +9,8 @@ from brig._errors import ConfigError
 Duration = Union[int, float, str]
 Size = Union[int, str]
 Paths = Sequence[str]
+#: "none", "loopback" or "host"; or the hosts: {"allow": ["api.github.com:443"], "deny": [...]}
+Network = Union[str, Mapping[str, Sequence[str]]]
 
 
 def policy_json(
@@ -16,7 +18,7 @@ def policy_json(
     *,
     timeout: Optional[Duration] = None,
     memory: Optional[Size] = None,
-    network: Optional[str] = None,
+    network: Optional[Network] = None,
     read: Optional[Paths] = None,
     write: Optional[Paths] = None,
     hide: Optional[Paths] = None,
@@ -48,7 +50,7 @@ def policy_json(
         raise ConfigError(f"preset: expected a list of strings, got a string; write [{preset!r}]")
     presets = None if preset is None else [str(each) for each in preset]
     named: dict[str, Any] = {
-        "network": network, "isolation": isolation, "user": user, "preset": presets
+        "network": _network(network), "isolation": isolation, "user": user, "preset": presets
     }
     made.update({key: value for key, value in named.items() if value is not None})
     _into(
@@ -63,6 +65,17 @@ def _plain(value: Any) -> Any:
     return {
         key: _plain(each) for key, each in value.items()
     } if isinstance(value, Mapping) else value
+
+
+def _network(given: Optional[Network]) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    made: dict[str, Any] = {}
+    for key, hosts in given.items():
+        if isinstance(hosts, str):
+            raise ConfigError(f"network.{key}: expected a list of strings, got a string; write [{hosts!r}]")
+        made[key] = None if hosts is None else [str(each) for each in hosts]
+    return made
 
 
 def _into(made: dict[str, Any], table: str, **values: Any) -> None:

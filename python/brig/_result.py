@@ -11,6 +11,37 @@ from typing import Any, Optional, Union
 _scan = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 
 
+class Connection:
+    """One try of a tool to reach a host through brig's proxy. The tool chose the host: treat it as data."""
+
+    __slots__ = (
+        "host", "port", "verdict", "rule", "reason", "address", "way",
+        "sent_bytes", "received_bytes", "begin_ms", "duration_ms",
+    )  # fmt: skip
+
+    host: str
+    port: int  # 0: the tool only looked up the name
+    verdict: str  # allowed, denied or failed
+    rule: str  # that decided; empty if there is none
+    reason: str  # why it was denied or failed
+    address: str  # that brig connected to; empty if it connected to none
+    way: str  # how the tool asked: connect, http, socks, direct or dns
+    sent_bytes: int
+    received_bytes: int
+    begin_ms: float  # since the call began
+    duration_ms: float
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        for name in self.__slots__:
+            setattr(self, name, data[name])
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __repr__(self) -> str:
+        return f"brig.Connection({self.verdict}: {self.host}:{self.port})"
+
+
 class Report:
     """Everything that brig knows of one finished call."""
 
@@ -55,9 +86,14 @@ class Report:
         """The part of the output on stderr that brig kept."""
         return self._stream("stderr")
 
+    @property
+    def connections(self) -> list[Connection]:
+        """The first connections through brig's proxy, at most 256, in the order in which they began."""
+        return [Connection(each) for each in self._json.get("connections", ())]
+
     def __getattr__(self, name: str) -> Any:
         """exit_code, signal, signal_name, message, stdout_bytes, stderr_bytes, stdout_truncated,
-        stderr_truncated, usage, steps, enforced, violations."""
+        stderr_truncated, usage, steps, enforced, violations, connections_total."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:

@@ -18,7 +18,7 @@ from brig._errors import ConfigError
 from brig._event_loop import ended, from_any_thread, in_event_loop
 from brig._handles import finish, NativeSandbox, Queue, refuse_in_fork, start, submit, Watch
 from brig._native import ErrorSlot, library, taken
-from brig._policy import Duration, Paths, Size, policy_json
+from brig._policy import Duration, Network, Paths, Size, policy_json
 from brig._request import LARGE, Request
 from brig._result import Event, ToolResult, refused, result_of
 from brig._signals import signals
@@ -68,7 +68,7 @@ class Sandbox:
         *,
         timeout: Optional[Duration] = None,
         memory: Optional[Size] = None,
-        network: Optional[str] = None,
+        network: Optional[Network] = None,
         read: Optional[Paths] = None,
         write: Optional[Paths] = None,
         read_optional: Optional[Paths] = None,
@@ -85,6 +85,10 @@ class Sandbox:
         result: Optional[Size] = None,
         processes: Optional[int] = None,
         scratch: Optional[Size] = None,
+        connections: Optional[int] = None,
+        upload: Optional[Size] = None,
+        download: Optional[Size] = None,
+        connection_time: Optional[Duration] = None,
         concurrency: int = 0,
         queue: int = 1024,
         ready_min: int = 1,
@@ -103,6 +107,8 @@ class Sandbox:
             protect=protect, working_directory=working_directory, environment=environment,
             passthrough=passthrough, unset=unset, preset=preset, user=user, output=output,
             result=result, processes=processes, scratch=scratch,
+            connections=connections, upload=upload, download=download,
+            connection_time=connection_time,
         )  # fmt: skip
         self._options = {
             "concurrency": concurrency,

@@ -243,6 +243,57 @@ def test_the_reason_of_a_refusal_is_never_lost(tmp_path: Path) -> None:
     ), set(said)
 
 
+LOOK_UP = """
+import socket
+for host in ("allowed.example.org", "denied.example.org"):
+    print(socket.getaddrinfo(host, 443, socket.AF_INET, socket.SOCK_STREAM)[0][4][0].rsplit(".", 2)[0])
+try:
+    with socket.create_connection(("denied.example.org", 443), 20) as tool:
+        tool.recv(1)
+except OSError:
+    pass
+"""
+
+
+def test_a_list_of_hosts_is_a_network() -> None:
+    report = brig.run([sys.executable, "-c", LOOK_UP], network={"allow": ["allowed.example.org"]}, timeout=30)
+    assert report.stdout.split() == [b"198.18", b"198.18"], report.stderr
+    assert report.connections_total == 1
+    (tried,) = report.connections
+    assert isinstance(tried, brig.Connection)
+    assert (tried.host, tried.port, tried.verdict, tried.way) == ("denied.example.org", 443, "denied", "direct")
+    assert (tried.rule, tried.reason, tried.address) == ("", "no rule allows it", "")
+    assert tried.to_json() == report.to_json()["connections"][0]
+    assert repr(tried) == "brig.Connection(denied: denied.example.org:443)"
+    (refused,) = (each for each in report.violations if each["code"] == "network.refused")
+    assert refused["grant"] == 'network.allow = ["denied.example.org:443"]'
+
+
+def test_hosts_are_any_sequence_and_one_string_is_none() -> None:
+    for hosts in (("a.example",), ["a.example"], {"a.example": 1}.keys()):
+        report = brig.run(["true"], policy={"network": "host"}, network={"allow": hosts, "deny": None}, connections=3)
+        assert report.ok and "network_proxy" in report.enforced
+        assert report.connections == []
+    with pytest.raises(brig.ConfigError, match=r"network.allow: .*write \['a.example'\]"):
+        brig.run(["true"], network={"allow": "a.example"})
+    with pytest.raises(brig.ConfigError, match=r"'a.example' is a host; hosts stand in a table"):
+        brig.run(["true"], network="a.example")
+    with pytest.raises(brig.ConfigError, match="limits.connections|connections: 0 is out of range"):
+        brig.run(["true"], network={"allow": ["a.example"]}, connections=0)
+
+
+def test_a_sandbox_has_the_hosts_and_their_limits(sandbox: Callable[..., brig.Sandbox]) -> None:
+    def proxy() -> str:
+        return os.environ["https_proxy"]
+
+    box = sandbox([proxy], network={"allow": ["a.example"]}, connections=3, upload="1M", download=1, connection_time=5)
+    result = box.call_sync("proxy")
+    assert result.output == "http://127.0.0.1:3128"
+    assert result.report.connections == []
+    with pytest.raises(brig.ConfigError, match="connection_time"):
+        sandbox([proxy], network={"allow": ["a.example"]}, connection_time=0)
+
+
 def test_a_violation_says_what_would_allow_it(sandbox: Callable[..., brig.Sandbox]) -> None:
     (record,) = brig.run(["cat", "/srv/brig-nowhere"]).violations
     assert record == {

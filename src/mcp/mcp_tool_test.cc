@@ -89,9 +89,10 @@ TEST(McpTool, WhatItsCellCantDoItDoesNotDo) {
                 {"idempotentHint", idempotent},
                 {"openWorldHint", open_world}};
   };
-  Policy writes, connects, loopback, unlocked;
+  Policy writes, connects, lists, loopback, unlocked;
   writes.files.write = {"/srv/project"};
   connects.network = Network::host;
+  lists.network = Network::to({"api.github.com"});
   loopback.network = Network::loopback;
   unlocked.isolation = Isolation::process;
   unlocked.network = Network::host;
@@ -100,6 +101,7 @@ TEST(McpTool, WhatItsCellCantDoItDoesNotDo) {
     EXPECT_EQ(hints(loopback, builtin), of(true, false, true, false));
     EXPECT_EQ(hints(writes, builtin), of(false, true, false, false));
     EXPECT_EQ(hints(connects, builtin), of(false, true, false, true));
+    EXPECT_EQ(hints(lists, builtin), of(false, true, false, true));
     EXPECT_EQ(hints(unlocked, builtin), of(false, true, false, true));
   }
 }
@@ -116,6 +118,14 @@ TEST(McpTool, IsDescribedByItsPolicy) {
   EXPECT_EQ(limits_sentence(policy),
             "Limits: 90 s, 1 GiB of memory, the host's network; may read '/a', '/b', '/c' and 1 "
             "more; may change '/srv/project'.");
+  Policy hosts;
+  hosts.network = Network::to({"api.github.com", "*.pypi.org:443"}, {"gist.github.com"});
+  EXPECT_EQ(limits_sentence(hosts),
+            "Limits: 30 s, 512 MiB of memory, of the network only api.github.com, *.pypi.org:443; "
+            "can write nothing that lasts.");
+  hosts.network.allow.assign(10, "a.example");
+  EXPECT_NE(limits_sentence(hosts).find(", a.example and 2 more; can write"), std::string::npos)
+      << limits_sentence(hosts);
   Policy places = policy;
   places.files.read = {"/srv/data:/data"};
   places.files.read_optional = {"/srv/more:/more"};

@@ -185,6 +185,45 @@ user = "root"
   EXPECT_EQ(manifest.policy.limits.memory, 8_MiB);
 }
 
+TEST(Manifest, AToolMayHaveHostsOfItsOwn) {
+  const Manifest manifest = read(R"(
+[policy.network]
+allow = ["api.github.com", "*.pypi.org"]
+deny = ["gist.github.com"]
+[[command]]
+name = "all"
+argv = ["true"]
+[[command]]
+name = "one"
+argv = ["true"]
+policy.network.allow = ["db.example.org:5432"]
+[[command]]
+name = "none"
+argv = ["true"]
+policy = { network = "none", connections = 3, upload = "1M" }
+)");
+  EXPECT_EQ(manifest.policy.network,
+            Network::to({"api.github.com", "*.pypi.org"}, {"gist.github.com"}));
+  EXPECT_FALSE(manifest.tools.find("all")->options.policy);
+  const Policy& one = *manifest.tools.find("one")->options.policy;
+  EXPECT_EQ(one.network, Network::to({"db.example.org:5432"})) << "the table is replaced";
+  const Policy& none = *manifest.tools.find("none")->options.policy;
+  EXPECT_EQ(none.network, Network(Network::none));
+  EXPECT_EQ(none.limits.connections, 3u);
+  EXPECT_EQ(none.limits.upload, 1_MiB);
+}
+
+TEST(Manifest, AMistakeInAListOfHostsHasItsLineAndItsTool) {
+  EXPECT_EQ(fault("[policy.network]\nallow = [\n'a.example',\n'*']").substr(0, 30),
+            "m:4: policy.network.allow: '*'");
+  EXPECT_EQ(command_fault("policy.network = { deny = ['a.example'] }"),
+            "m:4: command 'c': policy.network.allow: is empty; list a host, or use network = "
+            "\"none\"");
+  EXPECT_EQ(command_fault("policy = { network = 'api.github.com' }"),
+            "m:4: command 'c': policy.network: 'api.github.com' is a host; hosts stand in a table: "
+            "network = { allow = [\"api.github.com\"] }");
+}
+
 TEST(Manifest, AMistakeInAPolicyHasItsLineAndItsTool) {
   EXPECT_EQ(fault("[policy]\nmemroy = '1G'"),
             "m:2: unknown key 'memroy' in [policy]; did you mean 'memory'?");

@@ -70,6 +70,31 @@ fakeTest('of a violation all is shown that its record says', async () => {
   });
 });
 
+fakeTest('what a call reached, and what it was denied, is a table', async () => {
+  await onPage(world, {}, async (page) => {
+    const id = newId();
+    await callTool(world, 'reaches', {}, id);
+    await (await rowOf(page, id)).locator('a').click();
+    const table = page.locator('#detail .connections');
+    await table.locator('summary', { hasText: 'Connections: 300' }).waitFor();
+    const rows = table.locator('tbody tr');
+    assert.equal(await rows.count(), 3);
+    assert.deepEqual(await rows.nth(0).locator('td').allTextContents(), [
+      'api.github.com:443192.0.2.7',
+      'allowedby api.github.com:443',
+      '517 B',
+      '2.00 MiB',
+      '1.50 s',
+    ]);
+    assert.match(await rows.nth(1).textContent(), /\^\[\[31mred.*:22denied.*<script>window\.owned=1/);
+    assert.equal(await rows.nth(2).locator('td').first().textContent(), 'looked.example');
+    assert.equal(await table.locator('> p').textContent(), 'and 297 more');
+    assert.equal(await page.evaluate(() => window.owned), undefined);
+    assert.equal(await page.locator('#detail img, #detail script').count(), 0);
+    assert.ok((await overflow(page)) <= 0);
+  });
+});
+
 fakeTest('hostile names of tools, callers and calls are text too', async () => {
   await onPage(world, {}, async (page) => {
     world.fake.emit('queued', {

@@ -223,11 +223,12 @@ export class FakeServer {
     const ran = await runFake(name, args, say, cancelled);
     this.calls.delete(id);
     const result = report(id, ran, Date.now() - began);
-    const { outcome, message, violations, steps } = result.report;
+    const { outcome, message, violations, connections, connections_total, steps } = result.report;
     const told = {
       outcome,
       message,
       violations,
+      ...(connections_total > 0 ? { connections, connections_total } : {}),
       steps,
       duration_ms: result.duration_ms,
       usage: { cpu_ms: 1.2, memory_peak_bytes: 3145728, processes_peak: 2 },
@@ -300,6 +301,8 @@ function report(id, ran, took) {
         'memory:cgroup_v2',
       ],
       violations: ran.violations ?? [],
+      connections: ran.connections ?? [],
+      connections_total: ran.connections_total ?? 0,
     },
   };
 }

@@ -84,6 +84,7 @@ export const FAKE_TOOLS = [
     { read_only: true },
   ),
   tool('refused', 'Does what its policy does not allow.', {}),
+  tool('reaches', 'Reaches one host and tries others.', {}),
   tool('hostile', 'Prints what would hurt a careless page. <b>Not bold.</b>', {}, [], {
     destructive: true,
     open_world: true,
@@ -176,6 +177,40 @@ export async function runFake(name, args, say, cancelled) {
           },
         ],
       };
+    case 'reaches': {
+      const other = {
+        rule: '',
+        reason: '',
+        address: '',
+        way: 'connect',
+        sent_bytes: 0,
+        received_bytes: 0,
+        begin_ms: 1,
+        duration_ms: 0.5,
+      };
+      return {
+        outcome: 'ok',
+        message: 'the tool succeeded',
+        ...printed,
+        violations: [],
+        connections: [
+          {
+            ...other,
+            host: 'api.github.com',
+            port: 443,
+            verdict: 'allowed',
+            rule: 'api.github.com:443',
+            address: '192.0.2.7',
+            sent_bytes: 517,
+            received_bytes: 2097152,
+            duration_ms: 1500,
+          },
+          { ...other, host: HOSTILE, port: 22, verdict: 'denied', reason: `no rule allows it ${HOSTILE}` },
+          { ...other, host: 'looked.example', port: 0, verdict: 'denied', reason: 'no rule allows it', way: 'dns' },
+        ],
+        connections_total: 300,
+      };
+    }
     case 'refused':
       return {
         outcome: 'exit',
