@@ -150,7 +150,7 @@ void Cell::end() {
     const auto is_this = [&](const Connection& each) { return each.host == name; };
     if (std::any_of(account_.connections.begin(), account_.connections.end(), is_this)) continue;
     if (Connection* connection = note({name, std::nullopt, 0}, "dns").connection)
-      connection->reason = "no rule allows it";
+      connection->reason = kNoRule;
   }
   over_ = true;
   for (const auto& listener : listeners_) close_listener(*listener);
