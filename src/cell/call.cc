@@ -370,7 +370,8 @@ void Call::close_way_out() {
   try {
     account = cell_.way_out->close();
   } catch (const Error& error) {
-    return abandon(error.what());
+    unaccounted_ = fmt::format("{}; the report lacks its connections; try again", error.what());
+    return;
   }
   report_.connections = std::move(account.connections);
   report_.connections_total = account.total;
@@ -385,7 +386,9 @@ void Call::close_way_out() {
 void open_way_out(const CallSettings& settings, ReadyCell& cell) {
   if (!settings.egress) return;
   if (!cell.proxy_sockets.are_complete(*settings.egress))
-    throw Error(ErrorKind::internal, "a cell did not make its sockets for the proxy");
+    // The kernel drops descriptors for which this process has no room.
+    throw Error(ErrorKind::resource,
+                "receiving a cell's sockets for the proxy: Too many open files; raise ulimit -n");
   cell.way_out =
       std::make_unique<egress::WayOut>(settings.egress, std::exchange(cell.proxy_sockets, {}));
 }

@@ -294,6 +294,7 @@ class Call {
   wire::Message end_{};
   int exec_error_ = 0, request_error_ = 0, files_error_ = 0, directory_error_ = 0,
       hearing_error_ = 0;
+  std::string unaccounted_;  // Why the report lacks what the tool reached.
   std::uint32_t failed_file_ = 0;
   // A descriptor of the cell may be outside.
   bool may_have_handed_out_ = false;

@@ -195,6 +195,7 @@ void Call::judge(Report& report, const CgroupUsage& usage) {
   if (ended_ && WIFEXITED(end_.status)) report.exit_code = WEXITSTATUS(end_.status);
   if (ended_ && WIFSIGNALED(end_.status)) report.signal = WTERMSIG(end_.status);
   if (!ended_ && kills_ == 2) report.signal = SIGKILL;
+  if (!unaccounted_.empty()) return say(report, Outcome::internal, unaccounted_);
   if (request_error_ || directory_error_ || files_error_ || exec_error_)
     report.exit_code.reset();  // it is that of brig's own code, which was to become the program
   if (request_error_) return judge_request(report);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "egress/rules.h"
 #include "policy/listed_path.h"
 #include "policy/seccomp.h"
 
@@ -91,16 +92,16 @@ void add_refused_connections(std::vector<Violation>& violations,
     }
     if (found.size() >= kMost) continue;
     const bool is_v6 = each.host.find(':') != std::string::npos;
-    const std::string host =
-        fmt::format("{}{}{}", is_v6 ? "[" : "", each.host, is_v6 ? "]" : "");
+    const std::string host = fmt::format("{}{}{}", is_v6 ? "[" : "", each.host, is_v6 ? "]" : "");
     Violation violation;
     violation.code = "network.refused";
     violation.what = each.port ? "connect" : "look up";
     violation.target = each.port ? fmt::format("{}:{}", host, each.port) : host;
     violation.rule = each.reason;
     // A host that a rule forbids, or that is not where its name says, takes more than one line.
-    if (each.rule.empty() && each.reason == "no rule allows it") {
-      violation.grant = list_of("network.allow", each.port ? violation.target : host + ":443");
+    const std::string entry = each.port ? violation.target : host + ":443";
+    if (each.rule.empty() && each.reason == egress::kNoRule && egress::can_be_allowed(entry)) {
+      violation.grant = list_of("network.allow", entry);
       violation.retry = Retry::after_grant;
     }
     found.emplace(place, std::move(violation));

@@ -172,6 +172,25 @@ TEST(Violation, AGrantIsALineOfThePolicy) {
             "'/srv/a' is not in the cell; if it exists, files.read = [\"/srv/a\"] gives it");
 }
 
+TEST(Violation, OfAConnectionIsGrantedOnlyIfARuleCanAllowIt) {
+  const auto grant_for = [](std::string host, std::uint16_t port, std::string reason) {
+    Connection denied;
+    denied.host = std::move(host);
+    denied.port = port;
+    denied.reason = std::move(reason);
+    std::vector<Violation> violations;
+    add_refused_connections(violations, {denied});
+    return violations.at(0).grant;
+  };
+  const std::string no_rule = "no rule allows it";
+  EXPECT_EQ(grant_for("a.example", 80, no_rule), "network.allow = [\"a.example:80\"]");
+  EXPECT_EQ(grant_for("a.example", 0, no_rule), "network.allow = [\"a.example:443\"]");
+  EXPECT_EQ(grant_for("2001:db8::1", 80, no_rule), "network.allow = [\"[2001:db8::1]:80\"]");
+  // A policy refuses this entry: in a cell, localhost is the cell itself.
+  EXPECT_EQ(grant_for("localhost", 80, no_rule), "");
+  EXPECT_EQ(grant_for("a.example", 80, "the name leads elsewhere"), "");
+}
+
 TEST(Violation, IsOneJsonObject) {
   EXPECT_EQ(
       to_json(not_in_cell("/srv/a", "files.read")),

@@ -176,7 +176,7 @@ void Cell::end() {
     const auto is_this = [&](const Connection& each) { return each.host == name; };
     if (std::any_of(account_.connections.begin(), account_.connections.end(), is_this)) continue;
     if (Connection* connection = note({name, std::nullopt, 0}, "dns").connection)
-      connection->reason = settings_->rules.knows_name(name) ? kNotOfThisCall : "no rule allows it";
+      connection->reason = settings_->rules.knows_name(name) ? kNotOfThisCall : kNoRule;
   }
   over_ = true;
   for (const auto& listener : listeners_) close_listener(*listener);

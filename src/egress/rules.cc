@@ -53,6 +53,12 @@ Rules::Verdict not_allowed(std::string why) {
 
 }  // namespace
 
+bool can_be_allowed(std::string_view entry) {
+  std::string fault;
+  const auto rule = parse_host_rule(entry, RuleList::allow, fault);
+  return rule && why_without_effect(*rule, {}).empty();
+}
+
 Rules::Rules(const std::vector<std::string>& allow, const std::vector<std::string>& deny)
     : allow_(parsed(allow, RuleList::allow)), deny_(parsed(deny, RuleList::deny)) {
   std::set<std::uint16_t> ports;
@@ -63,13 +69,13 @@ Rules::Rules(const std::vector<std::string>& allow, const std::vector<std::strin
 Rules::Verdict Rules::judge_name(std::string_view name, std::uint16_t port) const {
   if (const HostRule* const rule = find_name(deny_, name, port)) return denied_by(*rule);
   if (const HostRule* const rule = find_name(allow_, name, port)) return allowed_by(rule);
-  return not_allowed("no rule allows it");
+  return not_allowed(kNoRule);
 }
 
 Rules::Verdict Rules::judge_address(const Address& address, std::uint16_t port) const {
   if (const HostRule* const rule = find_denied(address, port)) return denied_by(*rule);
   if (const HostRule* const rule = find_address(allow_, address, port)) return allowed_by(rule);
-  return not_allowed("no rule allows it");
+  return not_allowed(kNoRule);
 }
 
 Rules::Verdict Rules::judge_resolved(const Address& address, std::uint16_t port) const {

@@ -13,6 +13,12 @@
 
 namespace brig::egress {
 
+// Why something is denied that a rule could allow.
+inline constexpr const char* kNoRule = "no rule allows it";
+
+// Whether network.allow may have this entry, and a tool could then reach more.
+bool can_be_allowed(std::string_view entry);
+
 class Rules {
  public:
   // Entries as in a policy. Throws Error(config) for one that parse_host_rule() refuses.

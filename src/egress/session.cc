@@ -128,7 +128,9 @@ bool Session::judge(const Target& target, const char* way) {
   const Rules::Verdict verdict = cell_->judge(target);
   noted_->rule = verdict.rule;
   noted_->verdict = Connection::Verdict::allowed;
-  if (!verdict.allowed) deny(verdict.rule, verdict.why);
+  const bool is_made_up = target.address && Names::is_made_up(*target.address);
+  if (!verdict.allowed)
+    deny(verdict.rule, is_made_up ? "no name in this cell has that address" : verdict.why);
   return verdict.allowed;
 }
 
@@ -148,13 +150,11 @@ void Session::fail(std::string reason) {
 std::string Session::sentence() const {
   const Target target{noted_->host, Address::parse(noted_->host), noted_->port};
   const std::string grant = target.text();
-  if (noted_->verdict == Connection::Verdict::denied)
-    return noted_->rule.empty() && noted_->reason != kNotOfThisCall
-               ? fmt::format(
-                     "brig: {} can't be reached: {}; the operator can allow it with "
-                     "network.allow = [\"{}\"]",
-                     grant, noted_->reason, grant)
-               : fmt::format("brig: {} can't be reached: {}", grant, noted_->reason);
+  if (noted_->verdict == Connection::Verdict::denied && noted_->reason == kNoRule &&
+      can_be_allowed(grant))
+    return fmt::format(
+        "brig: {} can't be reached: {}; the operator can allow it with network.allow = [\"{}\"]",
+        grant, noted_->reason, grant);
   return fmt::format("brig: {} can't be reached: {}", grant, noted_->reason);
 }
 

@@ -58,7 +58,7 @@ Session::Task<bool> Session::dial(const Target& target) {
         why = reason;
     }
     if (addresses.empty()) {
-      deny("", fmt::format("the name leads to {}", why));
+      deny("", fmt::format("the name leads to an address that may not be reached: {}", why));
       co_return false;
     }
   }

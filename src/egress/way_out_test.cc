@@ -95,6 +95,16 @@ TEST(WayOut, AHostWithoutARuleIsRefusedInWords) {
   EXPECT_EQ(account.connections[0].port, 443);
 }
 
+TEST(WayOut, ARefusalOffersOnlyRulesThatAPolicyMayHave) {
+  Ground ground;
+  for (const std::string host : {"localhost:80", "198.18.9.9:80"}) {
+    const UniqueFd tool = ground.ask("CONNECT " + host + " HTTP/1.1\r\n\r\n");
+    const std::string answer = read_to_the_end(tool);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 403 ")) << answer;
+    EXPECT_EQ(answer.find("network.allow"), std::string::npos) << answer;
+  }
+}
+
 TEST(WayOut, APlainRequestIsSentOnInOriginForm) {
   Ground ground;
   const UniqueFd tool =
