@@ -24,9 +24,9 @@ OF_OTHERS = {
     "--property", "--scope", "--security-opt", "--security-opt=", "--unshare-user", "--user", "--version",
 }  # fmt: skip
 LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-KEY = re.compile(r"\b(limits|files|environment|syscalls)\.([a-z_]+)")
+KEY = re.compile(r"\b(?!network\.refused\b)(limits|files|network|environment|syscalls)\.([a-z_]+)")
 # A key of a file's top level: a word with a value, as messages write it.
-TOP_KEY = re.compile(r"(?<![\w.\-])([a-z_]+) = (?=\\\"|\[|'|\{)")
+TOP_KEY = re.compile(r"(?<![\w.\-])(?<!\{ )([a-z_]+) = (?=\\\"|\[|'|\{)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 # "brig run --timeout 5s --memory": of which sub-command an option is, where the text says so. Not
 # beyond the end of a sentence.
