@@ -5,7 +5,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 
 #include "egress/dns_server.h"
@@ -18,8 +21,9 @@ using boost::system::error_code;
 
 // How many connections one listener gives in one turn of the loop.
 constexpr int kMostAccepted = 16;
-// When this process has no descriptor left, those of other cells may become free.
-constexpr std::chrono::milliseconds kNoDescriptor{50};
+// When this process has no descriptor left, those of other cells may become free. When a cell has
+// all the connections that it may have, the tool may have closed some of them already.
+constexpr std::chrono::milliseconds kPause{50};
 // Names that the report has at most, if they were only looked up.
 constexpr std::size_t kMostLookUps = 64;
 
@@ -48,7 +52,7 @@ void Cell::begin(Sockets sockets) {
   bool is_proxy = true;  // The first is the proxy's.
   for (UniqueFd& socket : sockets.listeners) {
     listeners_.push_back(std::make_shared<Listener>(proxy_.loop(), socket.release()));
-    listen(listeners_.back(), is_proxy);
+    listen(listeners_.back(), is_proxy, false);
     is_proxy = false;
   }
 }
@@ -61,37 +65,50 @@ bool Cell::is_quiet() const {
   return poll(polls.data(), polls.size(), 0) == 0 && !touched_;
 }
 
-void Cell::listen(const std::shared_ptr<Listener>& listener, bool is_proxy) {
-  listener->async_wait(Listener::wait_read, [self = shared_from_this(), listener,
-                                             is_proxy](const error_code& error) {
+void Cell::listen(const std::shared_ptr<Listener>& listener, bool is_proxy, bool refuses) {
+  listener->async_wait(Listener::wait_read, [self = shared_from_this(), listener, is_proxy,
+                                             refuses](const error_code& error) {
     if (error || self->over_) return;
-    if (self->accept_some(listener->native_handle(), is_proxy))
-      return self->listen(listener, is_proxy);
-    auto timer = std::make_shared<boost::asio::steady_timer>(self->proxy_.loop());
-    timer->expires_after(kNoDescriptor);
-    timer->async_wait([self, listener, is_proxy, timer](const error_code&) {
-      if (!self->over_) self->listen(listener, is_proxy);
-    });
+    if (!refuses && self->is_full()) return self->take_later(listener, is_proxy);
+    self->take(listener, is_proxy, refuses);
   });
 }
 
-// False: this process has no descriptor for another connection.
-bool Cell::accept_some(int listener, bool is_proxy) {
+void Cell::take(const std::shared_ptr<Listener>& listener, bool is_proxy, bool refuses) {
   touched_ = true;
-  for (int i = 0; i < kMostAccepted; ++i) {
+  switch (accept_some(listener->native_handle(), is_proxy, refuses)) {
+    case Taken::all: return listen(listener, is_proxy, false);
+    case Taken::some: return listen(listener, is_proxy, refuses);
+    case Taken::none: return take_later(listener, is_proxy);
+  }
+}
+
+void Cell::take_later(const std::shared_ptr<Listener>& listener, bool is_proxy) {
+  const auto timer = std::make_shared<boost::asio::steady_timer>(proxy_.loop(), kPause);
+  pauses_.insert(timer);
+  timer->async_wait(
+      [self = shared_from_this(), listener, is_proxy, timer](const error_code& cancelled) {
+        self->pauses_.erase(timer);
+        if (!self->over_) self->take(listener, is_proxy, !cancelled);
+      });
+}
+
+Cell::Taken Cell::accept_some(int listener, bool is_proxy, bool refuses) {
+  for (int i = 0; i < kMostAccepted && (refuses || !is_full()); ++i) {
     UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
       serve(std::move(socket), is_proxy);
       continue;
     }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) return false;
-    if (errno == EAGAIN) return true;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+      return Taken::none;
+    if (errno == EAGAIN) return Taken::all;
   }
-  return true;
+  return Taken::some;
 }
 
 void Cell::serve(UniqueFd socket, bool is_proxy) {
-  if (sessions_.size() >= settings_->limits.connections) {
+  if (is_full()) {
     ++account_.refused;
     return reset(socket);
   }
@@ -100,6 +117,50 @@ void Cell::serve(UniqueFd socket, bool is_proxy) {
   } catch (const std::exception&) {
     // No memory for this one. The listener is still there for the next.
   }
+}
+
+// In a coroutine that waits for the cell's turn.
+struct Cell::Waiting {
+  explicit Waiting(Cell& its) : cell(its), timer(its.proxy_.loop(), Clock::time_point::max()) {
+    cell.waiting_.push_back(this);
+  }
+  ~Waiting() {
+    if (!is_called) std::erase(cell.waiting_, this);
+  }
+  void call() {
+    is_called = true;
+    timer.cancel();
+  }
+
+  Cell& cell;
+  boost::asio::steady_timer timer;
+  bool is_called = false;
+};
+
+boost::asio::awaitable<void> Cell::turn() {
+  if (moves_) {
+    Waiting mine(*this);
+    error_code ignored;
+    co_await mine.timer.async_wait(
+        boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+    co_return;
+  }
+  boost::asio::post(proxy_.loop(), [self = shared_from_this()] { self->end_turn(); });
+  moves_ = true;
+}
+
+void Cell::end_turn() {
+  moves_ = !waiting_.empty();
+  if (!moves_) return;
+  boost::asio::post(proxy_.loop(), [self = shared_from_this()] { self->end_turn(); });
+  Waiting& next = *waiting_.front();
+  waiting_.pop_front();
+  next.call();
+}
+
+void Cell::remove(Session& session) {
+  sessions_.erase(&session);
+  for (const auto& each : pauses_) each->cancel();
 }
 
 void Cell::serve_dns() {
@@ -179,6 +240,7 @@ void Cell::end() {
       connection->reason = settings_->rules.knows_name(name) ? kNotOfThisCall : kNoRule;
   }
   over_ = true;
+  for (const auto& each : pauses_) each->cancel();
   for (const auto& listener : listeners_) close_listener(*listener);
   if (dns_) close_listener(*dns_);
 }

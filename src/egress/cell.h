@@ -3,10 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -66,16 +69,31 @@ class Cell : public std::enable_shared_from_this<Cell> {
   bool count_sent(std::uint64_t bytes);
   bool count_received(std::uint64_t bytes);
 
+  // Before each piece that goes from one side to the other. In one turn of the loop a cell moves one
+  // piece, however many connections it has: the others wait here, in the order of their coming. So
+  // other cells, and whoever waits for close(), feel a busy cell no more than a busy connection.
+  boost::asio::awaitable<void> turn();
+
   void add(Session& session) { sessions_.insert(&session); }
-  void remove(Session& session) { sessions_.erase(&session); }
+  void remove(Session& session);
 
  private:
   using Listener = boost::asio::posix::stream_descriptor;
+  struct Waiting;
 
-  void listen(const std::shared_ptr<Listener>& listener, bool is_proxy);
-  bool accept_some(int listener, bool is_proxy);
+  // How many of a listener's connections were taken; none: there is no descriptor for one.
+  enum class Taken { none, some, all };
+
+  // Takes connections as they come. Unless it refuses what is above the limit, it waits a little
+  // for another connection's end.
+  void listen(const std::shared_ptr<Listener>& listener, bool is_proxy, bool refuses);
+  void take(const std::shared_ptr<Listener>& listener, bool is_proxy, bool refuses);
+  void take_later(const std::shared_ptr<Listener>& listener, bool is_proxy);
+  Taken accept_some(int listener, bool is_proxy, bool refuses);
   void serve(UniqueFd socket, bool is_proxy);
+  bool is_full() const { return sessions_.size() >= settings_->limits.connections; }
   void serve_dns();
+  void end_turn();
 
   std::shared_ptr<const Rules> rules_of_call() const;
 
@@ -91,6 +109,9 @@ class Cell : public std::enable_shared_from_this<Cell> {
   std::atomic<bool> touched_{false};
   Names names_;
   std::set<Session*> sessions_;
+  std::set<std::shared_ptr<boost::asio::steady_timer>> pauses_;  // See take_later().
+  bool moves_ = false;                                           // In this turn of the loop.
+  std::deque<Waiting*> waiting_;
   WayOut::Account account_;
   // Names that no rule knows, and how many of them the account has.
   std::set<std::string> unknown_names_;

@@ -164,7 +164,9 @@ Session::Task<bool> Session::read_more() {
   const std::size_t size = co_await client_.async_read_some(boost::asio::buffer(bytes),
                                                             redirect_error(use_awaitable, error));
   in_.append(bytes, size);
-  co_return !error && !over_;
+  if (error) co_return false;
+  co_await cell_->turn();  // For what is done with them.
+  co_return !over_;
 }
 
 // Whether the bytes after the first `before` make it worth to read the head. A tool that sends one

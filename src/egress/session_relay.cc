@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -23,8 +22,6 @@ using boost::system::error_code;
 
 // For the rest of the tool's first bytes, and for an answer of brig's own to be taken.
 constexpr std::chrono::seconds kFirstBytes{10}, kLinger{2};
-// After this many pieces in a row the other connections have their turn.
-constexpr int kPieces = 4;
 
 // A fatal alert: access_denied.
 constexpr std::string_view kTlsAlert{"\x15\x03\x03\x00\x02\x02\x31", 7};
@@ -48,14 +45,16 @@ Session::Task<void> Session::relay(const Target* target) {
 Session::Task<void> Session::send_down() {
   auto& scratch = cell_->proxy().scratch();
   error_code error;
-  for (int pieces = 0; !over_; ++pieces) {
-    const ssize_t size = recv(host_.native_handle(), scratch.data(), scratch.size(), 0);
-    if (size < 0 && would_wait(errno)) {
+  for (bool waits = true; !over_;) {
+    if (waits) {
       co_await host_.async_wait(Tcp::socket::wait_read, redirect_error(use_awaitable, error));
       if (error) co_return;
-      pieces = 0;
-      continue;
     }
+    co_await cell_->turn();
+    if (over_) co_return;
+    const ssize_t size = recv(host_.native_handle(), scratch.data(), scratch.size(), 0);
+    waits = size < static_cast<ssize_t>(scratch.size());
+    if (size < 0 && would_wait(errno)) continue;
     if (size < 0) resets_client_ = true;
     if (size < 0) co_return end();
     if (size == 0) break;
@@ -70,10 +69,6 @@ Session::Task<void> Session::send_down() {
       gate_.cancel();
     }
     if (!co_await send_all(client_, bytes)) co_return;
-    if (pieces >= kPieces) {
-      co_await boost::asio::post(redirect_error(use_awaitable, error));
-      pieces = 0;
-    }
   }
   if (over_) co_return;
   if (resets_client_) co_return end();
@@ -127,23 +122,21 @@ Session::Task<void> Session::send_up(const Target* target) {
 Session::Task<void> Session::pump_up() {
   auto& scratch = cell_->proxy().scratch();
   error_code error;
-  for (int pieces = 0; !over_; ++pieces) {
-    const ssize_t size = recv(client_.native_handle(), scratch.data(), scratch.size(), 0);
-    if (size < 0 && would_wait(errno)) {
+  for (bool waits = true; !over_;) {
+    if (waits) {
       co_await client_.async_wait(Tcp::socket::wait_read, redirect_error(use_awaitable, error));
       if (error) co_return;
-      pieces = 0;
-      continue;
     }
+    co_await cell_->turn();
+    if (over_) co_return;
+    const ssize_t size = recv(client_.native_handle(), scratch.data(), scratch.size(), 0);
+    waits = size < static_cast<ssize_t>(scratch.size());
+    if (size < 0 && would_wait(errno)) continue;
     if (size < 0) resets_host_ = true;
     if (size < 0) co_return end();
     if (size == 0) break;
     const std::string_view bytes(scratch.data(), static_cast<std::size_t>(size));
     if (!co_await send_to_host(bytes)) co_return up_is_broken();
-    if (pieces >= kPieces) {
-      co_await boost::asio::post(redirect_error(use_awaitable, error));
-      pieces = 0;
-    }
   }
   if (over_) co_return;
   host_.shutdown(Tcp::socket::shutdown_send, error);

@@ -93,6 +93,41 @@ TEST(WayOutUnderAttack, ACopyOfTheProcessHoldsNoConnectionOpen) {
   EXPECT_EQ(waitpid(copy, nullptr, 0), copy);
 }
 
+TEST(WayOutUnderAttack, AToolWithOneConnectionAtATimeIsNeverAboveTheLimit) {
+  Limits limits;
+  limits.connections = 2;
+  Ground ground(limits);
+  constexpr int kTimes = 300;
+  std::thread host([&] {
+    for (int i = 0; i < kTimes; ++i) read_to_the_end(accepted(ground.host));
+  });
+  for (int i = 0; i < kTimes; ++i) EXPECT_NE(read_some(ground.ask(tunnel_to(ground))), "");
+  host.join();
+  const WayOut::Account account = ground.way_out->close();
+  EXPECT_EQ(account.refused, 0u);
+  EXPECT_EQ(account.total, static_cast<unsigned>(kTimes));
+}
+
+// They wait for one another, so that they hold up the connections of no other cell.
+TEST(WayOutUnderAttack, EveryBusyConnectionOfACellHasItsTurn) {
+  Ground ground;
+  std::vector<UniqueFd> tools, hosts;
+  for (int i = 0; i < 20; ++i) {
+    tools.push_back(ground.ask(tunnel_to(ground)));
+    hosts.push_back(accepted(ground.host));
+    EXPECT_NE(read_some(tools.back()), "");
+  }
+  const std::string much(1'000'000, 'x');
+  std::vector<std::thread> senders;
+  for (const UniqueFd& host : hosts)
+    senders.emplace_back([&] {
+      send_text(host, much);
+      shutdown(host.get(), SHUT_WR);
+    });
+  for (const UniqueFd& tool : tools) EXPECT_EQ(read_to_the_end(tool).size(), much.size());
+  for (std::thread& sender : senders) sender.join();
+}
+
 // Everything at once, in whatever order: run it with a sanitizer.
 TEST(WayOutUnderAttack, SurvivesToolsThatBreakOffAtEveryPoint) {
   std::atomic<bool> over{false};

@@ -19,7 +19,7 @@ using wire::Stage;
 enum Step : unsigned { kNetlink, kAddress, kRoute, kDns, kListener };
 
 constexpr int kLoopback = 1;  // The first interface of every network namespace.
-constexpr int kBacklog = 64;
+constexpr int kBacklog = 512;
 
 struct Request {
   nlmsghdr header;
