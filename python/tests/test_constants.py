@@ -98,9 +98,8 @@ def fields(path: str, head: str) -> Dict[str, str]:
 
 def test_the_reader_of_headers_reads_them() -> None:
     assert constant("src/cell/answer.h", "kMaxErrorFrame") == 65536
-    assert enumerators("include/brig/policy.h", "enum class Network") == {
-        "none": 0, "loopback": 1, "host": 2
-    }
+    modes = {"none": 0, "loopback": 1, "proxy": 2, "host": 3}
+    assert enumerators("include/brig/policy.h", "enum Mode : std::uint8_t") == modes
     assert fields("include/brig/tool.h", "struct ToolAnnotations")["destructive"] == "true"
     assert {"read", "write", "root", "protect"} <= fields(
         "include/brig/policy.h", "struct Files"
