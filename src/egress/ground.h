@@ -36,8 +36,8 @@ inline std::uint16_t port_of(const UniqueFd& socket) {
 }
 
 // A blocking connection whose reads give up after a while.
-inline UniqueFd connected_to(std::uint16_t port) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline UniqueFd connected_to(std::uint16_t port, int type = SOCK_STREAM) {
+  UniqueFd socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
   sockaddr_in place{};
   place.sin_family = AF_INET;
   place.sin_port = htons(port);
@@ -78,7 +78,7 @@ inline UniqueFd accepted(const UniqueFd& listener) {
 struct Ground {
   UniqueFd host = listener_on_loopback();
   std::uint16_t host_port = port_of(host);
-  std::uint16_t proxy_port = 0;
+  std::uint16_t proxy_port = 0, dns_port = 0;
   std::shared_ptr<const Settings> settings;
   std::unique_ptr<WayOut> way_out;
 
@@ -94,6 +94,7 @@ struct Ground {
   void begin() {
     Sockets sockets;
     sockets.add(listener_on_loopback(SOCK_DGRAM));
+    dns_port = port_of(sockets.dns);
     for (std::size_t i = 0; i < settings->ports.size(); ++i) sockets.add(listener_on_loopback());
     proxy_port = port_of(sockets.listeners[0]);
     way_out = std::make_unique<WayOut>(settings, std::move(sockets));

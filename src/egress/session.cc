@@ -118,6 +118,11 @@ void Session::end_after(boost::asio::steady_timer& timer, Clock::duration time,
   });
 }
 
+Target Session::meant_by(const Target& target) const {
+  const std::string* name = target.address ? cell_->names().name_at(*target.address) : nullptr;
+  return name ? Target{*name, std::nullopt, target.port} : target;
+}
+
 bool Session::judge(const Target& target, const char* way) {
   const Cell::Entry entry = cell_->note(target, way);
   if (entry.connection) noted_ = entry.connection;
@@ -202,7 +207,7 @@ Session::Task<void> Session::serve_direct() {
     resets_client_ = true;
     co_return;
   }
-  if (const std::string* name = cell_->names().name_at(*address)) target = {*name, {}, port};
+  target = meant_by(target);
   if (!judge(target, "direct")) {
     co_await explain();
     co_return;
@@ -235,6 +240,7 @@ Session::Task<void> Session::serve_proxy() {
     co_return;
   }
   in_.erase(0, result.size);
+  result.head.target = meant_by(result.head.target);
   if (result.head.form == HttpHead::Form::connect) {
     co_await serve_connect(result.head.target);
     co_return;
@@ -303,6 +309,7 @@ Session::Task<void> Session::serve_socks() {
     co_return;
   }
   in_.erase(0, request.size);
+  request.target = meant_by(request.target);
   constexpr std::uint8_t kNotAllowed = 2, kUnreachable = 4;
   bool reached = judge(request.target, "socks");
   if (reached) reached = co_await dial(request.target);

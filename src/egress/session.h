@@ -46,6 +46,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<void> serve_socks();
   Task<void> serve_dns();
 
+  // Programs may look a name up here and then ask the proxy for the address that stands for it.
+  Target meant_by(const Target& target) const;
   // Enters the target into the account. False: it is denied.
   bool judge(const Target& target, const char* way);
   // Connects to the target, which has been judged. False: it failed, and the account says why.

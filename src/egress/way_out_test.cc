@@ -105,6 +105,21 @@ TEST(WayOut, ARefusalOffersOnlyRulesThatAPolicyMayHave) {
   }
 }
 
+TEST(WayOut, TheAddressThatStandsForANameIsThatNameForTheProxyToo) {
+  Ground ground;
+  const UniqueFd dns = connected_to(ground.dns_port, SOCK_DGRAM);
+  using namespace std::string_view_literals;
+  send_text(dns, "\0\1\1\0\0\1\0\0\0\0\0\0\5files\7example\3org\0\0\1\0\1"sv);
+  const std::string found = read_some(dns);
+  ASSERT_GT(found.size(), 4u);
+  in_addr stands_for{};
+  found.copy(reinterpret_cast<char*>(&stands_for), 4, found.size() - 4);
+  const UniqueFd tool =
+      ground.ask("CONNECT " + std::string(inet_ntoa(stands_for)) + ":443 HTTP/1.1\r\n\r\n");
+  const std::string answer = read_to_the_end(tool);
+  EXPECT_NE(answer.find("files.example.org:443 can't be reached"), std::string::npos) << answer;
+}
+
 TEST(WayOut, APlainRequestIsSentOnInOriginForm) {
   Ground ground;
   const UniqueFd tool =

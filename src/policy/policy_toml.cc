@@ -294,7 +294,9 @@ class PolicyReader {
         policy_.network = *mode;
       return;
     }
-    Network network(Network::proxy);
+    // As every table, it is merged key by key: a tool's own hosts do not lose the manifest's `deny`.
+    Network network = policy_.network;
+    if (network.mode != Network::proxy) network = Network::proxy;
     bool are_read = true;
     for (const TomlEntry& list : entries(*table, "network", kNetwork)) {
       auto hosts = strings(list, fmt::format("network.{}", list.key), kWhat);

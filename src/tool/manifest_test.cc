@@ -198,6 +198,10 @@ name = "one"
 argv = ["true"]
 policy.network.allow = ["db.example.org:5432"]
 [[command]]
+name = "fewer"
+argv = ["true"]
+policy.network.deny = ["test.pypi.org"]
+[[command]]
 name = "none"
 argv = ["true"]
 policy = { network = "none", connections = 3, upload = "1M" }
@@ -206,7 +210,10 @@ policy = { network = "none", connections = 3, upload = "1M" }
             Network::to({"api.github.com", "*.pypi.org"}, {"gist.github.com"}));
   EXPECT_FALSE(manifest.tools.find("all")->options.policy);
   const Policy& one = *manifest.tools.find("one")->options.policy;
-  EXPECT_EQ(one.network, Network::to({"db.example.org:5432"})) << "the table is replaced";
+  EXPECT_EQ(one.network, Network::to({"db.example.org:5432"}, {"gist.github.com"}))
+      << "a list is replaced, and what is denied stays so";
+  const Policy& fewer = *manifest.tools.find("fewer")->options.policy;
+  EXPECT_EQ(fewer.network, Network::to({"api.github.com", "*.pypi.org"}, {"test.pypi.org"}));
   const Policy& none = *manifest.tools.find("none")->options.policy;
   EXPECT_EQ(none.network, Network(Network::none));
   EXPECT_EQ(none.limits.connections, 3u);

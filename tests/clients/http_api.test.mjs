@@ -271,6 +271,12 @@ describe('curl: commands', { timeout: 60_000 }, () => {
     assertProblem(await run({ argv: ['true'], limits: { memory: '512G' } }), 422, 'wider-policy');
   });
 
+  test('have a network, which a request can only make narrower', async () => {
+    assert.equal((await run({ argv: ['true'], network: 'none' })).status, 200);
+    assertProblem(await run({ argv: ['true'], network: { allow: ['api.github.com'] } }), 422, 'wider-policy');
+    assertProblem(await run({ argv: ['true'], network: 'host' }), 422, 'invalid-arguments');
+  });
+
   test('are streamed', async () => {
     const { text } = await run({ command: 'echo one; sleep 0.1; echo two' }, stream);
     const seen = events(text);
