@@ -69,9 +69,9 @@ class Cell : public std::enable_shared_from_this<Cell> {
   bool count_sent(std::uint64_t bytes);
   bool count_received(std::uint64_t bytes);
 
-  // Before each piece that goes from one side to the other. In one turn of the loop a cell moves one
-  // piece, however many connections it has: the others wait here, in the order of their coming. So
-  // other cells, and whoever waits for close(), feel a busy cell no more than a busy connection.
+  // Before each piece that goes from one side to the other. In one turn of the loop a cell moves
+  // one piece, however many connections it has: the others wait here, in the order of their coming.
+  // So other cells, and whoever waits for close(), feel a busy cell no more than a busy connection.
   boost::asio::awaitable<void> turn();
 
   void add(Session& session) { sessions_.insert(&session); }
