@@ -335,9 +335,7 @@ std::vector<std::function<void(Policy&)>> harmless_changes(const std::string& pa
       [](Policy& p) { p.network = brig::Network::loopback; },
       [](Policy& p) { p.network = brig::Network::to({"a.example"}); },
       [](Policy& p) { p.network = brig::Network::to({"b.example"}); },
-      [](Policy& p) {
-        p.network = brig::Network::to({"*.example"}, {"b.example"});
-      },
+      [](Policy& p) { p.network = brig::Network::to({"*.example"}, {"b.example"}); },
       [](Policy& p) { p.limits.connections = 3; },
       [](Policy& p) { p.limits.upload = 1000; },
       [](Policy& p) { p.limits.download = 1000; },

@@ -164,8 +164,7 @@ class OneCall {
     if (packet.size == sizeof message && !from_cell && message.tag == Tag::cell_made && first) {
       cell_.pidfd = std::move(first);
     } else if (packet.size == sizeof message && from_cell && message.tag == Tag::way_out) {
-      for (int i = 0; i < packet.fd_count; ++i)
-        cell_.proxy_sockets.add(std::move(packet.fds[i]));
+      for (int i = 0; i < packet.fd_count; ++i) cell_.proxy_sockets.add(std::move(packet.fds[i]));
     } else if (packet.size == sizeof message && from_cell && message.tag == Tag::cell_ready) {
       locked_ = true;
       int next = 0;

@@ -29,8 +29,8 @@ struct BuiltPlan {
 
   // There is no memory cgroup: the host counts the call's shared memory.
   bool counts_memory = false;
-  std::vector<int> counted_calls;  // The calls that it counts.
-  bool counts_processes = false;   // A cgroup counts processes.
+  std::vector<int> counted_calls;                  // The calls that it counts.
+  bool counts_processes = false;                   // A cgroup counts processes.
   std::shared_ptr<const egress::Settings> egress;  // For Network::proxy.
   CellView view;
   std::vector<MissingName> missing;  // Names that "@default" of files.protect stands for.

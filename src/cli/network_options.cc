@@ -58,8 +58,7 @@ void add_network_options(CLI::App& app, NetworkOptions& options) {
       ->type_name("SIZE");
   app.add_option("--download", options.download, "Bytes that it may receive from them")
       ->type_name("SIZE");
-  app.add_option("--connection-time", options.connection_time,
-                 "How long one connection may last")
+  app.add_option("--connection-time", options.connection_time, "How long one connection may last")
       ->type_name("TIME");
 }
 

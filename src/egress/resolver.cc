@@ -133,10 +133,10 @@ std::string Resolver::begin() {
   };
   options.sock_state_cb_data = this;
   // What is given here is not taken from the environment (RES_OPTIONS, LOCALDOMAIN).
-  const int status = ares_init_options(
-      &channel_, &options,
-      ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
-          ARES_OPT_SOCK_STATE_CB | ARES_OPT_NOROTATE);
+  const int status = ares_init_options(&channel_, &options,
+                                       ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
+                                           ARES_OPT_NDOTS | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
+                                           ARES_OPT_SOCK_STATE_CB | ARES_OPT_NOROTATE);
   if (status != ARES_SUCCESS) {
     channel_ = nullptr;
     return in_words(status);

@@ -176,8 +176,8 @@ void find_network_faults(Faults& faults, const Network& network) {
     return;
   }
   if (network.mode != Network::proxy) {
-    for (const auto& [field, list] : {std::pair{"network.allow", &network.allow},
-                                      std::pair{"network.deny", &network.deny}})
+    for (const auto& [field, list] :
+         {std::pair{"network.allow", &network.allow}, std::pair{"network.deny", &network.deny}})
       if (!list->empty())
         faults.push_back({field,
                           {},
@@ -214,10 +214,10 @@ void find_network_faults(Faults& faults, const Network& network) {
     fault.clear();
   }
   if (ports.size() > kMaxPorts)
-    faults.push_back({"network.allow",
-                      {},
-                      fmt::format("names {} ports; a cell can have at most {}", ports.size(),
-                                  kMaxPorts)});
+    faults.push_back(
+        {"network.allow",
+         {},
+         fmt::format("names {} ports; a cell can have at most {}", ports.size(), kMaxPorts)});
 }
 
 // This checks the spelling only. The filter's builder checks whether the kernel has the call.

@@ -270,24 +270,23 @@ TEST(PolicyToml, AKeyInTheWrongTableIsSentToItsOwn) {
 }
 
 TEST(PolicyToml, EveryMistakeIsToldInTheOrderOfTheFile) {
-  EXPECT_EQ(
-      fault("network = 'nun'\n[limits]\nmemory = '1M'\nzz = 1\ngrace = true\nprocesses = 0\n"
-            "[files]\nread = ['x',\n1,\n'/no/such']\nhide = ['/usr',\n'y', '/no/such']\n"
-            "[environment.set]\nA = 1\n'B=C' = ''"),
-      "p.toml:1: network: expected one of \"none\", \"loopback\", \"host\", got 'nun'\n"
-      "p.toml:3: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB\n"
-      "p.toml:4: unknown key 'zz' in [limits]; known keys: timeout, grace, cpu_time, "
-      "memory, processes, output, output_total, result, scratch, file_size, open_files, "
-      "connections, upload, download, connection_time, cpus, wall_time\n"
-      "p.toml:5: limits.grace: expected a duration such as \"30s\", got a boolean\n"
-      "p.toml:6: limits.processes: 0 is out of range; use 1 to 32768\n"
-      "p.toml:9: files.read[1]: expected a string, got an integer\n"
-      "p.toml:12: files.hide: 'y': not absolute; write the path from '/' on\n"
-      "p.toml:12: files.hide: '/no/such': No such file or directory at '/no'; create it or "
-      "remove it from the policy\n"
-      "p.toml:14: environment.set.A: expected a string; write the value in quotes, got an "
-      "integer\n"
-      "p.toml:15: environment.set: 'B=C': '=' is not allowed in a name; remove it");
+  EXPECT_EQ(fault("network = 'nun'\n[limits]\nmemory = '1M'\nzz = 1\ngrace = true\nprocesses = 0\n"
+                  "[files]\nread = ['x',\n1,\n'/no/such']\nhide = ['/usr',\n'y', '/no/such']\n"
+                  "[environment.set]\nA = 1\n'B=C' = ''"),
+            "p.toml:1: network: expected one of \"none\", \"loopback\", \"host\", got 'nun'\n"
+            "p.toml:3: limits.memory: 1 MiB is out of range; use 4 MiB to 1 EiB\n"
+            "p.toml:4: unknown key 'zz' in [limits]; known keys: timeout, grace, cpu_time, "
+            "memory, processes, output, output_total, result, scratch, file_size, open_files, "
+            "connections, upload, download, connection_time, cpus, wall_time\n"
+            "p.toml:5: limits.grace: expected a duration such as \"30s\", got a boolean\n"
+            "p.toml:6: limits.processes: 0 is out of range; use 1 to 32768\n"
+            "p.toml:9: files.read[1]: expected a string, got an integer\n"
+            "p.toml:12: files.hide: 'y': not absolute; write the path from '/' on\n"
+            "p.toml:12: files.hide: '/no/such': No such file or directory at '/no'; create it or "
+            "remove it from the policy\n"
+            "p.toml:14: environment.set.A: expected a string; write the value in quotes, got an "
+            "integer\n"
+            "p.toml:15: environment.set: 'B=C': '=' is not allowed in a name; remove it");
 }
 
 TEST(PolicyToml, WhatIsToldIsBounded) {
