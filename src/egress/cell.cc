@@ -230,8 +230,20 @@ bool Cell::count_received(std::uint64_t bytes) {
   return true;
 }
 
+// A tool that ended at once can have left connections and questions that nobody has taken yet. The
+// account has those too, as far as they say what they are for.
+void Cell::take_the_last() {
+  bool is_proxy = true;
+  for (const auto& listener : listeners_) {
+    accept_some(listener->native_handle(), is_proxy, false);
+    is_proxy = false;
+  }
+  if (dns_) answer_datagrams(dns_->native_handle(), *this);
+}
+
 void Cell::end() {
   if (over_) return;
+  take_the_last();
   for (Session* session : std::set<Session*>(sessions_)) session->end();
   for (const std::string& name : unknown_names_) {
     const auto is_this = [&](const Connection& each) { return each.host == name; };

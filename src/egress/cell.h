@@ -93,6 +93,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   void serve(UniqueFd socket, bool is_proxy);
   bool is_full() const { return sessions_.size() >= settings_->limits.connections; }
   void serve_dns();
+  void take_the_last();
   void end_turn();
 
   std::shared_ptr<const Rules> rules_of_call() const;
