@@ -100,11 +100,37 @@ Cell::Taken Cell::accept_some(int listener, bool is_proxy, bool refuses) {
       serve(std::move(socket), is_proxy);
       continue;
     }
+    if ((errno == EMFILE || errno == ENFILE) && refuses && refuse_one(listener)) continue;
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
       return Taken::none;
     if (errno == EAGAIN) return Taken::all;
   }
   return Taken::some;
+}
+
+// For want of a descriptor. A connection that nobody takes would hang until its call is over.
+bool Cell::refuse_one(int listener) {
+  proxy_.spare().reset();
+  UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const bool taken = static_cast<bool>(socket);
+  if (taken) {
+    sockaddr_storage place{};
+    socklen_t size = sizeof place;
+    getsockname(socket.get(), reinterpret_cast<sockaddr*>(&place), &size);
+    // The port is at the same place for both families.
+    const Target target{"", Address::of(place),
+                        ntohs(reinterpret_cast<const sockaddr_in&>(place).sin_port)};
+    if (Connection* connection = note(target, "direct").connection) {
+      if (const std::string* name = target.address ? names_.name_at(*target.address) : nullptr)
+        connection->host = *name;
+      connection->verdict = Connection::Verdict::failed;
+      connection->reason = kNoDescriptor;
+    }
+    reset(socket);
+  }
+  socket.reset();
+  proxy_.keep_spare();
+  return taken;
 }
 
 void Cell::serve(UniqueFd socket, bool is_proxy) {

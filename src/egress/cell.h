@@ -29,6 +29,8 @@ class Session;
 // Why a host is denied that the policy allows: no policy can give it to this call.
 inline constexpr const char* kNotOfThisCall = "the hosts that this call was given leave it out";
 
+inline constexpr const char* kNoDescriptor = "brig has no descriptor left; raise ulimit -n";
+
 using Tcp = boost::asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
@@ -91,6 +93,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   void take_later(const std::shared_ptr<Listener>& listener, bool is_proxy);
   Taken accept_some(int listener, bool is_proxy, bool refuses);
   void serve(UniqueFd socket, bool is_proxy);
+  bool refuse_one(int listener);
   bool is_full() const { return sessions_.size() >= settings_->limits.connections; }
   void serve_dns();
   void take_the_last();

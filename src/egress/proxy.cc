@@ -1,5 +1,6 @@
 #include "egress/proxy.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ std::shared_ptr<Proxy> Proxy::shared() {
 }
 
 Proxy::Proxy() : work_(loop_.get_executor()) {
+  keep_spare();
   // Signals are for the host's own threads.
   sigset_t all, before;
   sigfillset(&all);
@@ -41,6 +43,8 @@ Proxy::Proxy() : work_(loop_.get_executor()) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
+
+void Proxy::keep_spare() { spare_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 void Proxy::serve() {
   // Without memory for one connection, the others go on.

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <memory>
 
+#include "base/fd.h"
 #include "base/own_thread.h"
 #include "egress/resolver.h"
 
@@ -26,6 +27,9 @@ class Proxy {
   // Where bytes stand between receiving and sending, for all connections: no use of it outlives one
   // step of the loop.
   std::array<char, 64 * 1024>& scratch() { return scratch_; }
+  // A descriptor that can be given up for a moment when there is no other.
+  UniqueFd& spare() { return spare_; }
+  void keep_spare();
 
  private:
   Proxy();
@@ -34,6 +38,7 @@ class Proxy {
   boost::asio::io_context loop_{1};
   Resolver resolver_{loop_};
   std::array<char, 64 * 1024> scratch_;
+  UniqueFd spare_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   OwnThread thread_;
 };

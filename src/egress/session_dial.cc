@@ -86,9 +86,7 @@ Session::Task<bool> Session::try_address(const Address& address, std::uint16_t p
   end_socket(host_, false);
   host_.open(address.is_ipv4() ? Tcp::v4() : Tcp::v6(), error);
   if (error) {
-    fail(error == boost::system::errc::too_many_files_open
-             ? "brig has no descriptor left; raise ulimit -n"
-             : error.message());
+    fail(error == boost::system::errc::too_many_files_open ? kNoDescriptor : error.message());
     co_return false;
   }
   host_.native_non_blocking(true);

@@ -1,5 +1,7 @@
 // What hostile tools and hosts try with a way out, and what the account must say of it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +56,36 @@ TEST(WayOutUnderAttack, AToolThatResetsDoesNotLookAsIfItHadSentEverything) {
   EXPECT_EQ(read_some(host), "\x01half of a fi");
   reset(tool);
   EXPECT_EQ(how_it_ends(host), ECONNRESET);
+}
+
+// With no descriptor left, a connection is refused soon, and the account says why.
+TEST(WayOutUnderAttack, WithoutADescriptorAConnectionIsRefusedAndDoesNotHang) {
+  Ground ground;
+  const UniqueFd before = connected_to(ground.proxy_port);  // The proxy runs.
+  UniqueFd tool(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval patience{5, 0};
+  setsockopt(tool.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  send_text(before, "CONNECT x.example:443 HTTP/1.1\r\nHost: x.example:443\r\n\r\n");
+  EXPECT_NE(read_some(before), "");
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  // Everything below the new limit is in use.
+  std::vector<UniqueFd> all;
+  const rlimit low{64, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  for (int fd; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) all.emplace_back(fd);
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(ground.proxy_port);
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(tool.get(), reinterpret_cast<sockaddr*>(&place), sizeof place), 0);
+  EXPECT_EQ(how_it_ends(tool), ECONNRESET);
+  all.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  const WayOut::Account account = ground.way_out->close();
+  ASSERT_EQ(account.connections.size(), 2u);
+  EXPECT_EQ(account.connections[1].verdict, Connection::Verdict::failed);
+  EXPECT_NE(account.connections[1].reason.find("ulimit -n"), std::string::npos);
 }
 
 // A host whose backlog is full drops what asks for a connection.
