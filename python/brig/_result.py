@@ -178,7 +178,7 @@ def refused(call_id: str, error: str) -> ToolResult:
         "wall_ms": 0.0, "cpu_ms": 0.0, "memory_peak_bytes": 0, "processes_peak": None
     }
     report["steps"] = dict.fromkeys(("queue_ms", "dispatch_ms", "run_ms", "teardown_ms"), 0.0)
-    report.update(room="fresh", enforced=[], violations=[])
+    report.update(room="fresh", enforced=[], violations=[], connections=[], connections_total=0)
     data: dict[str, Any] = dict.fromkeys(("output", "error_type", "traceback", "reason"))
     data.update(call_id=call_id, ok=False, error=error, denied=False, duration_ms=0.0)
     now = datetime.datetime.now(datetime.timezone.utc)

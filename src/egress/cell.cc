@@ -30,7 +30,7 @@ constexpr std::size_t kMostLookUps = 64;
 // A RST, and no state that stays in the cell's network.
 void reset(const UniqueFd& socket) {
   const sockaddr nobody{AF_UNSPEC, {}};
-  connect(socket.get(), &nobody, sizeof nobody);
+  (void)connect(socket.get(), &nobody, sizeof nobody);
 }
 
 // A copy of this process may have the descriptor too, so it leaves the epoll set by name.

@@ -29,7 +29,7 @@ void end_socket(Tcp::socket& socket, bool resets) {
   const UniqueFd own(socket.release(ignored));
   const sockaddr nobody{AF_UNSPEC, {}};
   if (resets)
-    connect(own.get(), &nobody, sizeof nobody);
+    (void)connect(own.get(), &nobody, sizeof nobody);
   else
     shutdown(own.get(), SHUT_RDWR);
 }

@@ -118,7 +118,7 @@ ${JSON.stringify({ ...build, task: { ttl: 60_000 } })}
 Asked for as a task, it is answered at once:
 
 ${shown({ task: created }, project)}
-\`tasks/get\` tells how it stands, \`tasks/cancel\` ends it, and \`tasks/result\` waits for its end:
+\`tasks/get\` returns its state, \`tasks/cancel\` ends it, and \`tasks/result\` waits for its end:
 
 ${shown(built, project)}`;
   if (process.env.BRIG_UPDATE) await writeFile(page, text);
