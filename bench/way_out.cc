@@ -36,7 +36,7 @@ sockaddr_in loopback(std::uint16_t port) {
   return place;
 }
 
-// For each connection: one byte says how much is wanted. 'p': that byte back; 'f': as many bytes as
+// For each connection: one byte says how much is wanted. 1: that byte back; 2: as many bytes as
 // the text after it says.
 class Host {
  public:
@@ -61,8 +61,8 @@ class Host {
   static void serve(int socket) {
     char request[32] = {};
     const ssize_t size = read(socket, request, sizeof request - 1);
-    if (size > 0 && request[0] == 'p') (void)!write(socket, request, 1);
-    if (size > 0 && request[0] == 'f') {
+    if (size > 0 && request[0] == '\x01') (void)!write(socket, request, 1);
+    if (size > 0 && request[0] == '\x02') {
       static const std::vector<char> bytes(256 * 1024, 'x');
       std::uint64_t left = std::strtoull(request + 1, nullptr, 10);
       while (left > 0) {
@@ -92,7 +92,7 @@ int client_connects(std::uint16_t port, int count) {
   for (int i = 0; i < count; ++i) {
     const auto start = Clock::now();
     const int fd = connected(port);
-    char byte = 'p';
+    char byte = '\x01';
     if (fd < 0 || write(fd, &byte, 1) != 1 || read(fd, &byte, 1) != 1) return 1;
     samples.values.push_back(micros(Clock::now() - start));
     close(fd);
@@ -104,7 +104,7 @@ int client_connects(std::uint16_t port, int count) {
 int client_fetches(std::uint16_t port, const char* bytes) {
   const auto start = Clock::now();
   const int fd = connected(port);
-  const std::string request = std::string("f") + bytes;
+  const std::string request = std::string("\x02") + bytes;
   if (fd < 0 || write(fd, request.data(), request.size()) < 0) return 1;
   std::vector<char> place(256 * 1024);
   std::uint64_t got = 0;
@@ -129,7 +129,7 @@ brig::Policy policy_for(const brig::Network& network) {
   return policy;
 }
 
-void wait_ready(const brig::Runner& runner) {
+void wait_ready(brig::Runner& runner) {
   for (int i = 0; runner.ready() < 1 && i < 100000; ++i)
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
@@ -146,17 +146,17 @@ std::vector<double> numbers_of(const brig::Report& report) {
   return numbers;
 }
 
-brig::Report in_cell(const brig::Runner& runner, std::vector<std::string> words) {
+brig::Report in_cell(brig::Runner& runner, std::vector<std::string> words) {
   words.insert(words.begin(), own_path());
   return runner.run(brig::Command{words});
 }
 
 void unused(unsigned rounds, const brig::Network& proxy) {
-  const brig::Runner none(policy_for(brig::Network::none)), way_out(policy_for(proxy));
+  brig::Runner none(policy_for(brig::Network::none)), way_out(policy_for(proxy));
   brig::Policy fresh = policy_for(brig::Network::none);
   fresh.room = brig::Room::fresh;
-  const brig::Runner renewed(fresh);
-  const auto true_in = [](const brig::Runner& runner) {
+  brig::Runner renewed(fresh);
+  const auto true_in = [](brig::Runner& runner) {
     return [&runner] { return runner.run(brig::Command{{"/bin/true"}}).ok(); };
   };
   std::vector<Contender> contenders;
@@ -164,7 +164,7 @@ void unused(unsigned rounds, const brig::Network& proxy) {
   contenders.push_back({.name = "network none, fresh rooms", .run = true_in(renewed)});
   contenders.push_back({.name = "a way out, unused", .run = true_in(way_out)});
   race(contenders, rounds, [&] {
-    for (const brig::Runner* each : {&none, &renewed, &way_out}) wait_ready(*each);
+    for (brig::Runner* each : {&none, &renewed, &way_out}) wait_ready(*each);
   });
   const double base = contenders[0].samples.at(0.5);
   fmt::print("/bin/true at a low rate            median      p99   of none\n");
@@ -187,7 +187,7 @@ void unused(unsigned rounds, const brig::Network& proxy) {
 }
 
 void connections(unsigned rounds, const Host& host, const brig::Network& proxy) {
-  const brig::Runner way_out(policy_for(proxy)), direct(policy_for(brig::Network::host));
+  brig::Runner way_out(policy_for(proxy)), direct(policy_for(brig::Network::host));
   Samples through, bare;
   double through_p99 = 0, bare_p99 = 0;
   const std::string port = std::to_string(host.port());
@@ -205,7 +205,7 @@ void connections(unsigned rounds, const Host& host, const brig::Network& proxy) 
 }
 
 void transfers(const Host& host, const brig::Network& proxy) {
-  const brig::Runner way_out(policy_for(proxy)), direct(policy_for(brig::Network::host));
+  brig::Runner way_out(policy_for(proxy)), direct(policy_for(brig::Network::host));
   Samples through, bare;
   const std::string port = std::to_string(host.port()), size = std::to_string(1_GiB);
   for (int i = 0; i < 5; ++i) {
@@ -228,7 +228,7 @@ void crowd(const Host& host, const brig::Network& proxy) {
   brig::RunnerOptions options;
   options.max_cells = kCells;
   options.ready_max = kCells;
-  const brig::Runner way_out(policy_for(proxy), options);
+  brig::Runner way_out(policy_for(proxy), options);
   const std::string port = std::to_string(host.port()), size = std::to_string(16_MiB);
   const std::uint64_t before = resident();
   std::atomic<std::uint64_t> peak{before};
@@ -249,188 +249,6 @@ void crowd(const Host& host, const brig::Network& proxy) {
       --left;
     }
   });
-  while (left > 0) {
-    const ssize_t sent =
-        send(socket, bytes.data(), std::min<std::uint64_t>(left, bytes.size()), MSG_NOSIGNAL);
-    if (sent <= 0) break;
-    left -= static_cast<std::uint64_t>(sent);
-  }
-}
-close(socket);
-}
-
-int listener_;
-std::uint16_t port_ = 0;
-}
-;
-
-int connected(std::uint16_t port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in place = loopback(port);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0) return fd;
-  close(fd);
-  return -1;
-}
-
-int client_connects(std::uint16_t port, int count) {
-  Samples samples;
-  for (int i = 0; i < count; ++i) {
-    const auto start = Clock::now();
-    const int fd = connected(port);
-    char byte = 'p';
-    if (fd < 0 || write(fd, &byte, 1) != 1 || read(fd, &byte, 1) != 1) return 1;
-    samples.values.push_back(micros(Clock::now() - start));
-    close(fd);
-  }
-  std::printf("%.1f %.1f\n", samples.at(0.5), samples.at(0.99));
-  return 0;
-}
-
-int client_fetches(std::uint16_t port, const char* bytes) {
-  const auto start = Clock::now();
-  const int fd = connected(port);
-  const std::string request = std::string("f") + bytes;
-  if (fd < 0 || write(fd, request.data(), request.size()) < 0) return 1;
-  std::vector<char> place(256 * 1024);
-  std::uint64_t got = 0;
-  for (ssize_t size; (size = read(fd, place.data(), place.size())) > 0;)
-    got += static_cast<std::uint64_t>(size);
-  std::printf("%.1f\n", micros(Clock::now() - start));
-  return got == std::strtoull(bytes, nullptr, 10) ? 0 : 1;
-}
-
-std::string own_path() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-  return {path, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
-}
-
-brig::Policy policy_for(const brig::Network& network) {
-  brig::Policy policy;
-  policy.network = network;
-  const std::string path = own_path();
-  policy.files.read = {path.substr(0, path.rfind('/')),
-                       path.substr(0, path.rfind("/bin/")) + "/lib"};
-  return policy;
-}
-
-void wait_ready(const brig::Runner& runner) {
-  for (int i = 0; runner.ready() < 1 && i < 100000; ++i)
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
-
-std::vector<double> numbers_of(const brig::Report& report) {
-  if (!report.ok()) throw std::runtime_error("a client failed: " + report.message);
-  std::vector<double> numbers;
-  const char* at = report.out.bytes.c_str();
-  for (char* end; *at; at = end) {
-    numbers.push_back(std::strtod(at, &end));
-    while (*end == ' ' || *end == '\n') ++end;
-    if (end == at) break;
-  }
-  return numbers;
-}
-
-brig::Report in_cell(const brig::Runner& runner, std::vector<std::string> words) {
-  words.insert(words.begin(), own_path());
-  return runner.run(brig::Command{words});
-}
-
-void unused(unsigned rounds, const brig::Network& proxy) {
-  const brig::Runner none(policy_for(brig::Network::none)), way_out(policy_for(proxy));
-  brig::Policy fresh = policy_for(brig::Network::none);
-  fresh.room = brig::Room::fresh;
-  const brig::Runner renewed(fresh);
-  const auto true_in = [](const brig::Runner& runner) {
-    return [&runner] { return runner.run(brig::Command{{"/bin/true"}}).ok(); };
-  };
-  std::vector<Contender> contenders;
-  contenders.push_back({.name = "network none", .run = true_in(none)});
-  contenders.push_back({.name = "network none, fresh rooms", .run = true_in(renewed)});
-  contenders.push_back({.name = "a way out, unused", .run = true_in(way_out)});
-  race(contenders, rounds, [&] {
-    for (const brig::Runner* each : {&none, &renewed, &way_out}) wait_ready(*each);
-  });
-  const double base = contenders[0].samples.at(0.5);
-  fmt::print("/bin/true at a low rate            median      p99   of none\n");
-  for (Contender& each : contenders)
-    fmt::print("  {:<30} {:7.0f} {:8.0f} {:9.2f}\n", each.name, each.samples.at(0.5),
-               each.samples.at(0.99), each.samples.at(0.5) / base);
-  for (const auto& [name, runner] :
-       {std::pair{"network none", &none}, std::pair{"network none, fresh rooms", &renewed},
-        std::pair{"a way out, unused", &way_out}}) {
-    std::atomic<unsigned> calls{0};
-    const auto until = Clock::now() + std::chrono::seconds(4);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i)
-      threads.emplace_back([&, runner = runner] {
-        while (Clock::now() < until) calls += runner->run(brig::Command{{"/bin/true"}}).ok();
-      });
-    for (std::thread& each : threads) each.join();
-    fmt::print("  {:<30} {:7.0f} calls/s from 4 threads\n", name, calls / 4.0);
-  }
-}
-
-void connections(unsigned rounds, const Host& host, const brig::Network& proxy) {
-  const brig::Runner way_out(policy_for(proxy)), direct(policy_for(brig::Network::host));
-  Samples through, bare;
-  double through_p99 = 0, bare_p99 = 0;
-  const std::string port = std::to_string(host.port());
-  const std::string count = "200";
-  for (unsigned i = 0; i < std::max(3u, rounds / 100); ++i) {
-    const auto a = numbers_of(in_cell(way_out, {"connect", port, count}));
-    const auto b = numbers_of(in_cell(direct, {"connect", port, count}));
-    through.values.push_back(a.at(0)), bare.values.push_back(b.at(0));
-    through_p99 = std::max(through_p99, a.at(1)), bare_p99 = std::max(bare_p99, b.at(1));
-  }
-  fmt::print(
-      "connect, a byte there and back: {:.0f} us through the proxy (worst p99 {:.0f}), {:.0f} "
-      "without (worst p99 {:.0f}): {:+.0f} us\n",
-      through.at(0.5), through_p99, bare.at(0.5), bare_p99, through.at(0.5) - bare.at(0.5));
-}
-
-void transfers(const Host& host, const brig::Network& proxy) {
-  const brig::Runner way_out(policy_for(proxy)), direct(policy_for(brig::Network::host));
-  Samples through, bare;
-  const std::string port = std::to_string(host.port()), size = std::to_string(1_GiB);
-  for (int i = 0; i < 5; ++i) {
-    through.values.push_back(numbers_of(in_cell(way_out, {"fetch", port, size})).at(0));
-    bare.values.push_back(numbers_of(in_cell(direct, {"fetch", port, size})).at(0));
-  }
-  fmt::print("1 GiB: {:.2f} s through the proxy, {:.2f} s without: {:.2f} of its speed\n",
-             through.at(0.5) / 1e6, bare.at(0.5) / 1e6, bare.at(0.5) / through.at(0.5));
-}
-
-std::uint64_t resident() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t pages = 0;
-  file >> pages >> pages;
-  return pages * 4096;
-}
-
-void crowd(const Host& host, const brig::Network& proxy) {
-  constexpr unsigned kCells = 200;
-  brig::RunnerOptions options;
-  options.max_cells = kCells;
-  options.ready_max = kCells;
-  const brig::Runner way_out(policy_for(proxy), options);
-  const std::string port = std::to_string(host.port()), size = std::to_string(16_MiB);
-  const std::uint64_t before = resident();
-  std::atomic<std::uint64_t> peak{before};
-  std::atomic<unsigned> left{kCells}, failed{0};
-  std::mutex mutex;
-  Samples times;
-  for (unsigned i = 0; i < kCells; ++i)
-    way_out.run_async(brig::Command{{own_path(), "fetch", port, size}}, [&](brig::Report report) {
-      {
-        const std::lock_guard lock(mutex);
-        if (report.ok())
-          times.values.push_back(numbers_of(report).at(0));
-        else
-          ++failed;
-      }
-      --left;
-    });
   while (left > 0) {
     peak = std::max<std::uint64_t>(peak, resident());
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -26,7 +26,7 @@ class Proxy {
   Resolver& resolver() { return resolver_; }
   // Where bytes stand between receiving and sending, for all connections: no use of it outlives one
   // step of the loop.
-  std::array<char, 64 * 1024>& scratch() { return scratch_; }
+  std::array<char, 128 * 1024>& scratch() { return scratch_; }
   // A descriptor that can be given up for a moment when there is no other.
   UniqueFd& spare() { return spare_; }
   void keep_spare();
@@ -37,7 +37,7 @@ class Proxy {
 
   boost::asio::io_context loop_{1};
   Resolver resolver_{loop_};
-  std::array<char, 64 * 1024> scratch_;
+  std::array<char, 128 * 1024> scratch_;
   UniqueFd spare_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   OwnThread thread_;
